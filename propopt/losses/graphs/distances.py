@@ -188,7 +188,7 @@ def gaussian(apart: Array, lengthscale: float) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class SquareFactors:
-    """Factors of squared distances, d² = left_n · right_n' + own_n + own_n'.
+    """Factors of squared distances, d² = left_n · right_n' + norms_n + norms_n'.
 
     Of complete points x these are ‖x‖² + ‖x'‖² − 2 x·x'. With missing numbers, with
     m = 1 for numbers and x = 0 for missing ones,
@@ -198,7 +198,7 @@ class SquareFactors:
 
     left: NDArray[Any]  # (N, M)
     right: NDArray[Any]  # (N, M)
-    own: NDArray[Any]  # (N,)
+    norms: NDArray[Any]  # (N,)
     rounding: float  # a generous bound of the errors in double precision
 
     @classmethod
@@ -212,21 +212,21 @@ class SquareFactors:
             x = np.nan_to_num(points - mean)
             left = np.hstack([x**2 - 2.0 * mismatch * m, m, -2.0 * x], dtype=dtype)
             right = np.hstack([m, x**2, x], dtype=dtype)
-            own = mismatch * m.sum(axis=1)
+            norms = mismatch * m.sum(axis=1)
         else:
             x = points - points.mean(axis=0)
             right = x.astype(dtype)
-            left, own = -2.0 * right, np.einsum("nd,nd->n", x, x)
+            left, norms = -2.0 * right, np.einsum("nd,nd->n", x, x)
         largest = max(float(np.abs(x).max()) ** 2, mismatch)
-        return cls(left, right, own.astype(dtype), 1e-12 * points.shape[1] * largest)
+        return cls(left, right, norms.astype(dtype), 1e-12 * points.shape[1] * largest)
 
     def between(self, rows: Any, others: Any = slice(None)) -> NDArray[Any]:
         """Squared distances (n, n') between two selections of rows."""
         squares = self.left[rows] @ self.right[others].T
-        squares += self.own[rows, None] + self.own[others]
+        squares += self.norms[rows, None] + self.norms[others]
         return np.asarray(squares)
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield blocks of rows with their squared distances to all points."""
-        for rows in BATCH_BUDGET.blocks(len(self.own), 8 * len(self.own)):
+        for rows in BATCH_BUDGET.blocks(len(self.norms), 8 * len(self.norms)):
             yield rows, self.between(rows)

@@ -191,23 +191,23 @@ class ProjectionForest:
 
     def __init__(self, unit: Unit, count: int) -> None:
         self._points, self._mismatch = unit.points, unit.mismatch
-        self._count, n_kept = count, count + _SPARE
+        self._count, n_stored = count, count + _SPARE
         n_rows = len(unit.points)
         factors = SquareFactors.of(unit.points, unit.mismatch)
         self._n_factors = factors.right.shape[1]
-        own, ones = factors.own[:, None], np.ones((n_rows, 1))
+        squared_norms, ones = factors.norms[:, None], np.ones((n_rows, 1))
         # products of these are squared distances
-        self._left = np.hstack([factors.left, own, ones], dtype=np.float32)
-        self._right = np.hstack([factors.right, ones, own], dtype=np.float32)
+        self._left = np.hstack([factors.left, squared_norms, ones], dtype=np.float32)
+        self._right = np.hstack([factors.right, ones, squared_norms], dtype=np.float32)
         # the columns that are points, with zeros for missing numbers
         n_columns = unit.points.shape[1]
         self._x = self._right[:, self._n_factors - n_columns : self._n_factors]
         self._rng = np.random.default_rng(0)
-        self._squares = np.full((n_rows, n_kept), np.inf, np.float32)
-        self._nearest = np.full((n_rows, n_kept), -1, np.int32)
+        self._squares = np.full((n_rows, n_stored), np.inf, np.float32)
+        self._nearest = np.full((n_rows, n_stored), -1, np.int32)
         # of each row, its leaf in this tree and its place there
         self._leaf = np.empty(n_rows, np.int32)
-        self._place = np.empty(n_rows, np.int32)
+        self._position = np.empty(n_rows, np.int32)
 
     def search(self, goal: float) -> NearestRows:
         """Add trees until recall reaches ``goal``, and measure it at other rows."""
@@ -238,7 +238,7 @@ class ProjectionForest:
         leaves = self._leaves(max(most, 4 * self._nearest.shape[1]))
         for number, rows in enumerate(leaves):
             self._leaf[rows] = number
-            self._place[rows] = np.arange(len(rows))
+            self._position[rows] = np.arange(len(rows))
         # threads write to different rows, as leaves are disjoint
         for_each_column(
             lambda k: self._compare(leaves[k], k), len(leaves), len(self._points)
@@ -272,12 +272,12 @@ class ProjectionForest:
         """Offer the rows of a leaf to each other."""
         squares = self._left[rows] @ self._right[rows].T
         np.fill_diagonal(squares, np.inf)
-        known = self._nearest[rows]
-        if known[0, 0] < 0:  # the first tree
+        stored = self._nearest[rows]
+        if stored[0, 0] < 0:  # the first tree
             self._retain(rows, squares, np.broadcast_to(rows, squares.shape))
             return
-        row, column = np.nonzero(self._leaf[known] == number)
-        squares[row, self._place[known[row, column]]] = np.inf
+        row, column = np.nonzero(self._leaf[stored] == number)
+        squares[row, self._position[stored[row, column]]] = np.inf
         nearer = squares < self._squares[rows].max(axis=1, keepdims=True)
         counts = nearer.sum(axis=1)
         improved = np.flatnonzero(counts)
@@ -287,12 +287,12 @@ class ProjectionForest:
         # a table with a row for each improved row, and a column for each offer
         counts = counts[improved]
         starts = np.cumsum(counts) - counts
-        place = np.arange(len(row)) - np.repeat(starts, counts)
+        position = np.arange(len(row)) - np.repeat(starts, counts)
         line = np.repeat(np.arange(len(improved)), counts)
         offered = np.full((len(improved), counts.max()), np.inf, np.float32)
         others = np.full(offered.shape, -1, np.int32)
-        offered[line, place] = squares[row, column]
-        others[line, place] = rows[column]
+        offered[line, position] = squares[row, column]
+        others[line, position] = rows[column]
         better = rows[improved]
         self._retain(
             better,
@@ -307,8 +307,8 @@ class ProjectionForest:
         nearest: NDArray[np.int32],
     ) -> None:
         """Retain the nearest of the candidates (n, m) of rows (n,)."""
-        n_kept = self._nearest.shape[1]
-        order = np.argpartition(squares, n_kept - 1, axis=1)[:, :n_kept]
+        n_stored = self._nearest.shape[1]
+        order = np.argpartition(squares, n_stored - 1, axis=1)[:, :n_stored]
         self._squares[rows] = np.take_along_axis(squares, order, axis=1)
         self._nearest[rows] = np.take_along_axis(nearest, order, axis=1)
 
@@ -321,7 +321,7 @@ class ProjectionForest:
 
     def true_limits(self, rows: Indices) -> Array:
         """The squared distances of rows to the last of their true nearest rows."""
-        own = self._left[:, -2]
+        squared_norms = self._left[:, -2]
         sizes = [
             np.sqrt(np.einsum("nd,nd->n", x, x))
             for x in (
@@ -339,7 +339,7 @@ class ProjectionForest:
                 squares[row] = np.inf
                 # products in single precision err by less than this
                 error = sizes[0][row] * sizes[1]
-                error += own[row] + own
+                error += squared_norms[row] + squared_norms
                 error *= 1e-5
                 others = self._points[squares <= reach[k] + error]
                 exact = squared_differences(self._points[row], others, self._mismatch)

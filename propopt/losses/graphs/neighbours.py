@@ -166,12 +166,12 @@ class RowNeighbours:
         n_inside = inside.sum(axis=1)
         tied = np.maximum(chosen.sum(axis=1) - n_inside, 1)
         shares = np.where(inside, 1.0, ((self.count - n_inside) / tied)[:, None])
-        row, place = np.nonzero(chosen & ~goes_on[:, None])
+        row, column = np.nonzero(chosen & ~goes_on[:, None])
         listed = (
             row,
-            nearest[row, place].astype(np.intp),
-            apart[row, place],
-            np.minimum(shares[row, place], 1.0),
+            nearest[row, column].astype(np.intp),
+            apart[row, column],
+            np.minimum(shares[row, column], 1.0),
         )
         return listed, np.flatnonzero(goes_on)
 
