@@ -28,7 +28,7 @@ from propopt.losses import Program
 from propopt.losses.operators import LatticeLaplacian
 from propopt.proofs.curvature import Eigenbasis
 from propopt.results.explanation import is_lazy
-from propopt.solvers import Krylov, Task
+from propopt.solvers import Krylov, Task, curves
 from propopt.solvers.curves import Nodes, Spectral
 from propopt.solvers.solver import Measurement
 from propopt.tables.frames import Labels
@@ -205,6 +205,27 @@ def test_components_of_different_scale_each_keep_their_digits(solver, weight, rn
     assert result.excess <= 1e-9 * exact
     W = curve.solve(np.array([1.0, weight]), 1e-13).W
     assert objective.losses[0].value(W) == pytest.approx(result.losses[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e7])  # one batch of components, and two
+def test_the_order_of_rows_in_memory_does_not_change_attributions(
+    scale, rng, monkeypatch
+):
+    S = po.graphs.knn_graph(rng.normal(size=(30, 3)), 4).similarities.toarray()
+    shuffled = rng.permutation(60)
+    S = la.block_diag(S, scale * S)[np.ix_(shuffled, shuffled)]
+    robust = po.PairwiseRobustness(po.graphs.graph_from_matrix(S))
+    objective = po.GradientMatching(rng.normal(size=(60, 5))) + robust
+    weights = np.array([1.0, 0.7])
+    closed = curve_of(objective, Spectral())
+    monkeypatch.setattr(curves, "_IN_CACHE", 0)
+    ordered = curve_of(objective, Krylov())
+    np.testing.assert_allclose(
+        ordered.solve(weights, 1e-15).W, closed.solve(weights, 1e-15).W, atol=1e-7
+    )
+    losses = ordered.measure(weights, 1e-10).losses
+    expected = closed.measure(weights, 1e-10).losses
+    np.testing.assert_allclose(losses, expected, rtol=1e-7)
 
 
 @each_solver
