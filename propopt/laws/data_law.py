@@ -14,6 +14,7 @@ from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.checkpoints import checkpointed_array
 from propopt.base.checks import read_only, read_rng
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import SERIAL_BELOW, for_each_column
 from propopt.laws.column_laws import (
     CodedLaw,
     ColumnLaw,
@@ -220,6 +221,10 @@ class NoiseLaw:
         )
 
 
+_BLOCKS_BY_THREADS: Final = 256
+"""Blocks of rows that threads compute before they wait for each other."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Means:
@@ -241,12 +246,29 @@ class Means:
         """Means (N,) and contrasts (N, D) at points; rows of boxes are independent."""
         values, attributions = np.empty(len(points)), np.empty(points.shape)
         row_bytes = 32 * self._separated.n_factors + self._separated.row_bytes
-        for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
+        size = ROWS_AT_ONCE.rows(row_bytes)
+        _ = self.panels  # which threads share
+        n_blocks = 1 if len(points) < SERIAL_BELOW else _BLOCKS_BY_THREADS
+        for start in range(0, len(points), n_blocks * size):
+            rows = slice(start, start + n_blocks * size)
             both = checkpointed_array(
-                "means", partial(self._block, points[rows]), points[rows]
+                "means", partial(self._blocks, points[rows], size), points[rows]
             )
             values[rows], attributions[rows] = both[:, 0], both[:, 1:]
         return values, attributions
+
+    def _blocks(self, x: Points, size: int) -> Array:
+        """Means and contrasts of blocks of ``size`` rows, (n, 1 + D), by threads."""
+        starts = range(0, len(x), size)
+        if len(starts) == 1:
+            return self._block(x)
+        return np.concatenate(
+            for_each_column(
+                lambda k: self._block(x[starts[k] : starts[k] + size]),
+                len(starts),
+                SERIAL_BELOW,
+            )
+        )
 
     def _block(self, x: Points) -> Array:
         """Means and contrasts of a block of rows, (n, 1 + D)."""

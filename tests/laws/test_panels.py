@@ -13,9 +13,10 @@ from sklearn.ensemble import (
 )
 
 import propopt as po
+from propopt.base import resources
 from propopt.base.kernels import why_no_kernels
 from propopt.base.resources import Budget
-from propopt.laws import panels
+from propopt.laws import data_law, panels
 from propopt.laws.column_laws import NumericLaw, least_spread_share, temper
 from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.laws.panels import Cuts, Panels, has_table, truncation
@@ -252,6 +253,23 @@ def test_threads_share_tables(rng):
         result = list(pool.map(lambda _: shared.of(rows)[1], range(8)))
     for each in result:
         np.testing.assert_array_equal(each, slopes)
+
+
+def test_slopes_of_large_tables_are_the_same_by_threads(rng, monkeypatch):
+    X = rng.normal(size=(300, 4))
+    model = RandomForestRegressor(n_estimators=5, random_state=0)
+    wrapped = po.wrap(model.fit(X, X[:, 0] * X[:, 1]), data=X)
+
+    def slopes():
+        return po.functions.smoothed(wrapped, law="data", data=X).estimate(X).values
+
+    alone = slopes()
+    # blocks of 7 rows, 3 of them by threads at once
+    monkeypatch.setattr(data_law, "ROWS_AT_ONCE", Budget(2**30, n_rows=7))
+    monkeypatch.setattr(data_law, "_BLOCKS_BY_THREADS", 3)
+    for module in (data_law, resources):
+        monkeypatch.setattr(module, "SERIAL_BELOW", 0)
+    np.testing.assert_array_equal(slopes(), alone)
 
 
 def test_tables_are_made_anew_after_a_copy_between_processes(rng):
