@@ -30,6 +30,7 @@ from scipy.sparse.csgraph import connected_components
 
 from propopt.base.arrays import Array, Edges, Indices, Sparse
 from propopt.base.errors import SolverFailure
+from propopt.base.resources import BATCH_BUDGET
 
 
 @final
@@ -372,8 +373,11 @@ class ExactProduct:
         if self._heights is None:
             R = self(W)
             return float(np.vdot(R, R))
-        R = self._matrix @ W
-        return float(np.einsum("ed,ed->e", R, R) @ self._heights**2)
+        squares = np.empty(len(self._heights))
+        for rows in BATCH_BUDGET.blocks(len(squares), 8 * W[:1].size):
+            R = self._matrix[rows] @ W
+            squares[rows] = np.einsum("ed,ed->e", R, R)
+        return float(squares @ self._heights**2)
 
     def rounding(self, W: Array) -> Rounding:
         """Bounds of rounding errors, see :meth:`LinearMap.rounding`."""

@@ -98,7 +98,7 @@ from propopt.proofs.curvature import (
     eigenbases,
     lattice_of,
 )
-from propopt.solvers.factored import Elimination, Factored, stored_graph
+from propopt.solvers.factored import Factored, elimination_of, stored_graph
 from propopt.solvers.solver import (
     Curve,
     Dispatcher,
@@ -924,7 +924,7 @@ def _seconds_per_weight(program: Program) -> float:
     graph = stored_graph(program)
     assert graph is not None, "see the refusal of Factored"
     _, n_features = program.shape
-    elimination = Elimination.of(graph.gram)
+    elimination = elimination_of(graph)
     n_factors = 1 if len(program.losses) < 3 else n_features
     solves = 2 * n_features - n_factors
     seconds = n_factors * elimination.seconds(1)

@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.linalg as la
@@ -76,7 +77,7 @@ class Elimination:
     @classmethod
     def of(cls, P: Sparse) -> Elimination:
         """Choose the cheaper kind of factor, by an estimate of seconds."""
-        matrix = sp.csr_array(P)
+        matrix = sp.csr_array(P.T)  # which is P, and shares its memory
         order, heights = _narrow(matrix)
         banded = cls(matrix, order, heights, "banded")
         sparse = cls(matrix, None, heights, "sparse")
@@ -255,12 +256,23 @@ def stored_graph(program: Program) -> OverPoints | None:
     return None
 
 
+_ELIMINATIONS: WeakKeyDictionary[OverPoints, Elimination] = WeakKeyDictionary()
+"""Orders of large graphs take seconds, and several steps of a solution ask for them."""
+
+
+def elimination_of(graph: OverPoints) -> Elimination:
+    """The elimination of BᵀB of a graph, computed once."""
+    if graph not in _ELIMINATIONS:
+        _ELIMINATIONS[graph] = Elimination.of(graph.gram)
+    return _ELIMINATIONS[graph]
+
+
 def _graph_refusal(program: Program) -> str | None:
     graph = stored_graph(program)
     if graph is None:
         return "there is no robustness loss with a stored, sparse graph"
     n_points, n_features = program.shape
-    n_bytes = Elimination.of(graph.gram).n_bytes + 100.0 * n_points * n_features
+    n_bytes = elimination_of(graph).n_bytes + 100.0 * n_points * n_features
     label = f"a factor of the graph of {n_points} points"
     return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
@@ -270,7 +282,7 @@ class _Factors(Curve):
         self._quadratic = quadratic
         self._graph = graph
         self._name = name
-        self._elimination = Elimination.of(graph.gram)
+        self._elimination = elimination_of(graph)
         self._basis = Eigenbasis(
             quadratic.Q, quadratic.feature_parts, quadratic.G.shape[1]
         )

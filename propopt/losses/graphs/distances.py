@@ -204,21 +204,29 @@ class SquareFactors:
     @classmethod
     def of(cls, points: Points, mismatch: float, dtype: Any = np.float64) -> Self:
         """The factors of points (N, D) between −1 and 1 or missing, a² = mismatch."""
-        missing = np.isnan(points)
-        if missing.any():
-            m = (~missing).astype(np.float64)
-            # centred columns keep digits
-            mean = np.nan_to_num(points).sum(axis=0) / np.maximum(m.sum(axis=0), 1.0)
-            x = np.nan_to_num(points - mean)
-            left = np.hstack([x**2 - 2.0 * mismatch * m, m, -2.0 * x], dtype=dtype)
-            right = np.hstack([m, x**2, x], dtype=dtype)
-            norms = mismatch * m.sum(axis=1)
+        complete = not np.isnan(points).any()
+        if complete:
+            mean = points.mean(axis=0)
         else:
-            x = points - points.mean(axis=0)
-            right = x.astype(dtype)
-            left, norms = -2.0 * right, np.einsum("nd,nd->n", x, x)
-        largest = max(float(np.abs(x).max()) ** 2, mismatch)
-        return cls(left, right, norms.astype(dtype), 1e-12 * points.shape[1] * largest)
+            n_numbers = (~np.isnan(points)).sum(axis=0)
+            mean = np.nan_to_num(points).sum(axis=0) / np.maximum(n_numbers, 1.0)
+        n_rows, n_columns = points.shape
+        shape = n_rows, n_columns if complete else 3 * n_columns
+        left, right = np.empty(shape, dtype), np.empty(shape, dtype)
+        norms, largest = np.empty(n_rows, dtype), mismatch
+        for rows in BATCH_BUDGET.blocks(n_rows, 64 * n_columns):
+            # centred columns keep digits
+            x = points[rows] - mean
+            if complete:
+                left[rows], right[rows] = -2.0 * x, x
+                norms[rows] = np.einsum("nd,nd->n", x, x)
+            else:
+                m, x = (~np.isnan(x)).astype(np.float64), np.nan_to_num(x)
+                left[rows] = np.hstack([x**2 - 2.0 * mismatch * m, m, -2.0 * x])
+                right[rows] = np.hstack([m, x**2, x])
+                norms[rows] = mismatch * m.sum(axis=1)
+            largest = max(float(np.abs(x).max()) ** 2, largest)
+        return cls(left, right, norms, 1e-12 * n_columns * largest)
 
     def between(self, rows: Any, others: Any = slice(None)) -> NDArray[Any]:
         """Squared distances (n, n') between two selections of rows."""

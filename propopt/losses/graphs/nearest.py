@@ -193,12 +193,12 @@ class ProjectionForest:
         self._points, self._mismatch = unit.points, unit.mismatch
         self._count, n_stored = count, count + _SPARE
         n_rows = len(unit.points)
-        factors = SquareFactors.of(unit.points, unit.mismatch)
+        factors = SquareFactors.of(unit.points, unit.mismatch, np.float32)
         self._n_factors = factors.right.shape[1]
-        squared_norms, ones = factors.norms[:, None], np.ones((n_rows, 1))
+        squared_norms, ones = factors.norms[:, None], np.ones((n_rows, 1), np.float32)
         # products of these are squared distances
-        self._left = np.hstack([factors.left, squared_norms, ones], dtype=np.float32)
-        self._right = np.hstack([factors.right, ones, squared_norms], dtype=np.float32)
+        self._left = np.hstack([factors.left, squared_norms, ones])
+        self._right = np.hstack([factors.right, ones, squared_norms])
         # the columns that are points, with zeros for missing numbers
         n_columns = unit.points.shape[1]
         self._x = self._right[:, self._n_factors - n_columns : self._n_factors]
@@ -279,11 +279,11 @@ class ProjectionForest:
         row, column = np.nonzero(self._leaf[stored] == number)
         squares[row, self._position[stored[row, column]]] = np.inf
         nearer = squares < self._squares[rows].max(axis=1, keepdims=True)
-        counts = nearer.sum(axis=1)
-        improved = np.flatnonzero(counts)
-        if not len(improved):
-            return
         row, column = np.divmod(np.flatnonzero(nearer), len(rows))
+        if not len(row):
+            return
+        counts = np.bincount(row, minlength=len(rows))
+        improved = np.flatnonzero(counts)
         # a table with a row for each improved row, and a column for each offer
         counts = counts[improved]
         starts = np.cumsum(counts) - counts
