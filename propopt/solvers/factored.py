@@ -77,7 +77,7 @@ class Elimination:
     @classmethod
     def of(cls, P: Sparse) -> Elimination:
         """Choose the cheaper kind of factor, by an estimate of seconds."""
-        matrix = sp.csr_array(P.T)  # which is P, and shares its memory
+        matrix = sp.csr_array(P)
         order, heights = _narrow(matrix)
         banded = cls(matrix, order, heights, "banded")
         sparse = cls(matrix, None, heights, "sparse")
