@@ -374,10 +374,26 @@ class ExactProduct:
             R = self(W)
             return float(np.vdot(R, R))
         squares = np.empty(len(self._heights))
-        for rows in BATCH_BUDGET.blocks(len(squares), 8 * W[:1].size):
-            R = self._matrix[rows] @ W
+        for rows, R in self._blocks(W):
             squares[rows] = np.einsum("ed,ed->e", R, R)
         return float(squares @ self._heights**2)
+
+    def normal(self, W: Array) -> Array:
+        """The product MᵀM W."""
+        if self._heights is None:
+            return np.asarray(self._matrix.T @ self(W))
+        total = np.zeros(W.shape)
+        for rows, R in self._blocks(W):
+            # as by M and then by Mᵀ, whose entries are ± the heights
+            R *= self._heights[rows, None]
+            R *= self._heights[rows, None]
+            total += self._matrix[rows].T @ R
+        return total
+
+    def _blocks(self, W: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield blocks of rows of ±1, with their products with W."""
+        for rows in BATCH_BUDGET.blocks(self._matrix.shape[0], 8 * W[:1].size):
+            yield rows, np.asarray(self._matrix[rows] @ W)
 
     def rounding(self, W: Array) -> Rounding:
         """Bounds of rounding errors, see :meth:`LinearMap.rounding`."""

@@ -150,6 +150,9 @@ class OverPoints(Coupling):
     def normal(self, W: Attributions) -> Attributions:
         return np.asarray(self._fast_gram @ W)
 
+    def gradient(self, W: Attributions) -> Attributions:
+        return self._product.normal(W)
+
     def rounding(self, W: Attributions) -> Rounding:
         return self._product.rounding(W)
 

@@ -143,7 +143,9 @@ class Graph(ABC):
         S = self.strengths
         if (S < 0).any():
             return self._spectral_root()
-        return sp.csr_array(sp.diags_array(np.sqrt(2.0 * S)) @ self.incidence)
+        rows = incidence(self.edges, self.n_nodes)
+        rows.data *= np.repeat(np.sqrt(2.0 * S), 2)
+        return rows
 
     def _spectral_root(self) -> Array:
         """The rows √(2λ_k) u_kᵀ, which sum to zero on each component."""
