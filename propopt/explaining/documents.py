@@ -117,6 +117,14 @@ class DocumentsProblem(ExplanationProblem):
             )
         return reasons
 
+    def margins(self, base_margin: Any, X: Any) -> None:
+        del X
+        if base_margin is not None:
+            raise InvalidInput(
+                "base_margin: it belongs to rows of a table, and these are documents; "
+                "leave it out"
+            )
+
     @cached_property
     def robust(self) -> SharedRobustness:
         """The loss of robustness over words that similar documents share."""
@@ -285,15 +293,14 @@ class FittedDocuments(FittedReference):
     problem: DocumentsProblem
 
     @classmethod
-    def of(
+    def problem_of(
         cls,
         settings: CheckedSettings,
         model: Any,
         data: Any,
         X: Any,
         progress: bool | None,
-    ) -> FittedDocuments:
-        """Explain the documents X, or some of ``data``, jointly."""
+    ) -> DocumentsProblem:
         if X is None:
             settings.refuse_joint_settings()
             X = _drawn(settings, data)
@@ -306,9 +313,14 @@ class FittedDocuments(FittedReference):
                 f"X: got documents, and {function!r} is a function of tables; write "
                 "propopt.wrap(model, data=documents)"
             )
-        problem = DocumentsProblem.of(settings, function, X, progress)
+        return DocumentsProblem.of(settings, function, X, progress)
+
+    @classmethod
+    def of(cls, problem: DocumentsProblem, data: Any, X: Any) -> FittedDocuments:
+        del data, X
+        function = problem.function
         _, rule = problem.weight  # raises for graphs before anything is computed
-        best = problem.nearest(problem.targets(settings.law))
+        best = problem.nearest(problem.targets(problem.settings.law))
         parameters = {
             "function": repr(function),
             **best.parameters,
@@ -325,12 +337,6 @@ class FittedDocuments(FittedReference):
                 "see stability()"
             )
         return super()._stability()
-
-    def refuse_no_margin(self) -> None:
-        raise InvalidInput(
-            "base_margin: it belongs to rows of a table, and these are documents; "
-            "leave it out"
-        )
 
     @cached_property
     def directions(self) -> Points:

@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, final
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import missing_attribute, suggests_arguments
-from propopt.explaining.out_of_sample import FittedReference, FittedRows
+from propopt.explaining.out_of_sample import (
+    FittedReference,
+    FittedRows,
+    with_base_margins,
+)
 from propopt.explaining.problem import (
     CheckedSettings,
     RowNumbers,
@@ -147,12 +152,11 @@ def explain(
     """
     explainer = Explainer(model, data, **settings)
     # without a table of two rows or more, rows are explained jointly
-    if joint_setting_of(explainer) is not None or n_rows_of(data) < 2:
-        fitted = explainer.fit(X, progress=progress).fitted_
-        return fitted.with_base_margin(fitted.explained, base_margin, X)
-    return explainer.fit(progress=progress).explain(
-        X, base_margin=base_margin, progress=progress
-    )
+    is_joint = joint_setting_of(explainer) is not None or n_rows_of(data) < 2
+    table = X if is_joint else None
+    fitted, margins = _fit(explainer, table, progress, base_margin, X)
+    explained = fitted.explained if is_joint else fitted.explain(X, progress)
+    return with_base_margins(explained, margins)
 
 
 class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
@@ -305,16 +309,7 @@ class Explainer(Settings):
         InvalidInput
             If an argument cannot be used; the message says how to mend it.
         """
-        settings = CheckedSettings.of(self)
-        table = self.data if X is None else X
-        is_text = is_documents(table) or isinstance(self.data, TextSchema)
-        if is_text or (isinstance(self.model, Function) and self.model.takes_texts):
-            from propopt.explaining.documents import FittedDocuments
-
-            fitted: Any = FittedDocuments
-        else:
-            fitted = FittedRows
-        self._fitted = fitted.of(settings, self.model, self.data, X, progress)
+        self._fitted, _ = _fit(self, X, progress)
         return self
 
     @suggests_arguments
@@ -364,8 +359,8 @@ class Explainer(Settings):
         sklearn.exceptions.NotFittedError
             If the explainer was not fitted.
         """
-        explained = self.fitted_.explain(X, progress)
-        return self.fitted_.with_base_margin(explained, base_margin, X)
+        margins = self.fitted_.problem.margins(base_margin, X)
+        return with_base_margins(self.fitted_.explain(X, progress), margins)
 
     def save(self, path: str | Path) -> None:
         """Write everything except the model to an ``.npz`` file, without pickles.
@@ -468,6 +463,28 @@ class Explainer(Settings):
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted
+
+
+def _fit(
+    explainer: Explainer,
+    X: Any,
+    progress: bool | None,
+    base_margin: RowNumbers = None,
+    rows: Any = None,
+) -> tuple[FittedReference, Array | None]:
+    """The fit to X or data, and base margins of rows, refused before any work."""
+    settings = CheckedSettings.of(explainer)
+    model, data = explainer.model, explainer.data
+    is_text = is_documents(data if X is None else X) or isinstance(data, TextSchema)
+    if is_text or (isinstance(model, Function) and model.takes_texts):
+        from propopt.explaining.documents import FittedDocuments
+
+        fitted: type[FittedReference] = FittedDocuments
+    else:
+        fitted = FittedRows
+    problem = fitted.problem_of(settings, model, data, X, progress)
+    margins = problem.margins(base_margin, rows)
+    return fitted.of(problem, data, X), margins
 
 
 def n_rows_of(data: Any) -> int:

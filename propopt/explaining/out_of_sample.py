@@ -57,10 +57,7 @@ from propopt.proofs.certificate import Certificate
 from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetError
 from propopt.results.explanation import Explanation
-from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.kinds import has_method
-from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.frames import Labels, numbers_of_rows
+from propopt.tables.frames import Labels
 
 
 # ---- The optimum of new rows, given fixed rows
@@ -304,6 +301,23 @@ class FittedReference(ABC):
     problem: ExplanationProblem  # the problem of the reference rows
     reference: Explanation  # their joint optimum
 
+    @classmethod
+    @abstractmethod
+    def problem_of(
+        cls,
+        settings: CheckedSettings,
+        model: Any,
+        data: Any,
+        X: Any,
+        progress: bool | None,
+    ) -> ExplanationProblem:
+        """The problem of reference rows X, or of some of ``data``, not yet solved."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, problem: Any, data: Any, X: Any) -> FittedReference:
+        """Explain the reference rows of a problem jointly."""
+
     @property
     def function(self) -> Function:
         """The model as a function of rows or documents."""
@@ -338,40 +352,6 @@ class FittedReference(ABC):
     @abstractmethod
     def explain(self, X: Any, progress: bool | None) -> Explanation:
         """Explain each row or document of X, given the reference."""
-
-    @abstractmethod
-    def refuse_no_margin(self) -> None:
-        """Refuse base margins for outputs that are no margin, or may be none."""
-
-    def with_base_margin(
-        self, explained: Explanation, base_margin: Any, X: Any
-    ) -> Explanation:
-        """Add the base margins o of rows to the base and prediction of an explanation.
-
-        A base margin, such as log exposure, is added to the margin outside the model
-        (``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline`` of
-        CatBoost). It depends on no column, so it is part of the base of its row:
-        base + o_n + Σ_d w_nd = f(x_n) + o_n.
-        """
-        if base_margin is None:
-            return explained
-        self.refuse_no_margin()
-        base, prediction = explained.base_value, explained.prediction
-        if base is None or prediction is None:
-            raise InvalidInput(
-                "base_margin: margins are added to the base value of contributions, "
-                "and slopes have no base value; leave base_margin out"
-            )
-        N = explained.shape[0]
-        margins = numbers_of_rows(base_margin, X, N, "base_margin", "X")
-        ends = f"{margins.min():.4g} to {margins.max():.4g}"
-        words = f"in base and prediction of each row, {ends}"
-        return replace(
-            explained,
-            base_value=base + margins,
-            prediction=prediction + margins,
-            parameters={**explained.parameters, "base margin": words},
-        )
 
     @staticmethod
     def with_progress(items: Sequence[_Item], progress: bool | None) -> Iterator[_Item]:
@@ -441,6 +421,29 @@ def joint_proof(measures: Mapping[str, Array], largest: float = 1.0) -> Certific
     )
 
 
+def with_base_margins(explained: Explanation, margins: Array | None) -> Explanation:
+    """Add the base margins o (m,) of rows to the base and prediction of each.
+
+    A base margin, such as log exposure, is added to the margin outside the model
+    (``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline`` of CatBoost).
+    It depends on no column, so it is part of the base of its row:
+    base + o_n + Σ_d w_nd = f(x_n) + o_n.
+    """
+    if margins is None:
+        return explained
+    base, prediction = explained.base_value, explained.prediction
+    assert base is not None, "see ExplanationProblem.margins"
+    assert prediction is not None, "see ExplanationProblem.margins"
+    ends = f"{margins.min():.4g} to {margins.max():.4g}"
+    words = f"in base and prediction of each row, {ends}"
+    return replace(
+        explained,
+        base_value=base + margins,
+        prediction=prediction + margins,
+        parameters={**explained.parameters, "base margin": words},
+    )
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowAnswers:
@@ -497,18 +500,21 @@ class FittedRows(FittedReference):
     main_effects: Attributions | None = None  # g_j (n, D)
 
     @classmethod
-    def of(
+    def problem_of(
         cls,
         settings: CheckedSettings,
         model: Any,
         data: Any,
         X: Any,
         progress: bool | None,
-    ) -> FittedRows:
-        """Explain the reference rows X, or rows of ``data``, jointly."""
+    ) -> RowsProblem:
         if X is None:
             settings.refuse_joint_settings()
-        problem = RowsProblem.of(settings, model, data, X, progress)
+        return RowsProblem.of(settings, model, data, X, progress)
+
+    @classmethod
+    def of(cls, problem: RowsProblem, data: Any, X: Any) -> FittedRows:
+        settings = problem.settings
         function, reference = problem.function, problem.reference
         if data is not None and not settings.parts:
             reference.refuse_equal_rows()
@@ -548,7 +554,7 @@ class FittedRows(FittedReference):
         return cls(
             problem=problem,
             rule=rule,
-            wrapped=isinstance(model, Function),
+            wrapped=isinstance(problem.model, Function),
             reference=explained,
             **parts,
         )
@@ -638,27 +644,6 @@ class FittedRows(FittedReference):
             **self._programs(rows, group_labels),
             row_size=self.row_size,
         )
-
-    def refuse_no_margin(self) -> None:
-        function, model = self.function, self.problem.model
-        kind = function.quantity.kind
-        if kind == "probability":
-            raise InvalidInput(
-                "base_margin: it is added to margins, and the output explained is a "
-                "probability; give output='log_odds'"
-            )
-        is_estimator = has_method(model, "predict") and not isinstance(model, Function)
-        if kind != "value" or not is_estimator:
-            return
-        read = function.products_in(self.problem.points.shape[1])
-        is_sum = isinstance(read, SumOfProducts) and read.lengths.max(initial=0) <= 1
-        if not (isinstance(read, Boxes) or is_sum):  # a product may be exp of a sum
-            raise InvalidInput(
-                "base_margin: it is added to margins, and predictions of "
-                f"{type(model).__name__} may have a link such as exp; explain a "
-                "function that returns the margin, such as lambda X: "
-                "model.predict(X, output_margin=True)"
-            )
 
     @cached_property
     def _row_parameters(self) -> dict[str, Parameter]:

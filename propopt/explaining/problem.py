@@ -72,7 +72,9 @@ from propopt.proofs.optimum import Parameter, is_sampled
 from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS
-from propopt.tables.frames import Labels
+from propopt.structures.kinds import has_method
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import Labels, numbers_of_rows
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -357,6 +359,13 @@ class ExplanationProblem(ABC):
     def inapplicable(settings: CheckedSettings) -> Mapping[str, str]:
         """The settings that have no meaning here, each with the reason."""
 
+    @abstractmethod
+    def margins(self, base_margin: RowNumbers, X: Any) -> Array | None:
+        """The base margins (m,) of rows X to explain; None without.
+
+        They are refused for outputs that are no margin, or may be none.
+        """
+
     @property
     @abstractmethod
     def robust(self) -> PairwiseRobustness | SharedRobustness:
@@ -496,6 +505,37 @@ class RowsProblem(ExplanationProblem):
                 "leave it out, as groups have main effects by default"
             )
         return reasons
+
+    def margins(self, base_margin: RowNumbers, X: Any) -> Array | None:
+        if base_margin is None:
+            return None
+        function, model = self.function, self.model
+        kind = function.quantity.kind
+        if kind == "probability":
+            raise InvalidInput(
+                "base_margin: it is added to margins, and the output explained is a "
+                "probability; give output='log_odds'"
+            )
+        if not self.settings.parts:
+            raise InvalidInput(
+                "base_margin: margins are added to the base value of contributions, "
+                "and slopes have no base value; leave base_margin out"
+            )
+        points, _ = function.with_categories_of(X).read(X, "X")
+        margins = numbers_of_rows(base_margin, X, len(points), "base_margin", "X")
+        is_estimator = has_method(model, "predict") and not isinstance(model, Function)
+        if kind != "value" or not is_estimator:
+            return margins
+        read = function.products_in(self.points.shape[1])
+        is_sum = isinstance(read, SumOfProducts) and read.lengths.max(initial=0) <= 1
+        if not (isinstance(read, Boxes) or is_sum):  # a product may be exp of a sum
+            raise InvalidInput(
+                "base_margin: it is added to margins, and predictions of "
+                f"{type(model).__name__} may have a link such as exp; explain a "
+                "function that returns the margin, such as lambda X: "
+                "model.predict(X, output_margin=True)"
+            )
+        return margins
 
     @cached_property
     def coordinates(self) -> Array:

@@ -119,7 +119,7 @@ def test_a_series_is_put_in_the_order_of_rows() -> None:
     ("how", "told"),
     [
         ({"output": "probability"}, "the output explained is a probability"),
-        ({"output": "log_odds", "kind": "slopes"}, "slopes have none"),
+        ({"output": "log_odds", "kind": "slopes"}, "slopes have no base value"),
         (
             {"output": "log_odds", "base_margin": OFFSET},
             "one for each of the 5 rows of X",
@@ -136,3 +136,64 @@ def test_what_has_no_offset_is_refused(how: dict[str, Any], told: str) -> None:
     settings: dict[str, Any] = {"data": X, "base_margin": OFFSET[:5], **how}
     with pytest.raises(InvalidInput, match=re.escape(told)):
         po.explain(model, X[:5], **settings)
+
+
+class Counted:
+    """A black-box regressor that counts the rows it predicts."""
+
+    n_rows = 0
+
+    def predict(self, X: Any) -> Any:
+        self.n_rows += len(X)
+        return np.asarray(X) @ [1.0, 2.0, 3.0]
+
+
+class CountedClassifier(Counted):
+    """The same with two classes."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, X: Any) -> Any:
+        p = 1.0 / (1.0 + np.exp(-self.predict(X)))
+        return np.stack([1.0 - p, p], axis=1)
+
+
+@pytest.mark.parametrize("data", [None, X], ids=["jointly", "with data"])
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"output": "probability"}, "the output explained is a probability"),
+        ({"output": "log_odds", "kind": "slopes"}, "slopes have no base value"),
+        ({}, "may have a link such as exp"),
+        ({"output": "log_odds", "base_margin": [0.0, 1.0]}, "each of the 20 rows of X"),
+    ],
+)
+def test_margins_are_refused_before_the_model_is_called(
+    how: dict[str, Any], reason: str, data: Any
+) -> None:
+    model = Counted() if how == {} else CountedClassifier()
+    rows = X[:20]
+    settings: dict[str, Any] = {"base_margin": OFFSET[:20], **how}
+    with pytest.raises(InvalidInput, match=re.escape(reason)):
+        po.explain(model, rows, data, **settings)
+    assert model.n_rows == 0
+    base_margin = settings.pop("base_margin")
+    explainer = po.Explainer(model, X if data is None else data, **settings).fit()
+    before = model.n_rows
+    assert before > 0
+    with pytest.raises(InvalidInput, match=re.escape(reason)):
+        explainer.explain(rows, base_margin=base_margin)
+    assert model.n_rows == before
+
+
+def test_documents_refuse_margins_before_the_model_is_called() -> None:
+    calls = list[int]()
+
+    def score(texts: Any) -> Any:
+        calls.append(len(texts))
+        return np.array([float(len(text)) for text in texts])
+
+    texts = ["one good day", "one bad day", "a good night"]
+    with pytest.raises(InvalidInput, match="it belongs to rows of a table"):
+        po.explain(score, texts, base_margin=[1.0, 2.0, 3.0])
+    assert calls == []
