@@ -256,14 +256,14 @@ class NearOptimalConclusions(
             "the loss of faithfulness from moving one row of attributions by "
             f"{self.budget:.3g}"
         )
-        heads = {x: x for x in ("certain", "positive", "negative")}
-        heads["median_distance"] = "budget"
+        columns = {x: (x, rounded_percent) for x in ("certain", "positive", "negative")}
+        columns["median_distance"] = ("budget", "{:.3g}".format)
         return Document(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
             subtitle="share of rows in which near-optimal explanations agree on the "
             "sign; median distance (budget) at which another sign is possible",
-            blocks=[self._largest(heads, " of rows")],
+            blocks=[self._largest(columns, " of rows")],
             trust=[Finding(proved, "proved"), *self.notes],
             settings={
                 "size": " × ".join(map(plural, self.shape, ("row", "feature"))),

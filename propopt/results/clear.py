@@ -20,7 +20,7 @@ subtracted from each form, and those of two columns are added.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, final
 
 import numpy as np
@@ -82,30 +82,29 @@ class SignsAndRanks(Result):
         """The names of the features, in the order of columns."""
         return self.labels.feature_names(self.shape[1])
 
-    def _largest(self, shares: Mapping[str, str], where: str = "") -> Table:
-        """Shares of rows for the largest features, and an average of the others.
+    def _largest(
+        self,
+        columns: Mapping[str, tuple[str, Callable[[float], str]]],
+        where: str = "",
+    ) -> Table:
+        """Columns of the table for the largest features, an average of the others.
 
-        The heads of columns are given for each column of the table.
+        Each column of :meth:`to_frame` has its head and the format of its numbers.
         """
-        adjective = next(iter(shares))
+        adjective = next(iter(columns))
         every = self.to_frame().dropna(subset=adjective)  # others are in no row
         table = every.sort_values("mean_size", ascending=False, kind="stable")
+        heads, formats = zip(*columns.values(), strict=True)
         lines = [
-            [
-                str(name),
-                *(
-                    f"{x:.3g}" if column == "median_distance" else rounded_percent(x)
-                    for column, x in zip(shares, values, strict=True)
-                ),
-            ]
-            for name, *values in table[[*shares]][:N_ON_CARD].itertuples()
+            [str(name), *(show(x) for show, x in zip(formats, values, strict=True))]
+            for name, *values in table[[*columns]][:N_ON_CARD].itertuples()
         ]
         rest = ""
         if others := table[adjective][N_ON_CARD:].tolist():
             average = rounded_percent(float(np.mean(others)))
             words = plural(len(others), "other")
             rest = f"{words}, on average {adjective} in {average}{where}"
-        return Table.of(("feature", *shares.values()), lines, rest)
+        return Table.of(("feature", *heads), lines, rest)
 
 
 @final
@@ -242,13 +241,14 @@ class Clear(
 
     def document(self) -> Document:
         """Summarise which signs no small change of their row of attributions flips."""
-        heads = {x: x for x in ("clear", "positive", "negative")}
+        shares = {x: (x, rounded_percent) for x in ("clear", "positive", "negative")}
+        shares["clear_first"] = ("first", rounded_percent)
         return Document(
             title=f"{rounded_percent(self.share)} of signs are clear"
             f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
             subtitle="share of rows in which the sign of a feature is clear, and in "
             f"which it clearly has the largest {self.by}",
-            blocks=[self._largest({**heads, "clear_first": "first"})],
+            blocks=[self._largest(shares)],
             trust=[Finding(f"clear: {self.meaning}", "chosen"), *self.notes],
             settings={
                 "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
