@@ -23,6 +23,7 @@ import propopt
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
+from propopt.structures.fitted_model import FittedModel
 from propopt.structures.registry import of_class
 
 
@@ -132,8 +133,7 @@ class Record:
             With versions and digests computed now.
         """
         computed: dict[str, str] = {}
-        if type(model).__module__.startswith("propopt."):  # a wrapped booster
-            model = getattr(model, "booster_", model)
+        model = FittedModel(model).native
         if (content := _text_of(model)) is not None:
             computed["model"] = f"{short_digest(content)}, its text"
         for name, table in (("X", X), ("data", data)):

@@ -94,6 +94,12 @@ class FittedModel:
         """A short name of the model for messages."""
         return name_of(self.estimator)
 
+    @property
+    def native(self) -> Any:
+        """The model of its library: the booster, if an estimator was made of it."""
+        wrapped = reader_of(self.estimator).wrapped
+        return self.estimator if wrapped is None else wrapped(self.estimator)
+
     def has(self, method: str) -> bool:
         """Whether the model has a method under its current settings."""
         return has_method(self.estimator, method)

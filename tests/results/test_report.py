@@ -18,6 +18,7 @@ from propopt.proofs.fronts import ExactFront
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.report.page import page_of
+from propopt.structures.fitted_model import FittedModel
 from propopt.tables.frames import Labels
 
 
@@ -444,6 +445,24 @@ def test_a_booster_has_a_digest():
     one, same, other = map(po.results.Record.of, models)
     assert one.digests == same.digests != other.digests
     assert one.versions["lightgbm"] == lightgbm.__version__
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_a_record_names_the_booster_inside_an_estimator(library):
+    booster = pytest.importorskip(library)
+    rows = np.random.default_rng(6).normal(size=(60, 2))
+    if library == "lightgbm":
+        data, settings = booster.Dataset(rows, rows[:, 0]), {"verbose": -1}
+    else:
+        data, settings = booster.DMatrix(rows, rows[:, 0]), {}
+    native = booster.train(settings, data, 3)
+    fitted = FittedModel.of(native)
+    assert fitted.estimator is not native
+    assert fitted.native is FittedModel.of(fitted.estimator).native is native
+    one, same = map(po.results.Record.of, (native, fitted.estimator))
+    assert one.model == same.model == f"{type(native).__module__}.Booster"
+    assert one.digests == same.digests
+    assert one.digests["model"]
 
 
 def test_contributions_are_listed_with_their_targets():

@@ -209,6 +209,7 @@ LIGHTGBM: Final[Mapping[str, ModelReader]] = {
     "lightgbm.LGBMRegressor": _ESTIMATOR,
     "propopt.LightGBMBooster": replace(
         _MODEL,
+        wrapped=lambda model: model.booster_,
         trees=_trees,
         margin=MarginRule("scores", {}, _logit),
         explains_margin=_classifies,

@@ -59,6 +59,8 @@ class ModelReader:
         Whether ``predict`` returns the margin.
     wraps : callable, optional
         Makes an estimator of a model without the methods of one.
+    wrapped : callable, optional
+        The model inside an estimator that ``wraps`` of another reader made.
     path_values : callable, optional
         Path-dependent SHAP values of a model and a table, with the base value last: (n,
         D + 1) for each score.
@@ -76,6 +78,7 @@ class ModelReader:
     n_labels: Callable[[Any], int] | None = None
     predicts_scores: Callable[[Any], bool] | None = None
     wraps: Callable[[Any], Any] | None = None
+    wrapped: Callable[[Any], Any] | None = None
     path_values: Callable[[Any, Any], Any] | None = None
     text: Callable[[Any], bytes] | None = None
 

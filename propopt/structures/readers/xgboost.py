@@ -295,6 +295,7 @@ _ESTIMATOR: Final = ModelReader(trees=_estimator)
 
 XGBOOST: Final[Mapping[str, ModelReader]] = {
     "propopt.XGBoostBooster": ModelReader(
+        wrapped=lambda model: model.booster_,
         trees=lambda model, output, view: _booster(model.booster_, 0, output, view),
         margin=MarginRule("scores", {}, lambda model: _logit(model.booster_)),
         explains_margin=lambda model: _classifies(model.booster_),
