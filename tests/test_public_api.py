@@ -358,6 +358,17 @@ def test_a_command_imports_what_it_uses(command):
     assert set(modules) & COMMANDS[command] == set()
 
 
+def test_an_optimum_is_solved_and_printed_without_scikit_learn():
+    code = (
+        "import json, sys, numpy as np, propopt as po\n"
+        "text = str(po.solve(1.0 * po.GradientMatching(np.eye(3))))\n"
+        "print(json.dumps([text, sorted(sys.modules)]))"
+    )
+    text, modules = json.loads(_python(code))
+    assert "optimal" in text
+    assert "sklearn" not in modules
+
+
 def _python(code: str) -> str:
     """What a new interpreter prints."""
     done = subprocess.run(

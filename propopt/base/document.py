@@ -356,14 +356,14 @@ CELLS_ON_PAGE: Final = 12_000
 """The most cells of one table on a page; CSV files have all."""
 
 
-def rows_on_page(table: pd.DataFrame) -> int:
+def rows_on_page(n_columns: int) -> int:
     """The number of rows of a table that fit on a page."""
-    return max(CELLS_ON_PAGE // max(table.shape[1] + 1, 1), 1)
+    return max(CELLS_ON_PAGE // max(n_columns + 1, 1), 1)
 
 
 def table_chapter(title: str, table: pd.DataFrame, caption: str = "") -> Chapter:
     """A chapter with a table, cut to the rows that fit on a page."""
-    room = rows_on_page(table)
+    room = rows_on_page(table.shape[1])
     rest = f"The first {room:,} of {plural(len(table), 'row')}; the CSV file has all."
     words = [caption, rest if len(table) > room else ""]
     text = " ".join(filter(None, words)) or "All numbers."

@@ -18,6 +18,7 @@ from propopt.base.arrays import Array
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES
 from propopt.base.checks import evenly_spaced, read_count
 from propopt.base.errors import InvalidInput
+from propopt.base.row_sample import RowSample
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
 from propopt.results.certain import NearOptimalConclusions
@@ -174,7 +175,8 @@ def plot_heatmap(
 
     Features are sorted by their mean |w|, and rows by their first principal component,
     which places rows with similar attributions next to each other. Colours span 99 % of
-    the attributions; larger ones have the colour of the end.
+    the attributions; larger ones have the colour of the end. For more than 2,000 rows a
+    sample of 2,000 is drawn, and its size is on the axis.
 
     Parameters
     ----------
@@ -203,9 +205,11 @@ def plot_heatmap(
     result = explanation_of(explanation, "given")
     W = result.attributions
     features = largest(np.abs(W).mean(axis=0), read_count(n_features, "n_features"))
+    sample = RowSample.of(len(W))
+    doubtful, W = uncertain(certain, W.shape)[sample.rows], W[sample.rows]
     left, _, _ = np.linalg.svd(W - W.mean(axis=0), full_matrices=False)
     rows = np.argsort(left[:, 0], kind="stable")
-    doubtful = uncertain(certain, W.shape)[rows][:, features].T
+    doubtful = doubtful[rows][:, features].T
     axes = axes_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
     _draw(axes, W[rows][:, features].T, units_label(result, 40))
     # one patch for each run of cells
@@ -216,10 +220,12 @@ def plot_heatmap(
     names = [matplotlib_text(name) for name in feature_names(result)]
     axes.set_yticks(np.arange(len(features)), [names[j] for j in features])
     labelled = evenly_spaced(len(rows), _ROW_LABELS)
-    ticks = [matplotlib_text(result.labels.row(rows[index])) for index in labelled]
+    names_of_rows = [result.labels.row(n) for n in sample.rows[rows[labelled]].tolist()]
+    ticks = [matplotlib_text(name) for name in names_of_rows]
     axes.set_xticks(labelled, ticks, rotation=90, fontsize="x-small")
     some = "" if len(labelled) == len(rows) else f", {len(labelled)} of them labelled"
-    label = f"{len(rows)} rows, similar ones next to each other{some}"
+    shown = f"{len(rows)} rows" if sample.is_whole else sample.in_words()
+    label = f"{shown}, similar ones next to each other{some}"
     if doubtful.any():
         label += f"\nhatched: {hatching_label(certain)}"
     axes.set_xlabel(label)

@@ -21,6 +21,7 @@ subtracted from each form, and those of two columns are added.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, final
 
 import numpy as np
@@ -35,7 +36,13 @@ from propopt.base.declared import field
 from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, for_quantity, plural, rounded_percent
-from propopt.proofs.near_optimal import ZERO, OrderBy, in_order, small_change
+from propopt.proofs.near_optimal import (
+    ZERO,
+    OrderBy,
+    blocks_of,
+    in_order,
+    small_change,
+)
 from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
@@ -289,27 +296,42 @@ def clear_of(
 ) -> Clear:
     """Compute the result of :meth:`propopt.results.Explanation.clear`."""
     read_option(by, OrderBy, "order")
-    rows = _Rows(best, delta, groups)
-    first, last = rows.ranks(by)
+    delta = small_change(best) if delta is None else read_nonnegative(delta, "delta")
+    parts = list[tuple[NDArray[Any], ...]]()
+    for some in blocks_of(best):
+        rows = _Rows(some, delta, groups)
+        parts.append((rows.W, rows.signs(), *rows.ranks(by)))
+    W, signs, first, last = map(_joined, zip(*parts, strict=True))
     return Clear(
-        attributions=rows.W,
-        signs=rows.signs(),
+        attributions=W,
+        signs=signs,
         best_ranks=first,
         worst_ranks=last,
         by=by,
-        delta=rows.delta,
+        delta=delta,
         unit=rows.unit,
         ends=rows.ends_in_words,
         notes=(rows.sampling,),
-        labels=rows.labels,
+        labels=best.labels
+        if groups is None
+        else replace(rows.labels, points=best.labels.points),
         quantity=best.quantity,
     )
 
 
 def clear_share(best: Optimum) -> tuple[float, float]:
     """The share of clear signs, and δ, without computing ranks."""
-    rows = _Rows(best, None, None)
-    return share_of(rows.signs(), rows.W), rows.delta
+    delta, clear, count = small_change(best), 0, 0
+    for some in blocks_of(best):
+        rows = _Rows(some, delta, None)
+        clear += int(np.count_nonzero(rows.signs()))
+        count += int(np.count_nonzero(np.abs(rows.W) > rows.dust))
+    return clear / count if count else 1.0, delta
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Blocks of rows as one array; a single block as it is."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class _Rows:
@@ -318,14 +340,12 @@ class _Rows:
     def __init__(
         self,
         best: Optimum,
-        delta: float | None,
+        delta: float,
         groups: Mapping[str, Sequence[str]] | None,
     ) -> None:
         W, labels = best.attributions, best.labels
         self.keeps_sums = best.units == "output"
-        self.delta = small_change(best)
-        if delta is not None:
-            self.delta = read_nonnegative(delta, "delta")
+        self.delta = delta
         self.unit = unit_of(best.quantity) if self.keeps_sums else "slopes"
         before = best.contributions if self.keeps_sums else best.gradient
         errors, self.sampling = _sampling(best)

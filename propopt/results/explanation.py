@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -22,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import as_floats, read_count, read_only
 from propopt.base.declared import Lazy
-from propopt.base.document import Document
+from propopt.base.document import Chapter, Document
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.extras import require
 from propopt.base.suggestions import NameKind
@@ -846,7 +845,8 @@ class Explanation(
         rows : sequence of labels or ints, optional
             Rows for which ranks are computed, by name or position. All by default, if
             their blocks of H⁻¹ are affordable. For many points, only rows named here
-            have the narrowest half-widths, by conjugate gradients.
+            have the narrowest half-widths, by conjugate gradients. Ranks of other rows
+            follow from their half-widths.
         order : {"size", "value"}
             Ranks of |w|, or of w.
         groups : mapping of a name to the features it stands for, optional
@@ -918,7 +918,9 @@ class Explanation(
             The change of a row that clear reasons survive, in the unit of the output;
             by default 5 % of the root mean square size of a row.
         rows : sequence of labels or ints, optional
-            Rows to list reasons for, by name or position; all by default.
+            Rows to list reasons for, by name or position; all by default. For more than
+            100,000 rows the default is a sample of 2,000, and shares of clear reasons
+            have 95 % intervals.
 
         Returns
         -------
@@ -1080,9 +1082,12 @@ class Explanation(
 
     def document(self) -> Document:
         """Summarise the largest features, the certificate and similar rows."""
+        return explanation_document(self, self._chapters)
+
+    def _chapters(self) -> list[Chapter]:
         from propopt.results.report.explanation_chapters import explanation_chapters
 
-        return explanation_document(self, partial(explanation_chapters, self))
+        return explanation_chapters(self)
 
     def __repr__(self) -> str:
         return explanation_text(self)

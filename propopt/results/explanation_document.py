@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any, Final, get_args
 
 import numpy as np
 
 from propopt.base.document import Bar, Bars, Basis, Chapter, Document, Finding
+from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import (
     enumerated,
     in_percent,
@@ -69,14 +71,14 @@ def explanation_document(
     explanation: Optimum, chapters: Callable[[], Sequence[Chapter]]
 ) -> Document:
     """The findings of an explanation, with the chapters of its page."""
-    frame = explanation.to_frame()  # first, as losses then follow from attributions
+    W = explanation.attributions  # first, as losses then follow from them
     share, delta = clear_share(explanation)
-    features = list(frame.columns)
+    features = list(explanation.labels.feature_names(W.shape[1]))
     names = features
     if explanation.shape[0] == 1 and explanation.points is not None:
         names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(features)]
     subtitle = _subtitle(explanation)
-    bars = _bars(frame.to_numpy(), names, _of_one_row(explanation), subtitle)
+    bars = _bars(W, names, _of_one_row(explanation), subtitle)
     settings = dict(made_by(explanation))
     settings["clear signs"] = clear_in_words(explanation, share, delta)
     settings |= _clear_reasons(explanation)
@@ -102,7 +104,7 @@ def _title(explanation: Optimum) -> str:
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
     rows, names = explanation.labels.points, largest_features(explanation)
-    where = f"over {N} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
+    where = f"over {N:,} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
     method = "" if explanation.method == "optimized" else f"{explanation.method}: "
@@ -113,7 +115,8 @@ def _title(explanation: Optimum) -> str:
 def largest_features(explanation: Optimum) -> list[str]:
     """Up to three features with the largest mean |w|; fewer if names are long."""
     W = explanation.attributions
-    sizes = np.abs(W / _unit(W)).mean(axis=0)
+    unit = _unit(W)
+    (sizes,) = _means(W, lambda w: [np.abs(w / unit)])
     features = explanation.labels.feature_names(W.shape[1])
     largest = np.argsort(-sizes, kind="stable")[:_NAMED]
     names = [features[j] for j in largest if sizes[j] > 0.0]
@@ -144,19 +147,27 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
     if phi is None or explanation.method != "optimized" or not phi.any():
         return
     kind = "sampled" if is_sampled(explanation) else "exact"
-    first = without_ties(phi)
-    same_largest = float(first[np.arange(len(W)), np.abs(W).argmax(axis=1)].mean())
+    blocks = list(_blocks(W))
+    large = _LARGE * np.concatenate([np.abs(phi[x]).max(axis=1) for x in blocks]).mean()
+    same, turned, count, moved, size = 0, 0, 0, 0.0, 0.0
+    for rows in blocks:
+        w, exact = W[rows], phi[rows]
+        first = without_ties(exact)[np.arange(len(w)), np.abs(w).argmax(axis=1)]
+        is_large = np.abs(exact) > large
+        same += int(first.sum())
+        turned += int((is_large & (np.sign(w) != np.sign(exact))).sum())
+        count += int(is_large.sum())
+        moved += float(np.abs(w - exact).sum())
+        size += float(np.abs(exact).sum())
+    same_largest = same / len(W)
     where = f"in {percent(same_largest)} % of rows" if len(W) > 1 else "here"
     top = f"The largest feature is that of the {kind} contributions {where}"
     if len(W) == 1 and not same_largest:
         top = f"The largest feature is not that of the {kind} contributions"
-    large = np.abs(phi) > _LARGE * np.abs(phi).max(axis=1).mean()
-    turned = int((large & (np.sign(W) != np.sign(phi))).sum())
-    signs = f"{turned:,} of {int(large.sum()):,} large values have another sign"
-    moved = float(np.abs(W - phi).sum()) / float(np.abs(phi).sum())
+    signs = f"{turned:,} of {count:,} large values have another sign"
     yield Finding(
         f"{top}; {signs if turned else 'no large value has another sign'}. Values "
-        f"differ from the {kind} ones by {percent(moved)} % on average."
+        f"differ from the {kind} ones by {percent(moved / size)} % on average."
     )
 
 
@@ -186,18 +197,21 @@ def _bars(W: Any, names: Sequence[object], before: Sequence[str], caption: str) 
     For one row, bars of the values with notes on their targets.
     """
     unit = _unit(W)
-    V = W / unit
-    V = np.where(np.abs(V) <= _ROUNDING, 0.0, V)
-    sizes = np.abs(V).mean(axis=0)
-    below, above = (unit * f(V, 0.0).mean(axis=0) for f in (np.minimum, np.maximum))
+
+    def sizes_and_sides(w: Any) -> list[Any]:
+        v = w / unit
+        v = np.where(np.abs(v) <= _ROUNDING, 0.0, v)
+        return [v, np.abs(v), np.minimum(v, 0.0), np.maximum(v, 0.0), v > 0.0, v < 0.0]
+
+    means, sizes, below, above, raises, lowers = _means(W, sizes_and_sides)
     order = np.argsort(-sizes, kind="stable")
     alone = len(W) == 1
     rows = [
         Bar(
             name=str(names[j]),
-            value=float(unit * (V[0, j] if alone else sizes[j])),
-            note=before[j] if alone else _direction(V[:, j]),
-            parts=(float(below[j]), float(above[j])),
+            value=float(unit * (means[j] if alone else sizes[j])),
+            note=before[j] if alone else _direction(float(raises[j]), float(lowers[j])),
+            parts=(float(unit * below[j]), float(unit * above[j])),
             sign="+" if alone else "-",
         )
         for j in order[:_ON_PAGE]
@@ -219,9 +233,19 @@ def _unit(W: Any) -> float:
     return float(np.abs(W).max(initial=0.0)) or 1.0
 
 
-def _direction(w: Any) -> str:
-    """The share of rows in which an attribution raises or lowers the output."""
-    raises, lowers = float((w > 0.0).mean()), float((w < 0.0).mean())
+def _means(W: Any, parts_of: Callable[[Any], list[Any]]) -> list[Any]:
+    """Means over all rows of arrays that are computed of W, by sums over blocks."""
+    sums = ([x.sum(axis=0) for x in parts_of(W[rows])] for rows in _blocks(W))
+    return [reduce(np.add, parts) / len(W) for parts in zip(*sums, strict=True)]
+
+
+def _blocks(W: Any) -> Iterator[slice]:
+    """Blocks of rows of bounded size; one block of a small table."""
+    return BATCH_BUDGET.blocks(len(W), 8 * W.shape[1])
+
+
+def _direction(raises: float, lowers: float) -> str:
+    """The shares of rows in which an attribution raises or lowers the output."""
     if not raises and not lowers:
         return "no effect"
     if raises and lowers:

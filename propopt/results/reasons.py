@@ -36,6 +36,7 @@ from propopt.base.document import (
     table_chapter,
 )
 from propopt.base.errors import InvalidInput
+from propopt.base.row_sample import RowSample
 from propopt.base.text import (
     Quantity,
     in_percent,
@@ -44,7 +45,7 @@ from propopt.base.text import (
     printable,
     rounded_percent,
 )
-from propopt.proofs.near_optimal import in_order
+from propopt.proofs.near_optimal import in_order, of_rows
 from propopt.proofs.optimum import Optimum
 from propopt.results.clear import Clear, clear_of, dust_of, is_exact
 from propopt.results.result import Result
@@ -60,6 +61,9 @@ N_REASONS: Final = 4
 LEAST_SHARE: Final = 0.01
 """Least share of all contributions towards the decision that is a reason."""
 
+MOST_LISTED: Final = 100_000
+"""Rows up to which all have reasons by default; as many of 30 columns take 4 s."""
+
 _MEMBERS: Final = 3
 """Features of a group with a value in words: those of the largest contributions."""
 
@@ -67,7 +71,7 @@ _MEMBERS: Final = 3
 _HEAD: Final = ("reason", "rows", "clear")
 
 
-class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
+class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
     """The k largest contributions of each row towards a decision, in words.
 
     Reasons are sorted by row and rank. A row with fewer than k contributions towards
@@ -116,6 +120,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
         f(x) of the row of each reason, for log-odds.
     quantity : Quantity, optional
         The explained quantity.
+    drawn_from : int, optional
+        The number of rows that the M rows are a sample of; None if they were requested.
 
     Examples
     --------
@@ -151,6 +157,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
     notes: tuple[Finding, ...] = ()
     predictions: Values | None = field("R", default=None)
     quantity: Quantity | None = None
+    drawn_from: int | None = None
 
     @classmethod
     def of(
@@ -160,7 +167,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
         k: int = N_REASONS,
         towards: Towards = "higher",
         groups: Mapping[str, Sequence[str]] | None = None,
-        rows: Sequence[int] | None = None,
+        rows: Sequence[int] | RowSample | None = None,
         least_share: float = LEAST_SHARE,
         delta: float | None = None,
     ) -> Reasons:
@@ -176,8 +183,9 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
             The output that the decision is for.
         groups : mapping of a name to the features it stands for, optional
             Features that are one reason, by the sum of their contributions.
-        rows : sequence of int (M,), optional
-            The positions of the rows; all by default.
+        rows : sequence of int (M,) or RowSample, optional
+            The positions of the rows; all by default, or a sample if there are more
+            than 100,000.
         least_share : float
             A contribution below this share of all those towards the decision in its row
             is no reason; from 0 to below 1.
@@ -208,18 +216,24 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
                 f"direction, from 0 to below 1, got {least_share!r}"
             )
         k = read_count(k, "k")
-        clear = clear_of(best, delta=delta, by="value", groups=groups)
-        W, labels, (N, D) = best.attributions, best.labels, best.shape
+        (N, D), labels, drawn_from = best.shape, best.labels, None
+        if rows is None and N > MOST_LISTED:
+            rows = RowSample.of(N)
+        if isinstance(rows, RowSample):
+            drawn_from, rows = None if rows.is_whole else N, rows.rows.tolist()
+        requested = np.arange(N) if rows is None else np.array(rows, np.int64)
+        some = best if rows is None else of_rows(best, requested)
+        clear = clear_of(some, delta=delta, by="value", groups=groups)
+        W = some.attributions
         sums, names = np.eye(D), labels.feature_names(D)
         if groups is not None:
             sums, names = group_sums(groups, names)
         members = [np.flatnonzero(row) for row in sums]
         merged = np.array([name in (groups or ()) for name in names])
         side = 1.0 if towards == "higher" else -1.0
-        phi = W if best.contributions is None else best.contributions
+        phi = W if some.contributions is None else some.contributions
         keys = side * phi @ sums.T
         keys = np.where(np.abs(keys) <= dust_of(keys), 0.0, keys)
-        requested = np.arange(N) if rows is None else np.array(rows, np.int64)
         best_ranks, worst_ranks = _ranks(clear, towards)
         towards_it = np.maximum(keys, 0.0)
         least = least_share * towards_it.sum(axis=1, keepdims=True)
@@ -227,20 +241,20 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
         order = in_order(keys, "value", is_reason)
         every = is_reason.sum(axis=1)
         count = np.minimum(every, k)
-        slots = [(m, n, r) for m, n in enumerate(requested) for r in range(count[n])]
-        m, n, r = np.array(slots, np.int64).reshape(-1, 3).T
+        n = np.repeat(np.arange(len(count)), count)
+        r = np.arange(len(n)) - np.repeat(np.cumsum(count) - count, count)
         d = order[n, r]
         return cls(
             names=tuple(map(labels.row, requested.tolist())),
             k=k,
             towards=towards,
-            rows=m,
+            rows=n,
             ranks=r + 1,
             features=tuple(names[j] for j in d),
             values=tuple(
-                _of_group(best, phi, i, members[j])
+                _of_group(some, phi, i, members[j])
                 if merged[j]
-                else best.value_of(i, members[j][0])
+                else some.value_of(i, members[j][0])
                 for i, j in zip(n.tolist(), d.tolist(), strict=True)
             ),
             are_groups=merged[d],
@@ -249,15 +263,16 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
             best_ranks=np.minimum(best_ranks[n, d], r + 1),
             worst_ranks=np.maximum(worst_ranks[n, d], r + 1),
             n_features=len(names),
-            small=((keys > 0.0).sum(axis=1) - every)[requested],
-            more=(every - count)[requested],
+            small=(keys > 0.0).sum(axis=1) - every,
+            more=every - count,
             unit=clear.unit,
             source=_source(best),
             least_share=float(least_share),
             meaning=clear.meaning,
             notes=(*_origin(best), *clear.notes),
-            predictions=_log_odds(best, n),
+            predictions=_log_odds(best, requested[n]),
             quantity=best.quantity,
+            drawn_from=drawn_from,
         )
 
     def validate(self) -> None:
@@ -266,6 +281,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
             raise InvalidInput("features, values: expected one for each reason")
         if (self.rows >= len(self.names)).any() or (np.diff(self.rows) < 0).any():
             raise InvalidInput(f"rows: expected {len(self.names)} rows, in order")
+        if self.drawn_from is not None and self.drawn_from <= len(self.names):
+            raise InvalidInput("drawn_from: expected more rows than have reasons")
         if len(self.small) != len(self.names):
             raise InvalidInput(f"small, more: expected {len(self.names)} rows")
         starts = np.searchsorted(self.rows, self.rows)
@@ -303,6 +320,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
             self.clear[self.ranks == rank] for rank in range(1, self.k + 1)
         ]
         return tuple(float(x.mean()) for x in clear_by_rank if len(x))
+
+    @property
+    def _sample(self) -> RowSample:
+        """The rows, and the number that they were drawn from."""
+        count = len(self.names)
+        return RowSample(np.arange(count), self.drawn_from or count)
 
     @property
     def probabilities(self) -> Array | None:
@@ -450,15 +473,21 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
 
     def document(self) -> Document:
         """Summarise how often small changes of a row leave its reasons unchanged."""
-        N = len(self.names)
-        most = f"; up to {self.k} of each of {N:,} rows" if N > 1 else ""
+        N, sample = len(self.names), self._sample
+        rows = f"{N:,} rows" if sample.is_whole else f"row of {sample.in_words()}"
+        of = "each of" if sample.is_whole else "each"
+        most = f"; up to {self.k} of {of} {rows}" if N > 1 else ""
         blocks = [Table.of(_HEAD, [*self._by_rank])] if N > 1 else []
         return Document(
             title=f"Reasons for {self._side}: {self._finding}",
             subtitle=f"contributions to {self._side}, in {self.unit}, largest first"
             f"{most}; clear: share of the rows with a reason of this rank",
             blocks=blocks if N > 1 else [*map(Finding, self.words)],
-            trust=[Finding(f"clear: {self.meaning}", "chosen"), *self.notes],
+            trust=[
+                Finding(f"clear: {self.meaning}", "chosen"),
+                *sample.findings(),
+                *self.notes,
+            ],
             settings={
                 "ranked": plural(self.n_features, "feature or group"),
                 "least share": f"{100.0 * self.least_share:g} % of all in this "
@@ -478,15 +507,17 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=3):
             return "no row has a reason"
         if len(self.names) == 1:
             return f"the first is {'clear' if self.clear[0] else 'not clear'}"
-        rows, share = int((self.ranks == 1).sum()), rounded_percent(self.shares[0])
-        return f"the first reason is clear in {share} of {plural(rows, 'row')}"
+        rows, sample = int((self.ranks == 1).sum()), self._sample
+        where = plural(rows, "row") if sample.is_whole else "rows"
+        share = sample.percent(self.shares[0], rows)
+        return f"the first reason is clear in {share} of {where}"
 
     @property
     def _by_rank(self) -> Iterator[tuple[str, str, str]]:
         """Table rows: a rank, the number of rows with it, and the clear share."""
         counts = np.bincount(self.ranks)[1:].tolist()
         for rank, (n, share) in enumerate(zip(counts, self.shares, strict=True), 1):
-            yield ordinal(rank), f"{n:,}", rounded_percent(share)
+            yield ordinal(rank), f"{n:,}", self._sample.percent(share, n)
 
     def __repr__(self) -> str:
         shares = ", ".join(map(rounded_percent, self.shares)) or "none"

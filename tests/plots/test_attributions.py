@@ -129,6 +129,18 @@ def test_the_heat_map_has_every_row_and_the_features_by_size(best):
     po.plots.plot_comparison(nothing, nothing, ax=ax())
 
 
+def test_the_heat_map_of_a_large_table_has_a_stated_sample_of_its_rows():
+    W = np.random.default_rng(3).normal(size=(2_100, 3))
+    large = po.results.Explanation(attributions=W, method="mine")
+    axes = po.plots.plot_heatmap(large, ax=ax())
+    assert axes.get_xlabel().startswith("a sample of 2,000 of 2,100 rows, similar")
+    picture = axes.images[0].get_array()
+    assert picture.shape == (3, 2_000)
+    order = [int(name[1:]) for name in texts(axes.get_yticklabels())]
+    for index, name in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True):
+        np.testing.assert_array_equal(picture[:, index], W[int(name.get_text()), order])
+
+
 def test_a_comparison_tells_the_median_cosine(best):
     V = best.attributions
     W = V + 0.1

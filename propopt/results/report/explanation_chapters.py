@@ -8,8 +8,16 @@ from typing import Final
 import numpy as np
 
 from propopt.base.arrays import Array
-from propopt.base.document import Chapter, Table, table_chapter
+from propopt.base.document import (
+    Chapter,
+    Table,
+    rows_on_page,
+    sentence,
+    table_chapter,
+)
+from propopt.base.row_sample import MOST_ROWS, RowSample
 from propopt.base.text import plural
+from propopt.proofs.near_optimal import of_rows
 from propopt.proofs.optimum import Optimum, is_sampled
 from propopt.results.reasons import Reasons
 from propopt.results.report.explorer import Explorer, FrontPath
@@ -35,8 +43,14 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
         or prediction is None
         or not (best.units == "output" and all(map(_is_finite, arrays)))
     ):
-        unit = f"{best.units_in_words}."
-        yield table_chapter("Attributions", best.to_frame(), unit)
+        unit, N = f"{best.units_in_words}.", best.shape[0]
+        if N <= MOST_ROWS:
+            yield table_chapter("Attributions", best.to_frame(), unit)
+            return
+        sample = RowSample.of(N, rows_on_page(best.shape[1]))
+        words = f"{unit} {sentence(sample.in_words())[:-1]}; the CSV file has all."
+        frame = of_rows(best, sample.rows).to_frame()
+        yield Chapter("Attributions", [Table(frame, words)])
         return
     yield from ReviewSheet(
         result=best,
@@ -54,10 +68,15 @@ def _is_finite(array: Array | None) -> bool:
 
 
 def _reasons(best: Optimum) -> Iterator[Chapter]:
-    """Reasons of the first rows, if the attributions are contributions."""
+    """Reasons of the first or of sampled rows, if attributions are contributions."""
     if best.units != "output":
         return
     N, n = best.shape[0], min(best.shape[0], _ROWS_WITH_REASONS)
+    if N > MOST_ROWS:
+        document = Reasons.of(best, rows=RowSample.of(N)).document()
+        yield Chapter(document.title, [*document.trust, *document.blocks])
+        yield from document.chapters()
+        return
     document = Reasons.of(best, rows=range(n)).document()
     lead = f"Reasons of the first {n} of {plural(N, 'row')}." if n < N else ""
     yield Chapter(document.title, [*document.trust, *document.blocks], lead)

@@ -21,6 +21,7 @@ import pandas as pd
 
 from propopt.base.arrays import Array
 from propopt.base.document import Block, Chapter, Finding, Table, cell_text, minus
+from propopt.base.row_sample import RowSample
 from propopt.base.text import in_html, percent, printable
 from propopt.proofs.fronts import ExactFront
 from propopt.proofs.optimum import Optimum
@@ -317,6 +318,10 @@ class Explorer:
         if self.neighbours is not None:
             text = f"Similar rows: {self.neighbours.source}."
             blocks.append(Finding(text, "chosen"))
+        if not self._sample.is_whole:
+            shown = RowSample(np.array(self.rows), self._sample.n_rows).in_words()
+            text = f"Rows to choose from: {shown}, most of them with the most similar."
+            blocks.append(Finding(text, "chosen"))
         if self.front_path is None:
             return Chapter(self.title, [*blocks, self], self.lead)
         blocks += self.front_path.findings()
@@ -357,20 +362,38 @@ class Explorer:
 
     @cached_property
     def rows(self) -> list[int]:
-        """Rows on the page: the first ones, their most similar rows, then others."""
-        nearest = []
-        if self.neighbours is not None:
-            nearest = [self.neighbours.nearest(n) for n in self.first_rows]
-        similar = [n for n in nearest if n is not None]
+        """Rows on the page: the first ones, their most similar rows, then others.
+
+        The others of a large table are a sample, each with its most similar row.
+        """
+        others, is_whole = self._sample.rows.tolist(), self._sample.is_whole
+        similar = [n for n in self._most_similar(self.first_rows) if n is not None]
+        first = [*dict.fromkeys([*self.first_rows, *similar])]
+        if not is_whole:  # those that fit are a sample as well
+            others = np.random.default_rng(1).permutation(others).tolist()
+            pairs = zip(others, self._most_similar(others), strict=True)
+            others = [n for pair in pairs for n in pair if n is not None]
         rows, room = list[int](), _MAX_BYTES
-        for n in dict.fromkeys(
-            [*self.first_rows, *similar, *range(self.best.shape[0])]
-        ):
+        for n in dict.fromkeys([*first, *others]):
             room -= self._bytes(n)
             if room < 0 and len(rows) > 1:
                 break
             rows.append(n)
-        return rows
+        if is_whole:
+            return rows
+        return [*rows[: len(first)], *sorted(rows[len(first) :])]
+
+    @property
+    def _sample(self) -> RowSample:
+        """The rows from which those on the page are taken."""
+        return RowSample.of(self.best.shape[0])
+
+    def _most_similar(self, rows: Sequence[int]) -> list[int | None]:
+        """The most similar row of each of these rows."""
+        if self.neighbours is None:
+            return [None] * len(rows)
+        neighbours = self.neighbours.at(rows)
+        return [neighbours.nearest(n) for n in rows]
 
     def _bytes(self, n: int) -> int:
         """The approximate size of a row on the page: values in quotes and numbers."""
@@ -386,10 +409,15 @@ class Explorer:
 
     def similar(self, index: int) -> int | None:
         """The index of the most similar row on the page."""
-        if self.neighbours is None:
+        if self._on_page is None:
             return None
-        nearest = self.neighbours.nearest(self.rows[index], self.rows)
+        nearest = self._on_page.nearest(self.rows[index], self.rows)
         return None if nearest is None else self.rows.index(nearest)
+
+    @cached_property
+    def _on_page(self) -> Neighbours | None:
+        """The pairs that contain rows on the page."""
+        return None if self.neighbours is None else self.neighbours.at(self.rows)
 
     def pair(self) -> list[tuple[str, list[tuple[str, float, float]]]]:
         """The first row and its most similar one: name, and a line for each feature.

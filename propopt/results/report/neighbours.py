@@ -11,9 +11,10 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Edges
 from propopt.base.document import minus
+from propopt.base.row_sample import RowSample
 from propopt.base.text import in_percent
 from propopt.losses.graphs.distances import pair_distances
-from propopt.losses.graphs.points import Graph, knn_graph
+from propopt.losses.graphs.points import knn_graph
 from propopt.proofs.optimum import Optimum
 
 
@@ -39,27 +40,38 @@ class Neighbours:
         graph = graph_of(best)
         X = _standardised(best)
         if graph is not None and graph.n_edges:
-            return cls._of(
-                graph, X, f"those of the {graph.kind} graph in the objective"
-            )
+            apart = np.zeros(graph.n_edges)
+            if X is not None:
+                apart = pair_distances(X, graph.edges)
+            words = f"those of the {graph.kind} graph in the objective"
+            return cls(graph.edges, graph.strengths, apart, words)
         return cls.by_values(best)
 
     @classmethod
     def by_values(cls, best: Optimum) -> Neighbours | None:
-        """Nearest rows by their values; None if the explanation has no values."""
+        """Nearest rows by their values; None if the explanation has no values.
+
+        In a large table they are the nearest within a sample of its rows.
+        """
         X = _standardised(best)
         if X is None or len(X) < 2:
             return None
-        k = min(_NEAREST, len(X) - 1)
+        sample = RowSample.of(len(X))
+        k = min(_NEAREST, len(sample.rows) - 1)
         words = f"the {k} nearest rows, in columns divided by their standard deviation"
-        return cls._of(knn_graph(X, k), X, words)
+        if not sample.is_whole:
+            words += f", within {sample.in_words()}"
+        graph = knn_graph(X[sample.rows], k)
+        edges = sample.rows[graph.edges]
+        return cls(edges, graph.strengths, pair_distances(X, edges), words)
 
-    @classmethod
-    def _of(cls, graph: Graph, X: Array | None, words: str) -> Neighbours:
-        distances = np.zeros(graph.n_edges)
-        if X is not None:
-            distances = pair_distances(X, graph.edges)
-        return cls(graph.edges, graph.strengths, distances, words)
+    def at(self, rows: Collection[int]) -> Neighbours:
+        """The pairs that contain one of these rows."""
+        has_row = np.zeros(int(self.edges.max(initial=-1)) + 1, bool)
+        has_row[[n for n in rows if n < len(has_row)]] = True
+        pairs = has_row[self.edges].any(axis=1)
+        of_pairs = self.edges[pairs], self.similarity[pairs], self.distance[pairs]
+        return Neighbours(*of_pairs, self.source)
 
     def nearest(self, row: int, among: Collection[int] | None = None) -> int | None:
         """The most similar row, by distance among equally similar ones."""

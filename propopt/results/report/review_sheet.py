@@ -19,6 +19,7 @@ from propopt.base.document import (
     minus,
     sentence,
 )
+from propopt.base.row_sample import MOST_ROWS, RowSample
 from propopt.base.text import plural
 from propopt.proofs.optimum import Optimum
 from propopt.results.record import Decision, Record, digest_of_array
@@ -132,27 +133,29 @@ class ReviewSheet:
         yield self._of_values()
 
     def _of_rows(self) -> Chapter:
-        names, columns = self._names, dict[str, Sequence[Any]]()
-        columns["base"] = [*map(float, self.base)]
-        columns["prediction"] = [*map(float, self.prediction)]
+        n_columns = 4 + (self.decision is not None) + (self.tolerance is not None)
+        n_columns += 2 * (self._differences is not None)
+        rows = self._failing_first(CELLS_ON_PAGE // (n_columns + 1))
+        columns = dict[str, Sequence[Any]]()
+        columns["base"] = [*map(float, self.base[rows])]
+        columns["prediction"] = [*map(float, self.prediction[rows])]
         if self.decision is not None:
-            columns["decision"] = [*map(self.decision.of, self.prediction.tolist())]
-        columns["sum of values"] = [*map(float, self._values.sum(axis=1))]
-        columns["error of the sum"] = [*map(float, self._sum_errors)]
+            columns["decision"] = [*map(self.decision.of, columns["prediction"])]
+        columns["sum of values"] = [*map(float, self._values.sum(axis=1)[rows])]
+        columns["error of the sum"] = [*map(float, self._sum_errors[rows])]
         if self._differences is not None:
-            indices = self._differences.argmax(axis=1).tolist()
-            most = self._differences.max(axis=1)
+            differences = self._differences[rows]
+            indices, most = differences.argmax(axis=1).tolist(), differences.max(axis=1)
             columns[f"largest difference from {self.other}"] = [*map(float, most)]
             columns["in column"] = [
-                str(names[j]) if x else "" for j, x in zip(indices, most, strict=True)
+                str(self._names[j]) if x else ""
+                for j, x in zip(indices, most, strict=True)
             ]
         if self.tolerance is not None:
-            columns["tolerance"] = ["fail" if x else "pass" for x in self._fails]
-        table = pd.DataFrame(columns, index=self._index([*range(len(self.base))]))
-        room = CELLS_ON_PAGE // (table.shape[1] + 1)
-        rows = self._failing_first(room)
-        caption = f"{sentence(self.unit)} {self._rest(len(rows))}"
-        block = Table(table.iloc[rows], caption)
+            fails = self._fails[rows]
+            columns["tolerance"] = ["fail" if x else "pass" for x in fails]
+        table = pd.DataFrame(columns, index=self._index(rows))
+        block = Table(table, f"{sentence(self.unit)} {self._rest(len(rows))}")
         return Chapter("Row by row", [*self._findings(), block])
 
     def _of_values(self) -> Chapter:
@@ -213,19 +216,29 @@ class ReviewSheet:
         return line
 
     def _failing_first(self, room: int) -> list[int]:
-        """The rows that fit, in order; rows beyond the tolerance have priority."""
+        """The rows that fit, in order; rows beyond the tolerance have priority.
+
+        The others of a large table are a sample.
+        """
         N = len(self.base)
         if room >= N:
             return [*range(N)]
-        order = np.argsort(~self._fails, kind="stable")[:room]
-        return sorted(order.tolist())
+        if N <= MOST_ROWS:
+            order = np.argsort(~self._fails, kind="stable")[:room]
+            return sorted(order.tolist())
+        sample, failing = RowSample.of(N, room).rows.tolist(), list[int]()
+        if self.tolerance is not None:
+            failing = np.flatnonzero(self._fails)[:room].tolist()
+        return sorted(list(dict.fromkeys([*failing, *sample]))[:room])
 
     def _rest(self, shown: int) -> str:
         N = len(self.base)
         if shown == N:
             return f"All {plural(N, 'row')}."
         which = "" if self.tolerance is None else ", including those that fail"
-        return f"{shown:,} of {N:,} rows{which}; the CSV files have all."
+        count = f"{shown:,} of {N:,} rows"
+        count = f"A sample of {count}" if N > MOST_ROWS else count
+        return f"{count}{which}; the CSV files have all."
 
     @property
     def _kind(self) -> str:

@@ -1,0 +1,276 @@
+"""Large tables: each number is of all rows, or of a stated sample with an interval."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest, hypergeom
+
+import propopt as po
+from propopt.base.document import Finding, Table
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.base.row_sample import MOST_ROWS, RowSample
+from propopt.proofs import near_optimal
+from propopt.proofs.near_optimal import of_rows
+from propopt.proofs.optimum import Optimum
+from propopt.results import explanation_document, reasons
+from propopt.results.report import neighbours
+from propopt.results.report.explorer import Explorer
+from propopt.results.report.neighbours import Neighbours
+
+
+D = 4
+LARGE = MOST_ROWS + 500
+
+
+def parts(n_rows, seed=0, **fields):
+    """Contributions of rows that add up, and the targets that they moved from."""
+    rng = np.random.default_rng(seed)
+    phi = rng.normal(size=(n_rows, D)) * [2.0, 1.0, 0.5, 0.1]
+    W = 0.8 * phi + 0.2 * phi[rng.permutation(n_rows)]
+    W += (phi.sum(axis=1) - W.sum(axis=1))[:, None] / D
+    return po.results.Explanation(
+        attributions=W,
+        method="optimized",
+        units="output",
+        contributions=phi,
+        base_value=np.zeros(n_rows),
+        prediction=phi.sum(axis=1),
+        points=rng.normal(size=(n_rows, D)),
+        **fields,
+    )
+
+
+def blocks_of_chapters(result):
+    chapters = result.document().chapters()
+    return {chapter.title: list(chapter.blocks) for chapter in chapters}
+
+
+@pytest.fixture(scope="module")
+def large():
+    return parts(LARGE)
+
+
+@pytest.fixture(scope="module")
+def chapters(large):
+    """The blocks of each chapter of its page."""
+    return blocks_of_chapters(large)
+
+
+# ---- samples and their intervals
+
+
+@pytest.mark.parametrize("count", [3, 40, 2_000])
+def test_intervals_of_an_endless_table_are_those_of_wilson(count):
+    sample = RowSample(np.arange(count), 10**14)
+    for hits in {0, 1, count // 3, count}:
+        test = binomtest(hits, count).proportion_ci(0.95, "wilson")
+        interval = sample.interval(hits / count, count)
+        assert interval == pytest.approx((test.low, test.high), abs=1e-9)
+
+
+@pytest.mark.parametrize(("n_rows", "count"), [(600, 300), (5_000, 500)])
+def test_intervals_cover_the_share_of_the_table(n_rows, count):
+    sample, k = RowSample(np.arange(count), n_rows), np.arange(count + 1)
+    ends = np.array([sample.interval(hits / count, count) for hits in k])
+    covered = []
+    for hits in np.linspace(0.02, 0.98, 33) * n_rows:
+        share = round(hits) / n_rows
+        inside = (ends[:, 0] <= share) & (share <= ends[:, 1])
+        covered.append(hypergeom(n_rows, round(hits), count).pmf(k)[inside].sum())
+    assert min(covered) > 0.92
+    assert 0.94 < np.mean(covered) < 0.97
+
+
+def test_a_sample_depends_on_the_number_of_rows_alone():
+    sample = RowSample.of(LARGE)
+    assert np.array_equal(sample.rows, RowSample.of(LARGE).rows)
+    assert len(np.unique(sample.rows)) == MOST_ROWS
+    assert (np.diff(sample.rows) > 0).all()
+    assert sample.in_words() == f"a sample of 2,000 of {LARGE:,} rows"
+    whole = RowSample.of(MOST_ROWS)
+    assert whole.is_whole
+    assert np.array_equal(whole.rows, np.arange(MOST_ROWS))
+    assert whole.interval(0.3, 7) == (0.3, 0.3)
+
+
+# ---- all rows, in blocks
+
+
+def test_blocks_of_rows_change_no_number(monkeypatch):
+    best, groups = parts(50), {"pair": ["x0", "x2"]}
+    cases = [{}, {"order": "value"}, {"groups": groups}, {"delta": 0.3}]
+
+    def views():
+        return best.to_text(), [best.clear(**case) for case in cases]
+
+    text, whole = views()
+    budget = Budget(7 * 8 * D)
+    monkeypatch.setattr(near_optimal, "BATCH_BUDGET", budget)
+    monkeypatch.setattr(explanation_document, "BATCH_BUDGET", budget)
+    again, blocks = views()
+    assert again == text
+    for one, other in zip(whole, blocks, strict=True):
+        for name in ("attributions", "signs", "best_ranks", "worst_ranks"):
+            assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+        assert (one.delta, one.labels) == (other.delta, other.labels)
+
+
+def test_some_rows_have_the_clear_signs_and_reasons_that_they_have_among_all():
+    best = parts(60, standard_errors=np.full((60, D), 0.01))
+    chosen = [41, 3, 17]
+    some, every = of_rows(best, np.array(chosen)), best.clear()
+    clear = some.clear()
+    assert clear.delta == every.delta
+    for name in ("signs", "best_ranks", "worst_ranks"):
+        assert np.array_equal(getattr(clear, name), getattr(every, name)[chosen])
+    assert some.to_frame().index.tolist() == chosen
+    listed, table = best.reasons(rows=chosen), best.reasons().to_frame()
+    expected = pd.concat([table[table["row"] == n] for n in chosen])
+    pd.testing.assert_frame_equal(listed.to_frame(), expected.reset_index(drop=True))
+
+
+# ---- reasons of a sample
+
+
+def test_reasons_of_a_sample_say_so_and_their_intervals_hold(
+    large, monkeypatch, tmp_path
+):
+    every = large.reasons()
+    assert every.drawn_from is None
+    assert len(every.names) == LARGE
+    monkeypatch.setattr(reasons, "MOST_LISTED", LARGE - 1)
+    some = large.reasons()
+    sample = RowSample.of(LARGE)
+    assert some.names == tuple(sample.rows.tolist())
+    assert some.drawn_from == LARGE
+    document = some.document()
+    assert f"of {sample.in_words()}" in document.subtitle
+    words = f"shares are of {sample.in_words()}, with 95 % intervals in parentheses"
+    assert Finding(words, "estimated") in document.trust
+    counts = np.bincount(some.ranks)[1:]
+    for share, exact, count in zip(some.shares, every.shares, counts, strict=True):
+        low, high = sample.interval(share, int(count))
+        assert low <= exact <= high
+        assert high - low < 2.0 / count**0.5
+    (table,) = document.blocks
+    assert all(re.fullmatch(r"\d+ % \(\d+ to \d+ %\)", x) for x in table.frame["clear"])
+    some.save(tmp_path / "reasons.npz")
+    again = po.results.Reasons.load(tmp_path / "reasons.npz")
+    assert again.to_text() == some.to_text()
+    assert large.reasons(rows=[5]).drawn_from is None
+    with pytest.raises(InvalidInput, match="drawn_from: expected more rows"):
+        type(some)(**{**vars(some), "drawn_from": 3}).validate()
+
+
+# ---- pages
+
+
+def test_a_page_says_what_is_of_a_sample(large, chapters, tmp_path):
+    large.to_html(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert len(text) < 3_000_000
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", text).replace("\xa0", " "))
+    assert f"over {LARGE:,} rows" in text
+    assert f"a sample of 2,000 of {LARGE:,} rows" in text
+    for title in ("Row by row", "Every optimized value compared with the exact one"):
+        (table,) = [x for x in chapters[title] if isinstance(x, Table)]
+        count = len(table.frame)
+        assert f"A sample of {count:,} of {LARGE:,} rows" in table.caption
+        shown = [int(name) for name in table.frame.index]
+        assert shown == RowSample.of(LARGE, count).rows.tolist()
+    title = next(title for title in chapters if title.startswith("Reasons for"))
+    share, low, high = map(
+        int, re.search(r"(\d+) % \((\d+) to (\d+) %\)", title).groups()
+    )
+    exact = 100.0 * large.reasons().shares[0]
+    assert low <= share <= high
+    assert low <= exact <= high
+    (explorer,) = [
+        x
+        for x in chapters["One row and its most similar row"]
+        if isinstance(x, Explorer)
+    ]
+    assert set(explorer.rows) <= set(RowSample.of(LARGE).rows.tolist())
+
+
+def test_the_values_on_a_page_are_those_of_their_rows(large, chapters):
+    (table,) = [x for x in chapters["Row by row"] if isinstance(x, Table)]
+    rows = [int(name) for name in table.frame.index]
+    W, phi = large.attributions[rows], large.contributions[rows]
+    assert table.frame["prediction"].tolist() == large.prediction[rows].tolist()
+    assert table.frame["sum of values"].tolist() == W.sum(axis=1).tolist()
+    most = table.frame["largest difference from exact"]
+    assert most.tolist() == np.abs(W - phi).max(axis=1).tolist()
+
+
+def test_slopes_of_a_large_table_are_shown_for_a_sample():
+    rng = np.random.default_rng(1)
+    best = po.results.Explanation(
+        attributions=rng.normal(size=(LARGE, D)), method="mine"
+    )
+    (table,) = blocks_of_chapters(best)["Attributions"]
+    rows = table.frame.index.to_numpy()
+    words = f"A sample of {len(rows):,} of {LARGE:,} rows; the CSV file has all."
+    assert words in table.caption
+    assert np.array_equal(table.frame.to_numpy(), best.attributions[rows])
+
+
+def test_the_work_of_a_page_does_not_grow_with_its_rows(monkeypatch):
+    calls, value_of, knn_graph = [], Optimum.value_of, neighbours.knn_graph
+    compared = []
+
+    def counted(self, n, j):
+        calls.append(n)
+        return value_of(self, n, j)
+
+    def counted_graph(X, k):
+        compared.append(len(X))
+        return knn_graph(X, k)
+
+    monkeypatch.setattr(Optimum, "value_of", counted)
+    monkeypatch.setattr(neighbours, "knn_graph", counted_graph)
+    counts = []
+    for n_rows in (LARGE, 3 * LARGE):
+        calls.clear()
+        chapters = blocks_of_chapters(parts(n_rows))
+        for block in chapters["One row and its most similar row"]:
+            if isinstance(block, Explorer):
+                assert len(block.data) < 1_500_000
+        counts.append(len(calls))
+    assert compared == [MOST_ROWS, MOST_ROWS]
+    assert 1_000 < counts[1] < 1.1 * counts[0]
+
+
+def test_similar_rows_of_a_graph_are_looked_up_among_their_own_pairs():
+    graph = po.graphs.knn_graph(np.random.default_rng(2).normal(size=(80, 2)), 3)
+    every = Neighbours(
+        graph.edges, graph.strengths, np.zeros(graph.n_edges), "of a graph"
+    )
+    rows = [3, 70, 12]
+    some = every.at(rows)
+    assert len(some.edges) < len(every.edges)
+    assert [some.nearest(n) for n in rows] == [every.nearest(n) for n in rows]
+    among = [3, 5, 12, 40, 70]
+    assert [some.nearest(n, among) for n in rows] == [
+        every.nearest(n, among) for n in rows
+    ]
+    assert every.at([]).nearest(3) is None
+
+
+def test_a_sampled_row_of_a_graph_stands_beside_its_most_similar_row():
+    X = np.linspace(-1.0, 1.0, LARGE)[:, None]
+    objective = po.GradientMatching(3.0 * X**2) + po.PairwiseRobustness(
+        po.graphs.chain_graph(LARGE)
+    )
+    chapters = blocks_of_chapters(po.solve(objective))
+    blocks = chapters["One row and its most similar row"]
+    (explorer,) = [x for x in blocks if isinstance(x, Explorer)]
+    texts = [x.sentence for x in blocks if isinstance(x, Finding)]
+    assert f"a sample of {len(explorer.rows):,} of {LARGE:,} rows" in texts[-1]
+    n = RowSample.of(LARGE).rows[7]
+    assert n in explorer.rows
+    similar = explorer.rows[explorer.similar(explorer.rows.index(n))]
+    assert abs(similar - n) == 1
