@@ -16,6 +16,7 @@ from propopt.base.checks import read_nonnegative, read_option
 from propopt.base.declared import field
 from propopt.base.document import Document, Finding
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import for_quantity, plural, rounded_percent
 from propopt.losses import Program
 from propopt.losses.restricted import entry_support
@@ -66,8 +67,9 @@ class NearOptimalConclusions(
     prices : array (N, D)
         Lower bounds of the prices of signs, in units of the objective.
     best_ranks, worst_ranks : array of int (N, D)
-        The rank of a feature in its row, from 1, lies between these; 1 and D in rows
-        without computed ranks.
+        The rank of a feature in its row, from 1, lies between these. In rows without
+        computed ranks they follow from the half-widths: features are in order if their
+        intervals have no common point.
     order_prices : array (N, D − 1)
         The price of exchanging a feature with the next in the row; zero in rows without
         computed ranks.
@@ -326,7 +328,9 @@ def certain_of(
     pairs = partial(
         compared, near_optimal=optimal_set, beta=beta, scatter=target_error, by=order
     )
-    best_ranks, worst_ranks, order_prices = _orders(W, present, ranked, order, pairs)
+    best_ranks, worst_ranks, order_prices = _orders(
+        W, present, widths, ranked, order, pairs
+    )
     notes = [target_error.note]
     if exact is None and len(ranked) < N:
         words = (
@@ -335,8 +339,11 @@ def certain_of(
         )
         notes.append(Finding(words, "proved"))
     elif len(ranked) < N:
-        words = "ranks were computed for the named rows only"
-        notes.append(Finding(words, "not said"))
+        words = (
+            "ranks of rows that were not named follow from half-widths; "
+            "certain(rows=...) computes the exact ones"
+        )
+        notes.append(Finding(words, "proved"))
     return NearOptimalConclusions(
         attributions=W,
         signs=(np.sign(W) * (np.abs(W) > widths)).astype(np.int8),
@@ -359,17 +366,29 @@ def certain_of(
 def _orders(
     W: Attributions,
     present: Mask,
+    widths: Array,
     rows: Sequence[int],
     by: OrderBy,
     pairs: Callable[[Array, int, Indices], tuple[Array, NDArray[np.bool_]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-    """Best and worst ranks, and prices of exchanging adjacent features, by rows."""
+    """Best and worst ranks, and prices of exchanging adjacent features, by rows.
+
+    Ranks of the other rows follow from half-widths alone: a feature precedes another if
+    their intervals have no common point.
+    """
     N, D = W.shape
     best, worst = np.ones((N, D), np.int64), np.full((N, D), D, np.int64)
     prices = np.zeros((N, max(D - 1, 0)))
     counts = np.broadcast_to(present.sum(axis=1)[:, None], (N, D))
     best[~present] = counts[~present] + 1
     worst[present] = counts[present]
+    others = np.ones(N, bool)
+    others[[*rows]] = False
+    for block in BATCH_BUDGET.blocks(N, 64 * D):
+        here = block.start + np.flatnonzero(others[block])
+        bounds = _separated(W[here], widths[here], present[here], by)
+        for ranks, bound in zip((best, worst), bounds, strict=True):
+            ranks[here] = np.where(present[here], bound, ranks[here])
     for n in rows:
         here = np.flatnonzero(present[n])
         w, present_columns = W[n, here], np.ones((1, len(here)), bool)
@@ -381,6 +400,24 @@ def _orders(
         following = rises[indices[:-1], indices[1:]]
         prices[n, : len(following)] = following
     return best, worst, prices
+
+
+def _separated(
+    W: Attributions, widths: Array, present: Mask, by: OrderBy
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Best and worst ranks of features with intervals of ± their half-widths."""
+    keys, (_, D) = np.abs(W) if by == "size" else W, W.shape
+    low = np.where(present, keys - widths, -np.inf)
+    high = np.where(present, keys + widths, np.inf)
+    # of equal ends the lower one is first: intervals that touch have a common point
+    ends = np.concatenate([low, high], axis=1)
+    order = np.argsort(ends, axis=1, kind="stable")
+    n_low, place = np.empty(ends.shape, np.int64), np.empty(ends.shape, np.int64)
+    np.put_along_axis(n_low, order, np.cumsum(order < D, axis=1), axis=1)
+    np.put_along_axis(place, order, np.arange(1, 2 * D + 1)[None], axis=1)
+    above = D - n_low[:, D:]  # lower ends beyond the upper end of a feature
+    below = place[:, :D] - n_low[:, :D]  # upper ends before its lower end
+    return 1 + above, present.sum(axis=1, keepdims=True) - below
 
 
 def _quotient(prices: Array, unit: float) -> Array:

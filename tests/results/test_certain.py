@@ -193,7 +193,9 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
     np.testing.assert_allclose(named.half_widths[0], ball.half_widths[0], rtol=1e-12)
     np.testing.assert_array_equal(named.best_ranks[2], exact.best_ranks[2])
-    assert (named.worst_ranks[0] == 3).all()
+    for ranks in (ball, named):  # by bounds alone, ranks are at most as narrow
+        assert (ranks.best_ranks <= exact.best_ranks).all()
+        assert (ranks.worst_ranks >= exact.worst_ranks).all()
     assert (named.signs[0] == 0).sum() >= (exact.signs[0] == 0).sum()
 
 

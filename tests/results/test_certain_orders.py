@@ -10,6 +10,7 @@ import pytest
 import propopt as po
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs.near_optimal import NearOptimal
+from propopt.results.certain import _separated
 
 
 RNG = np.random.default_rng(5)
@@ -184,3 +185,36 @@ def test_a_budget_is_a_distance_whatever_the_weights_and_the_rows(weight, rows):
     of_others = dataclasses.replace(plain, row_size=20.0)
     assert of_others.certain().budget == pytest.approx(1.0, rel=1e-12)
     assert of_others.certain().share == pytest.approx((np.abs(phi) > 1.0).mean())
+
+
+@pytest.mark.parametrize("by", ["size", "value"])
+def test_ranks_by_half_widths_are_those_of_disjoint_intervals(by):
+    rng = np.random.default_rng(8)
+    W = np.round(3.0 * rng.normal(size=(40, 6)))  # with equal sizes, and zeros
+    widths = rng.integers(0, 3, W.shape).astype(float)
+    widths[0] = np.inf
+    present = rng.random(W.shape) < 0.8
+    best, worst = _separated(W, widths, present, by)
+    keys = np.abs(W) if by == "size" else W
+    for n, d in np.argwhere(present):
+        others = [e for e in np.flatnonzero(present[n]) if e != d]
+        low, high = keys[n] - widths[n], keys[n] + widths[n]
+        assert best[n, d] == 1 + sum(low[e] > high[d] for e in others)
+        assert worst[n, d] == present[n].sum() - sum(high[e] < low[d] for e in others)
+
+
+def test_ranks_by_half_widths_hold_in_every_near_optimal_explanation(monkeypatch):
+    rng = np.random.default_rng(9)
+    G = [4.0, 2.0, -1.0, 0.2] + 0.3 * rng.normal(size=(12, 4))
+    problem = po.GradientMatching(G) + 0.3 * po.PairwiseRobustness(
+        po.graphs.chain_graph(12)
+    )
+    exact = po.solve(problem).certain()
+    monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
+    ball = po.solve(problem).certain()
+    assert "upper bounds" in repr(ball)
+    assert (ball.best_ranks <= exact.best_ranks).all()
+    assert (ball.worst_ranks >= exact.worst_ranks).all()
+    certainly_first = ball.worst_ranks[:, 0] == 1
+    assert certainly_first.mean() > 0.5
+    assert ball.to_frame()["certain_first"].iloc[0] == certainly_first.mean()
