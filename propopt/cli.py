@@ -112,8 +112,8 @@ def _run_files(options: argparse.Namespace) -> int:
         from propopt.problems.jobs.compare import comparison_problem
 
         files = [comparison_problem(*files)]
-    if any(map(vars(options).get, ("csv", "target", "text"))):
-        files.append(_file_of_csv(options))
+    if any(map(vars(options).get, ("csv", "parquet", "target", "text"))):
+        files.append(_file_of_table(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")
     writers: dict[str, Path] = {}
@@ -177,7 +177,7 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
     except ProblemFileError as error:
-        table = Path(file.schema.data.csv or "").name
+        table = Path(file.schema.data.file or "").name
         if file.source.files or table in str(error):
             raise
         raise ProblemFileError(f"{table}: {error}") from error
@@ -198,16 +198,20 @@ _OUTPUT_FOLDER: Final = ""
 """The value of ``--resume`` for the folder of the output."""
 
 
-def _file_of_csv(options: argparse.Namespace) -> po.problems.ProblemFile:
-    """A problem file for a CSV of the command line, with a default model."""
+def _file_of_table(options: argparse.Namespace) -> po.problems.ProblemFile:
+    """A problem file for a table of the command line, with a default model."""
     from propopt.problems.file import sections_of_table
 
-    if options.csv is None or options.target is None:
-        raise InvalidInput("explain: --csv and --target belong together")
-    csv = Path(options.csv)
-    sections = sections_of_table(csv, options.target, options.task, options.text)
+    key = "csv" if options.parquet is None else "parquet"
+    if getattr(options, key) is None or options.target is None:
+        raise InvalidInput(f"explain: --{key} and --target belong together")
+    if key == "parquet" and options.csv is not None:
+        raise InvalidInput("explain: expected --csv or --parquet, got both")
+    path = Path(getattr(options, key))
+    how = options.task, options.text, key
+    sections = sections_of_table(path, options.target, *how)
     job = {"kind": "contributions"} if options.reasons and options.text is None else {}
-    return po.problems.read_sections(sections | {"explain": job}, csv.stem)
+    return po.problems.read_sections(sections | {"explain": job}, path.stem)
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -390,7 +394,12 @@ def _parser() -> argparse.ArgumentParser:
         help="also report the largest contributions of each row towards a decision",
     )
     table = add_table_arguments(
-        subs["explain"], "a CSV instead of a problem file, with a default model"
+        subs["explain"], "a table instead of a problem file, with a default model"
+    )
+    table.add_argument(
+        "--parquet",
+        metavar="FILE",
+        help="a Parquet, Arrow or Feather file, or a folder of them, instead of --csv",
     )
     table.add_argument(
         "--text",
@@ -411,7 +420,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         type=os.path.abspath,
         metavar="ATTRIBUTIONS",
-        help="a .csv or .npz with attributions; replaces that of the file",
+        help="a .csv, .npz or .parquet with attributions; replaces that of the file",
     )
     subs["check"].set_defaults(command=check)
     subs["schema"].set_defaults(command=schema)

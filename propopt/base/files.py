@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, WriteFailure
+from propopt.base.extras import require
 
 
 # ---- Atomic writes: a file is the old one or the new one, never half of each
@@ -394,6 +395,49 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return text.strip() == text  # float accepts line breaks around it
+
+
+# ---- Tables as Parquet files
+
+
+_ROW_GROUP = 2**17
+"""Rows that are converted and written at once."""
+
+
+def write_parquet(
+    path: str | Path, table: pd.DataFrame, *, names_of_rows: bool
+) -> None:
+    """Write a table as Parquet; names of rows are a column, ``row`` unless named.
+
+    A column whose cells have several types is written as text.
+    """
+    arrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    shown = table.set_axis([str(name) for name in table.columns], axis=1)
+    if names_of_rows:
+        shown.index = _as_one_type(shown.index.to_series()).rename(None)
+        shown.index.name = "row" if table.index.name is None else table.index.name
+    for j in range(shown.shape[1]):
+        shown.isetitem(j, _as_one_type(shown.iloc[:, j]).array)
+    schema = arrow.Schema.from_pandas(shown, preserve_index=names_of_rows)
+    with atomic_write(path) as draft, parquet.ParquetWriter(draft, schema) as writer:
+        for start in range(0, max(len(shown), 1), _ROW_GROUP):
+            rows = shown.iloc[start : start + _ROW_GROUP]
+            writer.write_table(
+                arrow.Table.from_pandas(
+                    rows, schema=schema, preserve_index=names_of_rows
+                )
+            )
+
+
+def _as_one_type(cells: pd.Series[Any]) -> pd.Series[Any]:
+    """The cells, as text if Arrow has no common type for them; missing ones stay."""
+    if cells.dtype != object:
+        return cells
+    try:
+        require("pyarrow").array(cells, from_pandas=True)
+    except (TypeError, ValueError):
+        return cells.map(str, na_action="ignore")
+    return cells
 
 
 # ---- Figures as SVG files, identical for identical runs

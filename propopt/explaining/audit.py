@@ -450,9 +450,9 @@ def audit(
     ----------
     attributions : array, table, path, ``shap.Explanation``, tensor or list
         Contributions W (N, D): a table, for several classes (N, D, K); an explanation
-        of propopt or ``shap``; a tensor of torch or captum; a path of ``.csv`` or
-        ``.npz``; N explanations of LIME, or their lists of pairs. Rows and columns are
-        put in the order of X by their names.
+        of propopt or ``shap``; a tensor of torch or captum; a path of ``.csv``,
+        ``.npz`` or ``.parquet``; N explanations of LIME, or their lists of pairs. Rows
+        and columns are put in the order of X by their names.
     model : estimator, native booster, callable or Function
         The explained model; see :func:`propopt.wrap`.
     X : DataFrame or array (N, D)

@@ -1,4 +1,4 @@
-"""Problem files: their schema, their validation, and files for a user's CSV."""
+"""Problem files: their schema, their validation, and files for a user's table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from propopt.problems.sources import (
 )
 from propopt.problems.subject.data import ProblemFile, check_table
 from propopt.problems.subject.models import Code
-from propopt.problems.subject.tables import CsvTable, columns_in_words, missing_numbers
+from propopt.problems.subject.tables import TABLES, columns_in_words, missing_numbers
 
 
 # ---- The schema of a problem file: a subject and one job
@@ -150,7 +150,7 @@ def _kinds_of(section: type[Section]) -> tuple[str, ...]:
     return ()
 
 
-# ---- Sections for a CSV of the user, with a default model
+# ---- Sections for a table of the user, with a default model
 
 
 EXPLAINED = 150
@@ -158,12 +158,13 @@ EXPLAINED = 150
 
 
 def sections_of_table(
-    csv: Path,
+    path: Path,
     target: str,
     task: Literal["classification", "regression"] | None = None,
     text: str | None = None,
+    key: str = "csv",
 ) -> dict[str, Any]:
-    """Sections ``data`` and ``model`` for a CSV, with a network of two hidden layers.
+    """Sections ``data`` and ``model`` for a table, with a network of two hidden layers.
 
     The model learns the column ``target`` from columns of numbers and text, which are
     categories, or from documents in the column ``text``. For a classifier, the log-odds
@@ -172,10 +173,10 @@ def sections_of_table(
     logistic regression on TF-IDF, or a forest on the presence of words.
     """
     try:
-        table = CsvTable.of(csv).read()
+        table = TABLES[key].of(path).read()
     except (InvalidInput, Refused) as error:
-        raise InvalidInput(f"--csv: {error}") from error
-    _require_column("--target", target, csv, table)
+        raise InvalidInput(f"--{key}: {error}") from error
+    _require_column("--target", target, path, table)
     columns, labels = table.drop(columns=target), table[target]
     values = labels.dropna().unique().tolist()
     if len(values) < 2:
@@ -194,13 +195,13 @@ def sections_of_table(
         text = next((c for c in categorical if _are_documents(columns[c])), None)
         if text is not None and len(columns.T) > 1:
             raise InvalidInput(
-                f"--csv: column {text!r} holds documents, not categories; explain "
+                f"--{key}: column {text!r} holds documents, not categories; explain "
                 f"their words by --text {text}, or remove the column"
             )
     else:
-        _require_column("--text", text, csv, columns)
+        _require_column("--text", text, path, columns)
     explained = min(EXPLAINED, max(len(table) // 3, 1))
-    data = {"csv": str(csv.resolve()), "target": target, "explain": explained}
+    data = {key: str(path.resolve()), "target": target, "explain": explained}
     model: dict[str, Any] = {"kind": "mlp", "hidden": [32, 16], "activation": "tanh"}
     model |= {"task": task, "regularization": 1}
     if text is not None:  # models with exact explanations
@@ -228,11 +229,11 @@ def sections_of_table(
     return sections
 
 
-def _require_column(option: str, column: str, csv: Path, table: pd.DataFrame) -> None:
+def _require_column(option: str, column: str, path: Path, table: pd.DataFrame) -> None:
     columns = list(map(str, table))
     if column not in columns:
         raise InvalidInput(
-            f"{option}: {csv.name} has no column {column!r}"
+            f"{option}: {path.name} has no column {column!r}"
             f"{did_you_mean(column, columns)}; {columns_in_words(columns)}"
         )
 

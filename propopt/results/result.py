@@ -19,7 +19,7 @@ from propopt.base.cards import to_card, to_text
 from propopt.base.declared import Declared
 from propopt.base.document import Chapter, Document, table_chapter
 from propopt.base.errors import WrongType
-from propopt.base.files import atomic_write, write_csv
+from propopt.base.files import atomic_write, write_csv, write_parquet
 from propopt.base.suggestions import NameKind, missing_attribute
 
 
@@ -59,6 +59,36 @@ class Result(Declared, ABC):
         if named and table.index.name is not None:
             table, named = table.reset_index(), False
         write_csv(path, table, names_of_rows=named)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write :meth:`to_frame` to a Parquet file.
+
+        Names of rows are the first index level for pandas, and the column ``row`` for
+        other readers. Needs ``pip install "propopt[parquet]"``.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced.
+
+        Raises
+        ------
+        MissingExtra
+            If pyarrow is not installed.
+        InvalidInput
+            If the folder does not exist.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, pandas as pd, propopt as po
+        >>> best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     best.to_parquet(f"{folder}/best.parquet")
+        ...     table = pd.read_parquet(f"{folder}/best.parquet")
+        >>> table.shape
+        (3, 3)
+        """
+        write_parquet(path, self.to_frame(), names_of_rows=self.rows_are_named)
 
     def to_json(self, path: str | Path) -> None:
         """Write :meth:`to_frame` as a JSON list of objects, with null for unknown."""

@@ -33,6 +33,7 @@ from propopt.base.checks import as_array, as_floats, read_array, read_only
 from propopt.base.errors import InvalidInput
 from propopt.base.files import unescape_cell
 from propopt.base.text import Quantity
+from propopt.tables.arrow import ArrowTable, is_arrow
 from propopt.tables.frames import (
     Frame,
     Labels,
@@ -52,8 +53,13 @@ _BASES: Final = (
 )
 """Names of a column with base values, unless a feature has the name."""
 
-SUFFIXES: Final = (".csv", ".npz")
-"""Suffixes of files with attributions."""
+IMPORTED_FILES: Final = "a .csv, .npz or .parquet file"
+"""Files with attributions, in words; Arrow and Feather files are read too."""
+
+
+def is_imported(path: Path) -> bool:
+    """Whether a path may have attributions, by its suffix; or is a folder."""
+    return path.suffix.lower() in (".csv", ".npz") or is_arrow(path)
 
 
 class ExplanationFields:
@@ -111,6 +117,8 @@ def read_attributions(
     a tensor, of torch or captum   its numbers, detached
     a path of ``.csv``             a header of names; a first column without a name has
                                    names of rows, as ``DataFrame.to_csv`` writes
+    a path of ``.parquet``         the same columns; an index of pandas has names of
+                                   rows; also ``.feather``, ``.arrow`` and folders
     a path of ``.npz``             a saved explanation, or arrays ``values``,
                                    ``base_values`` and ``feature_names``
     a list of N LIME explanations, ``(name, weight)`` each; a name may be a condition
@@ -416,11 +424,11 @@ class _Reader:
     # ---- files: CSV with a header, archives without pickles
 
     def _file(self, path: Path) -> ImportedAttributions:
-        if not path.is_file():
+        if not (path.is_file() or path.is_dir()):
             self._refuse(f"there is no file {path}")
         kind = path.suffix.lower()
-        if kind == ".csv":
-            table, named = self._csv(path)
+        if kind == ".csv" or is_arrow(path):
+            table, named = self._csv(path) if kind == ".csv" else self._parquet(path)
             points = self.names.points
             counted = points is None or [*points] == [*range(len(points))]
             if named and counted and {*table.index} != {*range(len(table))}:
@@ -430,8 +438,8 @@ class _Reader:
         if kind == ".npz":
             return self._archive(path)
         raise InvalidInput(
-            f"{self.label}: expected a .csv or .npz file, got {path.name}; "
-            "DataFrame.to_csv and numpy.savez write them"
+            f"{self.label}: expected {IMPORTED_FILES}, got {path.name}; "
+            "DataFrame.to_csv, numpy.savez and DataFrame.to_parquet write them"
         )
 
     def _csv(self, path: Path) -> tuple[pd.DataFrame, bool]:
@@ -460,6 +468,20 @@ class _Reader:
                 lambda x: unescape_cell(x) if isinstance(x, str) else x
             )
         return table.rename(columns=unescape_cell), index == 0
+
+    def _parquet(self, path: Path) -> tuple[pd.DataFrame, bool]:
+        """The table of a Parquet or Feather file, and whether its rows have names."""
+        source = ArrowTable.of(path)
+        table, index = source.read(), source.index
+        text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
+        if text:
+            self._refuse(
+                f"{path.name}: column {text[0]!r} holds text, and attributions are "
+                "numbers"
+            )
+        if index:
+            table.index = pd.Index(source.read(index)[index[0]])
+        return table, bool(index)
 
     def _archive(self, path: Path) -> ImportedAttributions:
         """A saved explanation, or plain arrays; nothing is unpickled."""

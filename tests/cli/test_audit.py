@@ -149,7 +149,7 @@ def test_another_background_is_named_in_the_file(tmp_path):
             "audit: output: expected parts of",
         ),
         ("audit_shap.csv", "none.csv", "audit.attributions: there is no file"),
-        ("audit_shap.csv", "audit_model.txt", "expected a .csv or .npz file"),
+        ("audit_shap.csv", "audit_model.txt", "expected a .csv, .npz or .parquet file"),
         ("attributions: audit_shap.csv, ", "", "audit: required, unless given"),
         ("target: Churn", "target: Region", "fitted on the columns"),
         ("Churn}", "Churn, explain: 9}", "data.explain: all rows are audited"),

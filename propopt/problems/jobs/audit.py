@@ -28,10 +28,11 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
-from propopt.problems.subject.tables import CsvTable, check_weights, read_columns
+from propopt.problems.subject.tables import TABLES, check_weights, read_columns
 from propopt.results.audit import Audit
 from propopt.results.record import Decision, Record
-from propopt.tables.imported import SUFFIXES
+from propopt.tables.arrow import is_arrow, parts_of
+from propopt.tables.imported import IMPORTED_FILES, is_imported
 
 
 @partial(section_of, Decision, threshold=Finite, below=str, above=str)
@@ -49,15 +50,16 @@ class DecisionSection(Section):
     ),
     attributions=(
         str | None,
-        "path, from that of this file, of a .csv or .npz with a number for each row "
-        "and column of the table; the command line may name another",
+        "path, from that of this file, of a .csv, .npz or .parquet with a number for "
+        "each row and column of the table; the command line may name another",
         None,
     ),
     output=Literal["log_odds", "probability", "margin", "value"] | None,
     base=Finite | None,
     data=(
         str | None,
-        "path of a CSV with the background rows; by default the audited rows",
+        "path of a CSV or Parquet file with the background rows; by default the "
+        "audited rows",
     ),
     n_neighbors="number of similar rows that each row is compared with",
     tolerance=Nonnegative | None,
@@ -102,15 +104,16 @@ class AuditSection(JobSection):
             if name is None:
                 continue
             path = data_shape.folder / name
-            if not path.is_file():
+            if not (path.is_file() or is_arrow(path)):
                 raise wrong(f"there is no file {path}", key)
-            if key == "attributions" and path.suffix.lower() not in SUFFIXES:
-                raise wrong(f"expected a .csv or .npz file, got {path.name}", key)
+            if key == "attributions" and not is_imported(path):
+                raise wrong(f"expected {IMPORTED_FILES}, got {path.name}", key)
 
     def extra_files(self, file: ProblemFile) -> Sequence[Path]:
         folder, settings = file.source.path.parent, self.settings()
         names = (settings["attributions"], settings["data"])
-        return [folder / name for name in names if name is not None]
+        paths = [folder / name for name in names if name is not None]
+        return [file for path in paths for file in parts_of(path)]
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Audit:
         """The audit of all rows, in the order of the table."""
@@ -181,8 +184,9 @@ class AuditSection(JobSection):
 
 
 def _background(path: Path, file: ProblemFile, columns: list[Any]) -> tuple[Any, Any]:
-    """The rows of a CSV with the columns of the table, and their weights."""
-    data, table = file.schema.data, CsvTable.of(path)
+    """The rows of a file with the columns of the table, and their weights."""
+    data = file.schema.data
+    table = TABLES["parquet" if is_arrow(path) else "csv"].of(path)
     weight = data.sample_weight
     names = [*map(str, columns), *([] if weight is None else [weight])]
     missing = [name for name in names if name not in table.columns]

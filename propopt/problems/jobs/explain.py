@@ -25,6 +25,7 @@ from propopt.problems.jobs.job import (
     JobSection,
     manifest,
     page_writers,
+    row_table_writer,
 )
 from propopt.problems.losses import NO_EFFECT, PointGraph
 from propopt.problems.sections import (
@@ -100,6 +101,7 @@ class ExplainSection(JobSection):
                           its attributions with their names: :meth:`Explanation.to_csv`
     ``<name>_reasons.csv``
                           with ``reasons``: :meth:`Reasons.to_csv`, a line for each
+    ``.parquet``              instead of both, if ``data`` is ``parquet``
     ``<name>.html``       of documents: the first with their words highlighted; with
                           ``--report`` a page of the result
     ``<name>.json``       the settings, the quantity and the score of the model
@@ -110,8 +112,8 @@ class ExplainSection(JobSection):
     weighs_rows = True
     suffixes: ClassVar[tuple[str, ...]] = (
         ".npz",
-        "_attributions.csv",
-        "_reasons.csv",
+        *("_attributions.csv", "_reasons.csv"),
+        *("_attributions.parquet", "_reasons.parquet"),
         ".html",
         ".json",
     )
@@ -210,7 +212,8 @@ class ExplainSection(JobSection):
             **_output_parts(result),
         }
         page = page_writers(result, file.subject)
-        writers = {".npz": result.save, "_attributions.csv": result.to_csv, **page}
+        suffix, writer = row_table_writer(result, file)
+        writers = {".npz": result.save, f"_attributions{suffix}": writer, **page}
         yield JobOutput(
             writers, content, [f"attributions: {words}"], [result.document()]
         )
@@ -218,7 +221,8 @@ class ExplainSection(JobSection):
             with part(self.key, "reasons"):
                 best = _in_original_units(result, file.subject.unscaled)
                 reasons = best.reasons(**self.reasons.settings())
-            writers = {"_reasons.csv": reasons.to_csv}
+            suffix, writer = row_table_writer(reasons, file)
+            writers = {f"_reasons{suffix}": writer}
             sheets, shown = _sheets(reasons), [reasons.document()]
             yield JobOutput(
                 writers, {"reasons": _reasons_manifest(reasons)}, sheets, shown

@@ -192,11 +192,11 @@ class InteractionsSection(JobSection):
         if data.explain is not None:
             message = "has no effect: each row is predicted by models fitted without it"
             yield wrong(message, "data", "explain")
-        if data.csv is not None and data.target is None:
+        if data.file is not None and data.target is None:
             message = "required, and missing: the column that models learn"
             yield wrong(message, "data", Missing("target"))
         if not data.is_table:
-            yield wrong("expected sklearn or csv, which models learn", "data")
+            yield wrong("expected sklearn, csv or parquet, which models learn", "data")
 
     def check(self, data_shape: DataShape) -> None:
         """Refuse sets and patches that do not fit the table."""

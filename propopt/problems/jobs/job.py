@@ -485,6 +485,13 @@ MOST_SHOWN: Final = 100
 """Largest number of documents on a page."""
 
 
+def row_table_writer(result: Result, file: ProblemFile) -> tuple[str, Writer]:
+    """Suffix and writer of a table with a line for each row, in the format of data."""
+    if file.schema.data.parquet is not None:
+        return ".parquet", result.to_parquet
+    return ".csv", result.to_csv
+
+
 def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
     """The writer of documents with coloured words; none for tables."""
     if not subject.is_text:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from math import prod
+from math import inf, prod
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -35,6 +35,7 @@ from propopt.problems.jobs.job import (
     Writer,
     manifest,
     page_writers,
+    row_table_writer,
 )
 from propopt.problems.losses import AnyBaseline, Losses, LossSection
 from propopt.problems.problem import Problem
@@ -279,6 +280,7 @@ class SweepKeys(CommonKeys, JobSection):
         ".svg",
         ".npz",
         "_attributions.csv",
+        "_attributions.parquet",
         ".html",
         ".json",
     )
@@ -313,7 +315,8 @@ class SweepKeys(CommonKeys, JobSection):
     )
     attributions: Literal["auto", "all", "none"] = Field(
         "auto",
-        description="which are written: auto omits very large ones, with a message",
+        description="which are written: auto omits very large ones, with a message; "
+        "those of the selected optimum are a Parquet file of any size, if data are",
     )
     solver: str = "auto"
     tolerance: Positive = 1e-6
@@ -402,7 +405,8 @@ class SweepKeys(CommonKeys, JobSection):
             writers, documents=documents, interrupted=trade_offs.interrupted
         )
         with run.console.status("attributions"):
-            writers, picked, left_out = self._attributions(trade_offs, problem)
+            written = self._attributions(trade_offs, problem, run.file)
+            writers, picked, left_out = written
             yield JobOutput(writers, is_lazy=True)
         if run.interrupted and not trade_offs.interrupted:
             left_out.append("attributions: interrupted")
@@ -419,7 +423,7 @@ class SweepKeys(CommonKeys, JobSection):
             yield JobOutput(documents=[] if is_lazy(picked) else [picked.document()])
 
     def _attributions(
-        self, trade_offs: TradeOffs, problem: Problem
+        self, trade_offs: TradeOffs, problem: Problem, file: ProblemFile
     ) -> tuple[dict[str, Writer], Explanation | None, list[str]]:
         """Writers of attributions, the selected optimum, and lines on omitted files."""
         if self.attributions == "none":
@@ -432,11 +436,13 @@ class SweepKeys(CommonKeys, JobSection):
         n_numbers = len(problem.points) * problem.subject.n_features
         of_front = n_numbers * (len(front.optimized) + len(front.baselines))
         left_out = []
+        ending, table = row_table_writer(best, file)
+        most_of_a_table = inf if ending == ".parquet" else _MOST_OF_A_TABLE
         for suffix, label, count, most, writer in (
             (".npz", "of the front", of_front, _MOST_OF_A_FRONT, front.save),
             (
-                *("_attributions.csv", "picked", n_numbers, _MOST_OF_A_TABLE),
-                partial(_write_table, best),
+                *(f"_attributions{ending}", "picked", n_numbers, most_of_a_table),
+                partial(_write_table, table),
             ),
         ):
             if self.attributions == "all" or count <= most:
@@ -473,12 +479,12 @@ _MOST_OF_A_FRONT = 10_000_000
 """Largest number of attributions of a front that ``auto`` writes."""
 
 _MOST_OF_A_TABLE = 1_000_000
-"""Largest number of attributions in a table that ``auto`` writes."""
+"""Largest number of attributions in a CSV that ``auto`` writes."""
 
 
-def _write_table(best: Explanation, path: str) -> None:
+def _write_table(write: Writer, path: str) -> None:
     try:
-        best.to_csv(path)
+        write(path)
     except SolverFailure as failure:  # a point of a curve was not solved
         raise WriteFailure(f"cannot write {path}: {failure}") from failure
 

@@ -52,6 +52,7 @@ from propopt.problems.subject.tables import (
     split,
     standardized,
 )
+from propopt.tables.arrow import parts_of
 from propopt.tables.documents import PatternWords
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
@@ -128,9 +129,13 @@ class CommonKeys(Section):
             yield wrong(f"expected exactly one of function and model, got {got}")
         elif model is not None and model.needs_target and not data.is_table:
             got = "a grid" if data.grid else "uniform points"
-            yield wrong(f"a model learns from sklearn or csv, and data has {got}")
-        elif model is not None and model.needs_target and data.csv and not data.target:
-            yield wrong("a model on a csv needs data.target, the column to learn")
+            sources = "sklearn, csv or parquet"
+            yield wrong(f"a model learns from {sources}, and data has {got}")
+        elif model is not None and model.needs_target and data.file and not data.target:
+            message = (
+                f"a model on a {data.source} needs data.target, the column to learn"
+            )
+            yield wrong(message)
         if is_text and not (model is not None and model.takes_texts):
             key = "function" if model is None else "model"
             words = "a formula" if model is None else model.words
@@ -210,11 +215,13 @@ class ProblemFile:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Files that are read: the problem file, a CSV, and a model file."""
-        model = map(dict(self.schema.model or ()).get, ("onnx", "booster"))
-        named = (self.schema.data.csv, *model)
-        others = (self.source.path.parent / name for name in named if name is not None)
-        return (*self.source.files, *others)
+        """Files that are read: the problem file, those of a table, a model file."""
+        folder = self.source.path.parent
+        named = map(dict(self.schema.model or ()).get, ("onnx", "booster"))
+        models = [folder / name for name in named if name is not None]
+        table = self.schema.data.file
+        parts = [] if table is None else parts_of(folder / table)
+        return (*self.source.files, *parts, *models)
 
     @property
     def model(self) -> str:
@@ -331,7 +338,7 @@ class ProblemFile:
         if rows is None:
             points, others = data.points(self.schema.seed)
             return np.concatenate([points[:FIRST_ROWS], others[-1:]])
-        first = rows.features[:FIRST_ROWS]
+        data, first = self._data, rows.features[:FIRST_ROWS]
         return standardized(first, first, data)[0] if data.standardize else first
 
     # ---- the subject, read and checked before anything is fitted
@@ -346,6 +353,7 @@ class ProblemFile:
             points, others = data.points(seed)
             make = partial(self.function_of, others, None, None)
             return Subject(points=points, others=others, make=make, seed=seed)
+        data = self._data
         table = split(rows, data, seed)
         points, others = table["points"], table["others"]
         with self.source.locating_errors("data"):
@@ -378,6 +386,11 @@ class ProblemFile:
             return None
         rows = self._table
         assert rows is not None, "data of a table"
+        if rows.categories:
+            data = self._data
+            schema = schema.model_copy(update={"data": data})
+            for error in schema.job.mistakes(schema):
+                raise error
         n_rows = len(rows.features)
         order = order_of_rows(schema.seed, n_rows)
         learned = order[data.explain or 0 :]
@@ -429,11 +442,11 @@ class ProblemFile:
                 self.schema.model.check_missing(columns)
         elif columns:
             message = f"a formula takes no missing numbers: {listed(columns)}"
-            raise wrong(message, "data", "csv")
+            raise wrong(message, "data", self.schema.data.source)
 
     def _estimator(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
         """The model, fitted or not, or a callable; None for a formula."""
-        schema, data, spec = self.schema, self.schema.data, self.schema.model
+        schema, data, spec = self.schema, self._data, self.schema.model
         if spec is None:
             return None
         return spec.make(
@@ -452,6 +465,14 @@ class ProblemFile:
         data = self.schema.data
         return read_rows(data, self.source.path.parent) if data.is_table else None
 
+    @property
+    def _data(self) -> Data:
+        """The section of the data, with categories that the types of columns show."""
+        data, table = self.schema.data, self._table
+        if table is None or not table.categories:
+            return data
+        return data.with_categories(table.categories)
+
     @cached_property
     def _task(self) -> LearningTask | None:
         """The task of the model, given or inferred from all values of the target."""
@@ -461,7 +482,7 @@ class ProblemFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on an inferred task (such as regression) and an unusual CSV format."""
+        """Notes on an inferred task (such as regression) and an unusual file."""
         data, task, table = self.schema.data, self._task, self._table
         words = "" if table is None else table.notes
         return words, "" if task is None else task.in_words(data.target)

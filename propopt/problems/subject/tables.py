@@ -1,4 +1,4 @@
-"""Tables of problem files: CSV files, their columns and rows."""
+"""Tables of problem files: CSV and Parquet files, their columns and rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -36,6 +36,7 @@ from propopt.problems.sections import (
     part,
     wrong,
 )
+from propopt.tables.arrow import ARROW_SUFFIXES, ArrowTable, require_texts
 from propopt.tables.frames import coerce_numbers, listed
 
 
@@ -69,6 +70,8 @@ class CsvTable:
     @classmethod
     def of(cls, path: Path) -> CsvTable:
         """Check a file line by line, without storing its cells."""
+        if path.suffix.lower() in ARROW_SUFFIXES:
+            raise InvalidInput(f"{path.name} is not a CSV file; name it as parquet")
         if not os.path.isfile(path):  # also for impossible file names
             raise InvalidInput(f"there is no file {path}")
         try:
@@ -133,14 +136,7 @@ class CsvTable:
         texts = self._parsed(
             usecols=[column], dtype=str, keep_default_na=False, na_values=[""]
         )[column]
-        empty = texts.index[texts.isna()].tolist()
-        if empty:
-            others = f", and of {len(empty) - 1:,} more" if len(empty) > 1 else ""
-            raise InvalidInput(
-                f"{self.path.name}: {column} is empty in row {empty[0]} (the first is "
-                f"row 0){others}; remove such rows"
-            )
-        return texts
+        return require_texts(texts, self.path)
 
     def _parsed(self, **options: Any) -> pd.DataFrame:
         try:
@@ -163,6 +159,13 @@ class CsvTable:
                 f"{len(frame)} if quotation marks are respected"
             )
         return frame
+
+
+TABLES: Final[Mapping[str, type[CsvTable | ArrowTable]]] = {
+    "csv": CsvTable,
+    "parquet": ArrowTable,
+}
+"""Tables in files, by the key of ``data`` that names them."""
 
 
 def columns_in_words(columns: Sequence[str]) -> str:
@@ -257,7 +260,7 @@ class Uniform(Interval):
 
 
 class Data(Section):
-    """The points: exactly one of grid, uniform, sklearn and csv."""
+    """The points: exactly one of grid, uniform, sklearn, csv and parquet."""
 
     grid: Grid | None = None
     uniform: Uniform | None = None
@@ -265,17 +268,22 @@ class Data(Section):
         None
     )
     csv: str | None = None
+    parquet: str | None = Field(
+        None,
+        description="path of a Parquet, Arrow or Feather file, or of a folder of them; "
+        "its dictionary columns are categories",
+    )
     text: str | None = Field(
         None,
-        description="column of the CSV with documents, which are explained word by "
+        description="column of the file with documents, which are explained word by "
         "word; other columns except the target are ignored",
     )
     target: str | None = Field(
-        None, description="column of the CSV that the model learns"
+        None, description="column of the file that the model learns"
     )
     sample_weight: str | None = Field(
         None,
-        description="column of the CSV with the weight of each row in the background, "
+        description="column of the file with the weight of each row in the background, "
         "such as exposure; it is not a feature",
     )
     explain: Count | None = Field(
@@ -284,7 +292,7 @@ class Data(Section):
         "in the inductive setting gradients are available only at the others",
     )
     categorical: list[str] = Field(
-        [], description="columns of the CSV with categories: text, or codes"
+        [], description="columns of the file with categories: text, or codes"
     )
     groups: dict[str, list[str]] = Field(
         {}, description="columns that one-hot encode a feature, by the feature's name"
@@ -322,6 +330,16 @@ class Data(Section):
         return self.grid or self.uniform
 
     @property
+    def source(self) -> str:
+        """The key of the points, such as ``csv``."""
+        return next(name for name in _NOT_OF_SOURCE if getattr(self, name) is not None)
+
+    @property
+    def file(self) -> str | None:
+        """The path of the file or folder with the table, if there is one."""
+        return self.csv or self.parquet
+
+    @property
     def is_table(self) -> bool:
         """Whether the points are rows of a table."""
         return self.of_formula is None
@@ -339,6 +357,11 @@ class Data(Section):
     def outcome(self) -> str | None:
         """The name of the target; None if the labels suffice, such as "malignant"."""
         return self.target if self.sklearn is None else SKLEARN_TABLES[self.sklearn][1]
+
+    def with_categories(self, columns: Iterable[str]) -> Data:
+        """The section with further columns of categories."""
+        categorical = [*dict.fromkeys([*self.categorical, *columns])]
+        return self.model_copy(update={"categorical": categorical})
 
     def numeric(self, table: Iterable[object]) -> list[str]:
         """Columns that are neither categories nor part of a one-hot encoding."""
@@ -370,6 +393,7 @@ _NOT_OF_SOURCE = {
     "uniform": ("target", "text", *_NOT_OF_TEXT),
     "sklearn": ("target", "text", "categorical", "groups", "sample_weight"),
     "csv": (),
+    "parquet": (),
 }
 
 
@@ -388,11 +412,10 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
     numbers = [c for c in table if c not in data.categorical]
     numeric = [c for c in numbers if pd.api.types.is_numeric_dtype(table[c].dtype)]
     floats, categories = table[numeric].astype(float), table[data.categorical]
-    cells = np.abs(np.nan_to_num(floats.to_numpy(dtype=float), posinf=np.inf))
-    sizes = cells.max(axis=0, initial=0)
+    sizes = np.array([_largest(floats[name]) for name in floats])
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
-    with part("csv"), collect_errors() as errors:
+    with part(data.source), collect_errors() as errors:
         texts = table[[c for c in numbers if c not in numeric]]
         if len(texts.columns):
             column = texts.iloc[:, 0]
@@ -410,7 +433,14 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
             if len(columns):
                 message = f"numbers must {must}, and in these columns some are {some}"
                 errors.add(f"{message}: {', '.join(columns)}")
+    if not data.categorical:
+        return floats
     return joined(floats, categories.astype("category"))[list(table)]
+
+
+def _largest(column: pd.Series[float]) -> float:
+    """The largest size of a number; 0 if all are missing."""
+    return float(np.fmax.reduce(np.abs(column.to_numpy()), initial=0.0))
 
 
 def joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -451,14 +481,15 @@ class Rows:
     features: Any  # a table, or documents
     target: pd.Series[Any] | None
     weights: pd.Series[Any] | None = None  # as background
-    notes: str = ""  # on an unusual format of the CSV
+    notes: str = ""  # on an unusual format of the file
+    categories: tuple[str, ...] = ()  # columns with categories by their type
 
 
 def read_rows(data: Data, folder: Path) -> Rows:
     """Read the table of a problem file."""
     with part("data"):
-        if data.csv is not None:
-            rows = _of_csv(data, folder / data.csv)
+        if data.file is not None:
+            rows = _of_file(data, folder / data.file)
         else:
             bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
             target = bunch.target
@@ -508,21 +539,26 @@ def standardized(
     return scaled[0], scaled[1]
 
 
-def _of_csv(data: Data, path: Path) -> Rows:
+def _of_file(data: Data, path: Path) -> Rows:
     target = weights = None
-    with part("csv"):
-        table = CsvTable.of(path)
-    names = table.columns
+    key = data.source
+    with part(key):
+        table = TABLES[key].of(path)
+    names, others = table.columns, (data.target, data.sample_weight)
     with collect_errors() as errors:
-        for key in ("target", "text", "sample_weight"):
-            column = getattr(data, key)
+        for name in ("target", "text", "sample_weight"):
+            column = getattr(data, name)
             if column is not None and column not in names:
                 hint = f"no column {column!r}{did_you_mean(column, names)}"
-                errors.add(f"{path.name} has {hint}; {columns_in_words(names)}", key)
-        others = (data.target, data.sample_weight)
+                errors.add(f"{path.name} has {hint}; {columns_in_words(names)}", name)
         check_declared([c for c in names if c not in others], data)
+    categories: tuple[str, ...] = ()
+    if isinstance(table, ArrowTable) and data.text is None:
+        grouped = {*others, *chain(*data.groups.values())}
+        categories = tuple(c for c in table.categories if c not in grouped)
+        data = data.with_categories(categories)
     with collect_errors() as errors:
-        with part("csv" if data.text is None else "text"):
+        with part(key if data.text is None else "text"):
             if data.text is not None:
                 features: Any = table.read_texts(data.text)
             elif names == (data.target,):
@@ -533,8 +569,10 @@ def _of_csv(data: Data, path: Path) -> Rows:
             if data.text is None:
                 target = features.pop(data.target)
             else:
-                with part("csv"):
+                with part(key):
                     target = table.read([data.target])[data.target]
+            if isinstance(target.dtype, pd.CategoricalDtype):
+                target = target.astype(target.cat.categories.dtype)
             if missing := int(target.isna().sum()):
                 errors.add(f"{missing} values are missing", "target")
         if data.sample_weight is not None:
@@ -542,7 +580,7 @@ def _of_csv(data: Data, path: Path) -> Rows:
             check_weights(weights)
         if data.text is None:
             features = read_columns(features, data)
-    return Rows(features, target, weights, table.notes)
+    return Rows(features, target, weights, table.notes, categories)
 
 
 def check_weights(weights: pd.Series[Any]) -> None:

@@ -1,0 +1,208 @@
+"""Parquet files of problems: the same results as CSV files, and what is refused."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import propopt as po
+from propopt.cli import main
+
+
+DATA = "data: {SOURCE, target: y, categorical: [plan], explain: 12}\n"
+JOBS = {
+    "sweep": "objective: {gradient_matching: 1, pairwise_robustness: "
+    "{graph: {kind: knn, n_neighbors: 3}}}\nsweep: {pairwise_robustness: [0.1, 1]}\n",
+    "explain": "explain: {reasons: {}, kind: contributions}\n",
+    "lime": "lime: {rows: 2, diagnose: false}\n",
+}
+MODEL = "model: {kind: hist_gradient_boosting, max_iter: 5, output: log_odds}\n"
+
+
+@pytest.fixture
+def frame(rng):
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["age", "dose"])
+    frame.loc[3, "age"] = np.nan
+    frame["plan"] = rng.choice(["long", "short", "none yet"], 60)
+    frame["y"] = np.where(frame["dose"] > 0, "yes", "no")
+    return frame
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """The exit code of a job on a file, and what it says without the folder."""
+
+    def run_job(job, source, text=None, out="out"):
+        path = tmp_path / "file.yaml"
+        text = DATA + MODEL + JOBS[job] if text is None else text
+        path.write_text(text.replace("SOURCE", source))
+        code = main([job, str(path), "-o", str(tmp_path / out), "-q"])
+        return code, capsys.readouterr().err.replace(f"{tmp_path}/", "")
+
+    return run_job
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_parquet_gives_the_bits_of_a_csv(tmp_path, frame, run, job):
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    assert run(job, "csv: table.csv", out="csv")[0] == 0
+    # a dictionary says that it holds categories, and so need not be listed
+    frame.astype({"plan": "category"}).to_parquet(tmp_path / "table.parquet")
+    text = (DATA + MODEL + JOBS[job]).replace("categorical: [plan], ", "")
+    assert run(job, "parquet: table.parquet", text, out="parquet")[0] == 0
+    (tmp_path / "parts").mkdir()
+    for part in range(3):
+        rows = frame.iloc[20 * part : 20 * part + 20]
+        rows.to_parquet(tmp_path / f"parts/{part}.parquet", index=False)
+    assert run(job, "parquet: parts", out="folder")[0] == 0
+    names = {"lime": ["_lime"], "sweep": ["_attributions"]}
+    for name in names.get(job, ["_attributions", "_reasons"]):
+        csv = pd.read_csv(tmp_path / f"csv/file{name}.csv", index_col=0)
+        for folder in ("parquet", "folder"):
+            path = tmp_path / folder / f"file{name}.parquet"
+            if job == "lime":
+                table = pd.read_csv(tmp_path / f"{folder}/file{name}.csv", index_col=0)
+            else:
+                assert not path.with_suffix(".csv").exists()
+                table = pd.read_parquet(path)
+            if name == "_reasons":
+                csv, table = csv.reset_index(), table.reset_index()
+                table = table[list(csv)].astype(csv.dtypes.to_dict())
+            pd.testing.assert_frame_equal(table, csv, check_names=False)
+
+
+def test_interactions_and_audits_take_parquet(tmp_path, frame, run):
+    table = frame.drop(columns="plan").dropna().reset_index(drop=True)
+    table["y"] = table["dose"] + 1.0
+    table.to_parquet(tmp_path / "table.parquet")
+    text = (
+        "data: {SOURCE, target: y}\nmodel: {kind: linear}\n"
+        "interactions: {scheme: {kind: minipatches, n_patches: 60}}\n"
+    )
+    assert run("interactions", "parquet: table.parquet", text)[0] == 0
+    X = table[["age", "dose"]]
+    W = pd.DataFrame({"age": 0.0, "dose": X["dose"] - X["dose"].mean()}, X.index)
+    W.to_parquet(tmp_path / "shap.parquet")
+    X.to_parquet(tmp_path / "rows.parquet")
+    text = (
+        "data: {SOURCE, target: y}\nmodel: {kind: linear}\n"
+        "audit: {attributions: shap.parquet, data: rows.parquet}\n"
+    )
+    assert run("audit", "parquet: table.parquet", text) == (0, "")
+    told = json.loads((tmp_path / "out/file.json").read_text())
+    assert "right" in told["findings"].values()
+    assert "wrong" not in told["findings"].values()
+    assert {"shap.parquet", "rows.parquet", "table.parquet"} <= set(told["inputs"])
+
+
+def test_a_run_of_a_folder_is_resumed_only_with_the_same_files(tmp_path, frame, run):
+    (tmp_path / "parts").mkdir()
+    frame.to_parquet(tmp_path / "parts/0.parquet", index=False)
+    assert run("explain", "parquet: parts")[0] == 0
+    path, out = tmp_path / "file.yaml", tmp_path / "out"
+    file = po.problems.read_problem(path).with_options(resume=out)
+    assert file.run(out, quiet=True) is None
+    frame.assign(dose=1.0 + frame["dose"]).to_parquet(tmp_path / "parts/0.parquet")
+    assert file.with_options(resume=out).run(out, quiet=True) is not None
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("csv: t.parquet", "csv: t.parquet is not a CSV file; name it as parquet"),
+        ("parquet: t.csv", "parquet: there is no file t.csv"),
+        ("parquet: file.yaml", "parquet: file.yaml: expected a file .parquet, .arrow "
+         "or .feather, or a folder"),
+        ("parquet: none", "parquet: there is no file none"),
+        ("parquet: words.parquet", "parquet: columns must be numeric, or listed in "
+         "data.categorical; these are not: note; note holds 'a'"),
+        ("parquet: inf.parquet", "parquet: numbers must be finite, and in these "
+         "columns some are infinite: age"),
+        ("parquet: t.parquet, csv: a.csv", "expected exactly one of grid, uniform, "
+         "sklearn, csv and parquet, got csv and parquet"),
+        ("parquet: dates.parquet", "parquet: dates.parquet: column 'when' holds "
+         "timestamp[us]; expected numbers, text or categories: convert it, or leave it "
+         "out"),
+    ],
+)  # fmt: skip
+def test_refusals_name_file_and_column(tmp_path, frame, run, source, message):
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.assign(note="a").to_parquet(tmp_path / "words.parquet")
+    frame.assign(age=-np.inf).to_parquet(tmp_path / "inf.parquet")
+    times = pa.table({"when": pa.array([0], pa.timestamp("us"))})
+    pa.parquet.write_table(times, tmp_path / "dates.parquet")
+    code, told = run("explain", source)
+    key = "" if "exactly" in message else "data."
+    assert (code, told.replace("data: ", "")) == (2, f"file.yaml:1: {key}{message}\n")
+
+
+def test_categories_of_the_types_are_refused_where_listed_ones_are(
+    tmp_path, frame, run
+):
+    frame.astype({"plan": "category"}).to_parquet(tmp_path / "t.parquet")
+    text = "data: {SOURCE, target: y}\n" + MODEL + "objective: {function_matching: 1}\n"
+    code, told = run("sweep", "parquet: t.parquet", text)
+    assert code == 2
+    message = "needs columns that are numbers, and there is data.categorical"
+    assert told == f"file.yaml:3: objective.function_matching: {message}\n"
+
+
+def test_a_table_of_the_command_line_may_be_parquet(tmp_path, frame, capsys):
+    path, out = tmp_path / "patients.parquet", tmp_path / "out"
+    frame.astype({"plan": "category"}).to_parquet(path)
+    command = ["explain", "--parquet", str(path), "-o", str(out), "-q"]
+    assert main([*command, "--target", "y"]) == 0
+    assert (out / "patients_attributions.parquet").exists()
+    assert main(command) == 2
+    told = capsys.readouterr().err
+    assert told == "explain: --parquet and --target belong together\n"
+    assert main([*command, "--target", "y", "--csv", "a.csv"]) == 2
+    told = capsys.readouterr().err
+    assert told == "explain: expected --csv or --parquet, got both\n"
+
+
+def test_texts_of_parquet_are_explained(tmp_path, run):
+    notes = ["good service", "bad food", "good food", "bad service"] * 6
+    table = pd.DataFrame({"note": notes, "y": ["yes", "no"] * 12})
+    table.to_parquet(tmp_path / "t.parquet")
+    text = (
+        "data: {SOURCE, text: note, target: y, explain: 4}\n"
+        "model: {kind: logistic}\nexplain: {}\n"
+    )
+    assert run("explain", "parquet: t.parquet", text) == (0, "")
+    table.assign(note=["", *notes[1:]]).to_parquet(tmp_path / "t.parquet")
+    code, told = run("explain", "parquet: t.parquet", text)
+    assert (code, told.partition("data.text: ")[2]) == (
+        2,
+        "t.parquet: note is empty in row 0 (the first is row 0); remove such rows\n",
+    )
+    table.assign(note=1).to_parquet(tmp_path / "t.parquet")
+    assert (
+        "column 'note' holds int64; expected text"
+        in run("explain", "parquet: t.parquet", text)[1]
+    )
+
+
+def test_a_large_table_of_attributions_is_written_as_parquet(
+    tmp_path, frame, run, monkeypatch
+):
+    monkeypatch.setattr("propopt.problems.jobs.sweep._MOST_OF_A_TABLE", 1)
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert run("sweep", "parquet: t.parquet")[0] == 0
+    assert pd.read_parquet(tmp_path / "out/file_attributions.parquet").shape == (12, 3)
+
+
+def test_csv_files_import_no_reader_of_parquet(tmp_path, frame):
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    text = (DATA + MODEL + JOBS["explain"]).replace("SOURCE", "csv: table.csv")
+    (tmp_path / "file.yaml").write_text(text)
+    code = (
+        "import sys; from propopt.cli import main; "
+        "assert main(['explain', 'file.yaml', '-q']) == 0; "
+        "assert not {'pyarrow.parquet', 'pyarrow.dataset'} & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
