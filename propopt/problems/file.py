@@ -40,7 +40,11 @@ from propopt.problems.sources import (
 )
 from propopt.problems.subject.data import ProblemFile, check_table
 from propopt.problems.subject.models import Code
-from propopt.problems.subject.tables import TABLES, columns_in_words, missing_numbers
+from propopt.problems.subject.tables import (
+    FILE_TABLES,
+    columns_in_words,
+    missing_numbers,
+)
 
 
 # ---- The schema of a problem file: a subject and one job
@@ -173,7 +177,7 @@ def sections_of_table(
     logistic regression on TF-IDF, or a forest on the presence of words.
     """
     try:
-        table = TABLES[key].of(path).read()
+        table = FILE_TABLES[key].of(path).read()
     except (InvalidInput, Refused) as error:
         raise InvalidInput(f"--{key}: {error}") from error
     _require_column("--target", target, path, table)

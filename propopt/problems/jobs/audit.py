@@ -28,7 +28,7 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
-from propopt.problems.subject.tables import TABLES, check_weights, read_columns
+from propopt.problems.subject.tables import FILE_TABLES, check_weights, read_columns
 from propopt.results.audit import Audit
 from propopt.results.record import Decision, Record
 from propopt.tables.arrow import is_arrow, parts_of
@@ -186,7 +186,7 @@ class AuditSection(JobSection):
 def _background(path: Path, file: ProblemFile, columns: list[Any]) -> tuple[Any, Any]:
     """The rows of a file with the columns of the table, and their weights."""
     data = file.schema.data
-    table = TABLES["parquet" if is_arrow(path) else "csv"].of(path)
+    table = FILE_TABLES["parquet" if is_arrow(path) else "csv"].of(path)
     weight = data.sample_weight
     names = [*map(str, columns), *([] if weight is None else [weight])]
     missing = [name for name in names if name not in table.columns]

@@ -161,7 +161,7 @@ class CsvTable:
         return frame
 
 
-TABLES: Final[Mapping[str, type[CsvTable | ArrowTable]]] = {
+FILE_TABLES: Final[Mapping[str, type[CsvTable | ArrowTable]]] = {
     "csv": CsvTable,
     "parquet": ArrowTable,
 }
@@ -543,7 +543,7 @@ def _of_file(data: Data, path: Path) -> Rows:
     target = weights = None
     key = data.source
     with part(key):
-        table = TABLES[key].of(path)
+        table = FILE_TABLES[key].of(path)
     names, others = table.columns, (data.target, data.sample_weight)
     with collect_errors() as errors:
         for name in ("target", "text", "sample_weight"):
