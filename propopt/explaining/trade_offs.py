@@ -63,6 +63,9 @@ _IN_WORDS = {
     "output": "parts of the output",
 }
 
+_MOST_RETAINED = 2**29
+"""The most bytes of attributions that :meth:`TradeOffs.prove` retains."""
+
 UNITS_UNKNOWN = "units unknown"
 """The units of baselines in tables if those of the target are unknown."""
 
@@ -200,6 +203,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         Points on exact curves have losses and a claimed gap before their attributions
         are computed. This computes those of ``count`` optima, with the first and the
         last, and certifies from them. A warning reports any contradiction of the claim.
+        Attributions of together more than 512 MiB are not retained: they are computed
+        again when they are read.
 
         Parameters
         ----------
@@ -208,18 +213,32 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """
         if not self.optimized:
             return
-        last = len(self.optimized) - 1
-        indices = {round(share * last) for share in np.linspace(0, 1, count)}
-        for index in sorted(indices):
+        indices = {
+            round(share * (len(self.optimized) - 1))
+            for share in np.linspace(0, 1, count)
+        }
+        N, D = self.optimized[0].shape
+        is_large = 8 * N * D * len(indices) > _MOST_RETAINED
+        unread = [vars(best)["attributions"] for best in self.optimized]
+        for index in self._computed(sorted(indices)):
+            if is_large:  # losses and certificate of the attributions stay
+                vars(self.optimized[index])["attributions"] = unread[index]
+
+    def _computed(self, indices: Iterable[int]) -> Iterator[int]:
+        """Compute the attributions of some optima; a warning names those that fail."""
+        for index in indices:
             try:
                 _ = self.optimized[index].attributions
             except SolverFailure as failure:
                 warnings.warn(
-                    f"the attributions for weight {index + 1} of {last + 1} were not "
-                    f"computed, so its losses are not certified from them: {failure}",
+                    f"the attributions for weight {index + 1} of {len(self.optimized)} "
+                    f"were not computed, so its losses are not certified from them: "
+                    f"{failure}",
                     UnsolvedWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
+            else:
+                yield index
 
     def between(self, weights: Mapping[str, float]) -> tuple[float, float]:
         """Bounds on the optimal objective at any weights, also between those solved.
@@ -578,7 +597,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             f"the attributions of {len(unread)} explanations",
             "save the front() alone, or single explanations",
         )
-        self.prove(len(self.optimized))
+        _ = [*self._computed(range(len(self.optimized)))]
         proved = [best for best in self.optimized if not is_lazy(best)]
         missing = [best for best in self.optimized if is_lazy(best)]
         unsolved = [f"no attributions were computed for {best!r}" for best in missing]

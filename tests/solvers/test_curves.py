@@ -511,6 +511,20 @@ def test_curves_that_are_right_are_proved_at_five_points_without_a_word(problem)
     po.TradeOffs(optimized=(), baselines=(), losses=("sparsity",)).prove()  # of nothing
 
 
+def test_large_attributions_are_proved_and_not_retained(problem, monkeypatch, tmp_path):
+    small, large = (po.sweep(problem, WEIGHTS, solver="krylov") for _ in range(2))
+    small.prove()
+    monkeypatch.setattr("propopt.explaining.trade_offs._MOST_RETAINED", 0)
+    large.prove()
+    assert not any(map(was_read, large.optimized))
+    for one, other in zip(small.optimized, large.optimized, strict=True):
+        assert one.losses == other.losses
+        assert one.certificate == other.certificate
+        assert one.attributions.tobytes() == other.attributions.tobytes()
+    large.save(tmp_path / "large.npz")  # which needs all of them
+    assert len(po.TradeOffs.load(tmp_path / "large.npz").optimized) == 9
+
+
 def test_a_missing_excess_is_detected(rng, monkeypatch):
     """With an excess of zero the curve of a heavy edge would claim what is wrong."""
     S, G = heavy(rng, 1e13, 200)

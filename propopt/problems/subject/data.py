@@ -353,8 +353,10 @@ class ProblemFile:
             points, others = data.points(seed)
             make = partial(self.function_of, others, None, None)
             return Subject(points=points, others=others, make=make, seed=seed)
-        data = self._data
+        data, _, _ = self._data, self._task, self.notes
         table = split(rows, data, seed)
+        vars(self).pop("_table")  # what is needed of it was computed
+        del rows
         points, others = table["points"], table["others"]
         with self.source.locating_errors("data"):
             needs_schema: Any = data.categorical or data.groups
@@ -465,7 +467,7 @@ class ProblemFile:
         data = self.schema.data
         return read_rows(data, self.source.path.parent) if data.is_table else None
 
-    @property
+    @cached_property
     def _data(self) -> Data:
         """The section of the data, with categories that the types of columns show."""
         data, table = self.schema.data, self._table
@@ -480,7 +482,7 @@ class ProblemFile:
         target = None if table is None else table.target
         return None if spec is None else task_of(spec, self.schema.data.sklearn, target)
 
-    @property
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """Notes on an inferred task (such as regression) and an unusual file."""
         data, task, table = self.schema.data, self._task, self._table

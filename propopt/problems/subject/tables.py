@@ -509,7 +509,8 @@ def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
     """A table shuffled, split and scaled, as fields of a ``Subject``."""
     order, is_split = order_of_rows(seed, len(rows.features)), data.explain is not None
     explained, fitted = order[: data.explain], order[data.explain or 0 :]
-    points, others = rows.features.iloc[explained], rows.features.iloc[fitted]
+    points = rows.features.iloc[explained]
+    others = rows.features.iloc[fitted] if is_split else points
     unscaled = None
     if data.standardize:
         unscaled = points[data.numeric(points)]
