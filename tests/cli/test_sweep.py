@@ -10,6 +10,7 @@ from exact_csv import read_csv
 
 import propopt as po
 from propopt.problems.jobs import sweep as kept
+from propopt.results.explanation import is_lazy
 from propopt.solvers import Task
 
 
@@ -206,6 +207,18 @@ def test_what_is_very_large_is_written_where_it_is_asked_for(
     assert len(left_out) == bool(said)
     printed = capsys.readouterr().out.replace("\n", " ")
     assert all(own.startswith(said) and own in printed for own in left_out)
+
+
+@pytest.mark.parametrize(("most", "count"), [(10**7, 5), (10, 1)])
+def test_of_large_tables_only_the_written_optimum_is_computed(
+    curve, out, monkeypatch, most, count
+):
+    monkeypatch.setattr(kept, "_MOST_PROVED", most)
+    monkeypatch.setattr(kept, "_MOST_OF_A_FRONT", 10)
+    solved = curve.run(out)
+    computed = [x for x in solved.optimized if not is_lazy(x)]
+    assert len(computed) in (count, count + 1)  # the knee may be among the five
+    assert not is_lazy(solved.knee(*curve.build().axes))
 
 
 def test_stopped_while_attributions_are_written_the_losses_stay(

@@ -383,6 +383,9 @@ class SweepKeys(CommonKeys, JobSection):
         trade_offs = problem.sweep(_watched(problem, console), progress=progress)
         if trade_offs.interrupted:
             return trade_offs
+        n_numbers = len(problem.points) * problem.subject.n_features
+        if n_numbers > _MOST_PROVED:  # the written optimum is certified when it is read
+            return trade_offs
         with console.status("the curve, certified from attributions"):
             try:
                 trade_offs.prove()
@@ -474,6 +477,9 @@ def _with_rows(trade_offs: TradeOffs, subject: Subject) -> TradeOffs:
 
 # ---- Output files and progress
 
+
+_MOST_PROVED = 10_000_000
+"""Attributions of an optimum up to which others than the written one are computed."""
 
 _MOST_OF_A_FRONT = 10_000_000
 """Largest number of attributions of a front that ``auto`` writes."""
