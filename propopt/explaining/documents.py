@@ -22,6 +22,7 @@ from propopt.base.text import Reason
 from propopt.explaining.out_of_sample import (
     FittedReference,
     OutOfSampleRows,
+    gaps_of,
     joint_proof,
     stacked_measures,
 )
@@ -377,7 +378,10 @@ class FittedDocuments(FittedReference):
             labels=Labels(names, words, words, texts=tuple(texts)),
             parameters={**parameters, "graph": f"{nearest} reference documents"},
             certificate=proof,
-            details={"similarity": np.array([row.similarities.sum() for row in rows])},
+            details={
+                "gap": gaps_of(measures),
+                "similarity": np.array([row.similarities.sum() for row in rows]),
+            },
             target=target_of(source, proof.scale),
             program=lazily(cache(partial(self._program, schema, estimate, rows))),
         )

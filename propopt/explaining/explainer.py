@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, final
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from propopt.base.arrays import Array
@@ -343,6 +344,7 @@ class Explainer(Settings):
             ``base_value``                  (m,), the base, equal for all rows
             ``prediction``                  (m,), f(x)
             ``completeness_gap``            (m,), Σ_d w_d − (f(x) − base), rounding
+            ``details["gap"]``              (m,), the certified relative gap of the row
             ``details["joint_excess"]``     (m,), a bound of the excess of the joint
                                             objective with this row appended
             ``details["joint_distance"]``   (m,), a bound of the distance from that
@@ -361,6 +363,57 @@ class Explainer(Settings):
         """
         margins = self.fitted_.problem.margins(base_margin, X)
         return with_base_margins(self.fitted_.explain(X, progress), margins)
+
+    @suggests_arguments
+    def transform(self, X: Any, *, base_margin: RowNumbers = None) -> pd.DataFrame:
+        """Explain the rows of one block as a plain table, for a worker of a cluster.
+
+        The numbers are those of :meth:`explain`, to the last bit, for any division of
+        a table into blocks. The columns depend only on the fit and on the names of X,
+        so a table without rows has them too.
+
+        Parameters
+        ----------
+        X : DataFrame or array (m, D)
+            The rows to explain, as for :meth:`explain`; m may be 0.
+        base_margin : Series or array (m,), optional
+            As for :meth:`explain`.
+
+        Returns
+        -------
+        DataFrame
+            With the index of X, and columns of float64:
+
+            =============== =========================================================
+            each feature    (or group) its attribution, under its name as text
+            ``base_value``  the base; only contributions have one
+            ``prediction``  f(x), base plus attributions; only contributions have one
+            ``gap``         the certified relative gap of the row
+            =============== =========================================================
+
+            If a feature has one of the last three names, that column ends in an
+            underscore, such as ``prediction_``. Names of features do not change.
+
+        Raises
+        ------
+        InvalidInput
+            If X does not have the columns of the fit, or is documents, whose words
+            would be other columns in each block.
+        sklearn.exceptions.NotFittedError
+            If the explainer was not fitted.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, propopt as po
+        >>> X = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) % 7})
+        >>> explainer = po.Explainer(lambda X: X.a * X.b, data=X).fit()
+        >>> table = explainer.transform(X.iloc[5:8])
+        >>> list(table.columns), list(table.index)
+        (['a', 'b', 'base_value', 'prediction', 'gap'], [5, 6, 7])
+        """
+        from propopt.explaining.row_tables import row_table
+
+        return row_table(self.fitted_, X, base_margin)
 
     def save(self, path: str | Path) -> None:
         """Write everything except the model to an ``.npz`` file, without pickles.

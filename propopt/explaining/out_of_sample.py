@@ -76,6 +76,10 @@ MEASURES_OF_ROWS: Final = (
 """Attributes of rows that an explanation needs in addition to the optimum."""
 
 
+_UNSCALED = 1e-9
+"""The least scale of a gap, relative to the objective of zero attributions."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OutOfSampleRows:
@@ -282,11 +286,19 @@ def _square(w: Array) -> Array:
     return np.asarray((w**2).sum(axis=-1))
 
 
+def gaps_of(measures: Mapping[str, Array]) -> Array:
+    """The certified gap of each row, (m,): its excess relative to its objective.
+
+    An excess above the objective is cut to it, because no objective is negative.
+    """
+    value, zero = measures["value"], measures["value_of_zero"]
+    excess = np.clip(measures["excess"], 0.0, value)
+    scale = np.maximum(value, _UNSCALED * zero)
+    return np.divide(excess, scale, out=np.zeros(excess.shape), where=excess > 0.0)
+
+
 # ---- Fitted explainers and their answers
 
-
-_UNSCALED = 1e-9
-"""The least scale of a gap, relative to the objective of zero attributions."""
 
 _SOON = 1.0
 """Seconds after which a progress bar is shown by default."""
@@ -632,6 +644,7 @@ class FittedRows(FittedReference):
             background=self.reference.background,
             certificate=proof,
             details={
+                "gap": read_only(gaps_of(measures)),
                 "joint_excess": measures["joint_excess"],
                 "joint_distance": largest * measures["joint_distance"],
                 "similarity": read_only(measures["similarity"]),

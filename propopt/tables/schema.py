@@ -207,25 +207,42 @@ class TableSchema:
         """
         frame = _check_frame(X, what)
         table = frame.table
-        if not _same_labels(table.columns, self.header):
-            header = tuple(self.header)
-            missing = [label for label in header if label not in table.columns]
-            unexpected = [label for label in table.columns if label not in header]
-            if missing or unexpected:
-                raise InvalidInput(
-                    f"{what}: the columns differ from those of `data`; missing: "
-                    f"{listed(missing)}; unexpected: {listed(unexpected)}"
-                )
-            raise InvalidInput(
-                f"{what}: the columns are those of `data`, but in another order or "
-                f"repeated; expected {listed(header)}, got "
-                f"{listed(tuple(table.columns))}"
-            )
+        self.check_header(table.columns, what)
         points = plain_floats(table) if self.is_numeric else None
         if points is None:
             columns = [column.encode(table, what) for column in self.columns]
             points = np.stack(columns, axis=1)
         return read_only(points), _labels(self.names, frame)
+
+    def check_header(self, columns: pd.Index, what: str = "X") -> None:
+        """Refuse the labels of columns unless they are those of the schema, in order.
+
+        Parameters
+        ----------
+        columns : Index
+            The labels of the columns of a table.
+        what : str
+            The name of the table in errors.
+
+        Raises
+        ------
+        InvalidInput
+            If labels are missing, unexpected, repeated or in another order.
+        """
+        if _same_labels(columns, self.header):
+            return
+        header = tuple(self.header)
+        missing = [label for label in header if label not in columns]
+        unexpected = [label for label in columns if label not in header]
+        if missing or unexpected:
+            raise InvalidInput(
+                f"{what}: the columns differ from those of `data`; missing: "
+                f"{listed(missing)}; unexpected: {listed(unexpected)}"
+            )
+        raise InvalidInput(
+            f"{what}: the columns are those of `data`, but in another order or "
+            f"repeated; expected {listed(header)}, got {listed(tuple(columns))}"
+        )
 
     def with_categories_of(self, X: Any) -> TableSchema:
         """The schema extended by categories of X that it lacks.
