@@ -57,7 +57,7 @@ from propopt.proofs.certificate import Certificate
 from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetError
 from propopt.results.explanation import Explanation
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, select_rows
 
 
 # ---- The optimum of new rows, given fixed rows
@@ -622,7 +622,7 @@ class FittedRows(FittedReference):
         began = time.perf_counter()
         wide = self._taking(X)
         points, labels = wide.function.read(X, "X")
-        rows = self._answers(wide, points, labels, progress)
+        rows = self._answers(X, wide, points, labels, progress)
         problem, group_labels = self.problem, labels
         if problem.players is not None:
             group_labels = problem.players.labels(labels)
@@ -639,7 +639,7 @@ class FittedRows(FittedReference):
             attributions=W,
             labels=group_labels,
             parameters=with_note(
-                self._row_parameters, note_on_others(wide.function, points)
+                self.row_parameters, note_on_others(wide.function, points)
             ),
             background=self.reference.background,
             certificate=proof,
@@ -659,29 +659,56 @@ class FittedRows(FittedReference):
         )
 
     @cached_property
-    def _row_parameters(self) -> dict[str, Parameter]:
+    def row_parameters(self) -> dict[str, Parameter]:
         """Parameters of the reference that also apply to new rows."""
         joint = ("without data", "jump test")
         parameters = self.reference.parameters
         return {name: parameters[name] for name in parameters if name not in joint}
 
+    def new_categories(self, X: object) -> tuple[int, str]:
+        """How many rows of X have categories that do not occur in data, and which."""
+        function = self._taking(X).function
+        points, _ = function.read(X, "X")
+        schema = function.schema
+        words = None if schema is None else schema.describe_new_categories(points)
+        if schema is None or words is None:
+            return 0, ""
+        return int(schema.new_categories(points).any(axis=1).sum()), words
+
     def _answers(
-        self, wide: FittedRows, points: Points, labels: Labels, progress: bool | None
+        self,
+        X: Any,
+        wide: FittedRows,
+        points: Points,
+        labels: Labels,
+        progress: bool | None,
     ) -> RowAnswers:
-        """Answers for rows; rows with new categories are computed separately."""
+        """Answers for rows; rows with new categories are computed separately.
+
+        Rows with the same new categories are computed together, without the new
+        categories of other rows. So an answer does not depend on these.
+        """
         schema = wide.function.schema
         if wide is self or schema is None:
             return self.answers_at(points, labels, progress)
-        is_new = schema.new_categories(points).any(axis=1)
-        order = np.argsort(is_new, kind="stable")
-        new = np.flatnonzero(is_new)
+        is_new = schema.new_categories(points)
+        has_new: Mask = np.any(is_new, axis=1)
+        new = np.flatnonzero(has_new)
         wide.function.value_at(points[new], labels.of_positions(new))  # may raise
-        parts = [
-            owner.answers_at(points[indices], labels.of_positions(indices), progress)
-            for owner, indices in ((self, np.flatnonzero(~is_new)), (wide, new))
-            if len(indices)
-        ]
-        return RowAnswers.joined(parts, np.argsort(order))
+        members: dict[bytes, list[int]] = {}
+        for n, key in enumerate(row_keys(np.where(is_new, points, -1.0))):
+            members.setdefault(key, []).append(n)
+        groups = [np.array(rows) for rows in members.values()]
+        several = sum(bool(has_new[rows[0]]) for rows in groups) > 1
+        parts = []
+        for rows in groups:
+            owner, of_rows = wide if has_new[rows[0]] else self, points[rows]
+            if owner is wide and several:
+                table = select_rows(X, rows)
+                owner = self._taking(table)
+                of_rows, _ = owner.function.read(table, "X")
+            parts.append(owner.answers_at(of_rows, labels.of_positions(rows), progress))
+        return RowAnswers.joined(parts, np.argsort(np.concatenate(groups)))
 
     def _taking(self, X: object) -> FittedRows:
         """This fit, extended to categories of X that do not occur in data."""

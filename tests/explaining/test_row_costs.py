@@ -103,6 +103,25 @@ def test_a_row_has_the_same_bits_in_any_block(case, chosen):
         assert own is None or own.tobytes() == all_[chosen].tobytes()
 
 
+def test_new_categories_of_other_rows_change_no_bit():
+    rng = np.random.default_rng(3)
+    more = pd.DataFrame(rng.normal(size=(N, 6)), columns=[f"f{j}" for j in range(6)])
+    X = pd.concat([WORDS[["kind", "a", "c", "d"]], more], axis=1)
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough"
+    )
+    model = make_pipeline(columns, RandomForestRegressor(5, random_state=0))
+    explainer = explained(model.fit(X, X.a * X.c + X.f1), X)
+    rows = X.iloc[:80].reset_index(drop=True)
+    rows["a"] += 0.1  # as no reference row
+    rows.loc[1::3, "kind"], rows.loc[2::3, "kind"] = "x", "y"
+    whole = explainer.explain(rows)
+    assert "53 rows have categories" in whole.parameters["notes"]
+    for first in range(3):
+        chosen = list(range(first, 80, 3))
+        same(explainer.explain(rows.iloc[chosen]), whole, chosen)
+
+
 class Counted:
     """Calls of a function that goes on doing what it did."""
 
