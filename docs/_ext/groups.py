@@ -103,6 +103,12 @@ GROUPS = {
         "How large changes are": "level optimized prices",
         "How it was made": "sources parameters",
     },
+    "propopt.results.ExplainedTable": {
+        "What was explained": "folder header",
+        "Sums over all rows": "sums sizes squares raises lowers",
+        "Means, the largest gap, and new categories": "base_value prediction gap "
+        "n_new new",
+    },
     "propopt.results.Shares": {
         "Shares": "retained removed losses",
         "Sizes": "differences target_differences rms target_rms n_zero size",

@@ -266,20 +266,13 @@ class Declared:
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles."""
-        form, target, codec = self.form, archive_path(path), record_codec(type(self))
-        members = Members({}, [])
+        target = archive_path(path)
         try:
-            for name in self._lazy:
-                if name not in self._transient:
-                    getattr(self, name)
-            plain = codec.pack(self, "", members)
-            if members.shared:
-                plain["shared"] = members.shared
-            text = as_json({"format": form.name, "version": form.version, **plain})
-            self._unpack(form.parsed(text)[1], members).validate()
+            text, members = packed(self)
+            self._unpack(self.form.parsed(text)[1], members).validate()
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(f"{target}: cannot be saved: {error}") from None
-        form.write(target, text, members)
+        self.form.write(target, text, members)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -310,6 +303,17 @@ class Declared:
         result: Self = record_codec(cls).unpack(header, "", members)
         members.refuse_rest()
         return result
+
+
+def packed(value: Declared) -> tuple[str, Members]:
+    """The JSON header of the file of a value, without its digest, and the arrays."""
+    form, members = value.form, Members({}, [])
+    for name in codecs_of(type(value)):
+        getattr(value, name)  # lazy fields are computed now
+    plain = record_codec(type(value)).pack(value, "", members)
+    if members.shared:
+        plain["shared"] = members.shared
+    return as_json({"format": form.name, "version": form.version, **plain}), members
 
 
 _UNPICKLED: Final = "_unpickled"

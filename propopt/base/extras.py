@@ -27,6 +27,7 @@ EXTRAS: Mapping[str, str] = {
     "onnxruntime": "onnx",
     "captum": "peers",
     "dask": "dask",
+    "distributed": "dask",
     "pyarrow": "parquet",
     "shapiq": "peers",
     "jinja2": "report",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, final, overload
 
 import numpy as np
 import pandas as pd
@@ -31,6 +33,10 @@ from propopt.functions.function import Function
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import TextSchema
 from propopt.tables.frames import is_documents, is_frame
+
+
+if TYPE_CHECKING:
+    from propopt.results.explained_table import ExplainedTable
 
 
 @suggests_arguments
@@ -313,30 +319,79 @@ class Explainer(Settings):
         self._fitted, _ = _fit(self, X, progress)
         return self
 
+    @overload
+    def explain(
+        self,
+        X: Any,
+        *,
+        base_margin: RowNumbers = None,
+        to: None = None,
+        progress: bool | None = None,
+    ) -> Explanation: ...
+
+    @overload
+    def explain(
+        self,
+        X: Any,
+        *,
+        to: str | PathLike[str],
+        keep: Sequence[str] = (),
+        scheduler: Any = None,
+        progress: bool | None = None,
+    ) -> ExplainedTable: ...
+
     @suggests_arguments
     def explain(
-        self, X: Any, *, base_margin: RowNumbers = None, progress: bool | None = None
-    ) -> Explanation:
+        self,
+        X: Any,
+        *,
+        base_margin: RowNumbers = None,
+        to: str | PathLike[str] | None = None,
+        keep: Sequence[str] = (),
+        scheduler: Any = None,
+        progress: bool | None = None,
+    ) -> Explanation | ExplainedTable:
         """Explain each row separately, given the reference rows.
 
         Rows of tree models are computed in blocks. Other models predict one row at a
         time, because some give other digits for many rows. So a row has the same bits
         alone and in any block.
 
+        Tables larger than memory are explained into a folder: give ``to``, and the path
+        of Parquet or Arrow files. A run that was interrupted continues if it is called
+        again, and gives the same bytes. A DataFrame of Dask is explained lazily, by
+        partitions.
+
         Parameters
         ----------
-        X : DataFrame or array (m, D)
-            The rows to explain, with the columns of the reference rows.
+        X : DataFrame or array (m, D), path, or table of Arrow or Dask
+            The rows to explain, with the columns of the reference rows. With ``to``: a
+            file or folder of Parquet or Arrow (Feather), a dataset or table of pyarrow,
+            or a DataFrame; it may have more columns, which are not read.
         base_margin : Series or array (m,), optional
             As for :func:`propopt.explain`: a number added to the margin of each row.
+            Not with ``to``, nor for Dask.
+        to : path, optional
+            A folder for the explained rows, as parts of Parquet with the columns of
+            :meth:`transform`. It is made, or continued. Needs
+            ``pip install "propopt[parquet]"``.
+        keep : sequence of str
+            With ``to``: columns of the table to copy next to the attributions, such as
+            the number of a customer.
+        scheduler : str or distributed.Client, optional
+            With ``to``: the address of a scheduler of Dask, whose workers use the same
+            paths. If a worker is killed, another one makes its unfinished part.
         progress : bool, optional
             Show a bar on standard error; by default only on a terminal, and after more
             than a second.
 
         Returns
         -------
-        Explanation
-            With the ``certificate`` of the rows given the reference. For each row:
+        Explanation, ExplainedTable or DataFrame of Dask
+            With ``to``, an :class:`propopt.results.ExplainedTable`, which has the mean
+            sizes and directions of all rows. For a DataFrame of Dask, a lazy one with
+            the columns of :meth:`transform` and the same divisions. Else an Explanation
+            with the ``certificate`` of the rows given the reference. For each row:
 
             =============================== =========================================
             ``gradient``                    (m, D), the target g of slopes
@@ -357,10 +412,25 @@ class Explainer(Settings):
         Raises
         ------
         InvalidInput
-            If X does not have the columns of the fit.
+            If X does not have the columns of the fit, or ``to`` has the rows of another
+            explainer or table.
+        MissingExtra
+            If pyarrow or Dask is needed and not installed.
         sklearn.exceptions.NotFittedError
             If the explainer was not fitted.
         """
+        if to is not None or is_large_table(X):
+            from propopt.explaining.large_tables import explain_large
+
+            if base_margin is not None:
+                raise InvalidInput(
+                    "base_margin: expected none for a large table; add its numbers to "
+                    "base_value and prediction of the explained rows"
+                )
+            options = {"keep": keep, "scheduler": scheduler, "progress": progress}
+            return explain_large(self.fitted_, X, to, **options)
+        if keep or scheduler is not None:
+            raise InvalidInput("keep, scheduler: expected none without to=, a folder")
         margins = self.fitted_.problem.margins(base_margin, X)
         return with_base_margins(self.fitted_.explain(X, progress), margins)
 
@@ -538,6 +608,18 @@ def _fit(
     problem = fitted.problem_of(settings, model, data, X, progress)
     margins = problem.margins(base_margin, rows)
     return fitted.of(problem, data, X), margins
+
+
+def is_large_table(X: Any) -> bool:
+    """Whether X is a path, a dataset of pyarrow, or a DataFrame of Dask.
+
+    The type of X tells, so that no library is imported for it.
+    """
+    if isinstance(X, str | PathLike):
+        return True
+    methods = {"pyarrow": "get_fragments", "dask": "map_partitions"}
+    method = methods.get(type(X).__module__.partition(".")[0])
+    return method is not None and hasattr(X, method)
 
 
 def n_rows_of(data: Any) -> int:

@@ -9,7 +9,11 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.errors import InvalidInput
-from propopt.explaining.out_of_sample import FittedReference, FittedRows
+from propopt.explaining.out_of_sample import (
+    FittedReference,
+    FittedRows,
+    with_base_margins,
+)
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import as_frame
 
@@ -31,8 +35,8 @@ def row_table(fitted: FittedReference, X: Any, base_margin: Any) -> pd.DataFrame
         check_columns(rows, header)
         empty = np.zeros((0, len(columns)))
         return pd.DataFrame(empty, columns=columns, index=frame.table.index)
-    explained = rows.explain(X, progress=False)
-    explained = rows.with_base_margin(explained, base_margin, X)
+    margins = rows.problem.margins(base_margin, X)
+    explained = with_base_margins(rows.explain(X, progress=False), margins)
     index = X.index if isinstance(X, pd.DataFrame) else None
     return pd.DataFrame(row_numbers(explained), columns=columns, index=index)
 

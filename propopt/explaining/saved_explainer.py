@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from propopt.base.arrays import Array, Mask, Points, Values
-from propopt.base.declared import Declared, field
+from propopt.base.declared import Declared, field, packed
 from propopt.base.errors import InvalidInput
-from propopt.base.files import archive_path
+from propopt.base.files import archive_path, digest_of
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
 from propopt.explaining.out_of_sample import FittedRows, neighbours_in_words
 from propopt.explaining.problem import CheckedSettings, RowsProblem, Sampling
@@ -135,6 +135,13 @@ class SavedExplainer(
             n_neighbors=problem.n_neighbors,
             **parts,
         )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all fields except for the seconds of the fit."""
+        timeless = replace(self, reference=replace(self.reference, seconds=0.0))
+        text, members = packed(timeless)
+        return digest_of(text, members)
 
     def validate(self) -> None:
         """Refuse arrays of wrong sizes and incomplete settings of contributions."""

@@ -2,6 +2,7 @@ from .audit import Audit as Audit
 from .certain import NearOptimalConclusions as NearOptimalConclusions
 from .clear import Clear as Clear
 from .comparison import Comparison as Comparison
+from .explained_table import ExplainedTable as ExplainedTable
 from .explanation import Explanation as Explanation
 from .reasons import Reasons as Reasons
 from .record import Decision as Decision

@@ -4,6 +4,7 @@ Digests find what was altered by accident. Whatever is signed again loads as wha
 says, or is refused in one sentence.
 """
 
+import atexit
 import copy
 import csv
 import dataclasses
@@ -20,7 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import numpy as np
@@ -184,6 +186,19 @@ def compared(text: str) -> po.results.Comparison:
     )
 
 
+@cache
+def explained_rows(text: str) -> po.results.ExplainedTable:
+    """Rows of two features, in a folder that is there until the end."""
+    numbers = np.random.default_rng(0).normal(size=(9, 2))
+    X = pd.DataFrame(numbers, columns=[text, "b"])
+    explainer = po.Explainer(lambda X: X[text] * X["b"], data=X).fit(progress=False)
+    folder = mkdtemp()
+    atexit.register(rmtree, folder)
+    solution = explainer.explain(X, to=folder)
+    header = dataclasses.replace(solution.header, quantity=quantity_of(text))
+    return dataclasses.replace(solution, header=header, n_new=1, new=(text,))
+
+
 CATALOGUE: dict[str, Callable[[str], Result]] = {
     "explanation": lambda text: filed(explained(text)),
     "trade_offs": swept,
@@ -199,6 +214,7 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "diagnosis": lambda text: limits(text).diagnose(),
     "text_lime": lambda text: filed(text_limits(text)),
     "audit": lambda text: filed(audited(text)),
+    "explained_table": explained_rows,
 }
 """By name a result in which whatever users name has the text that is given."""
 
@@ -645,6 +661,15 @@ def less(noun: str) -> Change:
     return lambda header, _: header["shared"][0][noun].pop()
 
 
+def with_three_sums(_: object, arrays: dict[str, Any]) -> None:
+    for name in ("sums", "sizes", "squares", "raises", "lowers"):
+        arrays[name] = np.zeros(3)
+
+
+def same_features(header: dict[str, Any]) -> None:
+    header["features"] = ["b", "b"]
+
+
 heavier = times("weights", 1.05)
 
 
@@ -802,6 +827,15 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("audit", "base values and pred", lambda _, a: a.pop("explanation.prediction")),
     ("audit", "exact: expected", lambda _, a: a.update(exact=np.zeros((12, 3)))),
     ("main_effects", "r_squared: exp", lambda _, a: a.update(r_squared=np.ones(3))),
+    ("explained_table", "sums: expected 2", with_three_sums),
+    ("explained_table", "sizes: smaller", lambda _, a: a.update(sizes=0 * a["sizes"])),
+    (
+        "explained_table",
+        "raises, lowers",
+        lambda _, a: a["raises"].fill(10),
+    ),
+    ("explained_table", "n_new: more", lambda h, _: h.update(n_new=10)),
+    ("explained_table", "two columns have", lambda h, _: same_features(h["header"])),
 ]
 """Of which result, what is said, and what is changed in its header and arrays."""
 

@@ -1,0 +1,504 @@
+"""Explained rows in a folder of Parquet files, with sums over all of them.
+
+A folder has one ``_propopt.json``, which says what was explained and is written first,
+and parts of equally many rows, ``part-000000.parquet`` and so on. Each part is written
+atomically. Its metadata has the sums of its rows, so the summary of all rows reads no
+row. Readers of Parquet ignore files that begin with an underscore.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self, final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Attributions, Values
+from propopt.base.codecs import Members, record_codec
+from propopt.base.declared import Declared, field
+from propopt.base.document import Bar, Bars, Chapter, Document, Finding, table_chapter
+from propopt.base.errors import InvalidInput
+from propopt.base.extras import require
+from propopt.base.files import as_json, atomic_write
+from propopt.base.suggestions import NameKind
+from propopt.base.text import Quantity, enumerated, in_short, percent, plural, printable
+from propopt.losses.faithfulness import Units, units_in_words
+from propopt.proofs.optimum import Parameter
+from propopt.results.result import Result
+
+
+MANIFEST: Final = "_propopt.json"
+"""The file of a folder that says what was explained."""
+
+_FORMAT: Final = "propopt explained table"
+_VERSION: Final = 1
+_METADATA: Final = b"propopt"
+"""The key of the sums in the metadata of a part."""
+
+
+# ---- A folder: its manifest and its parts
+
+
+@final
+class TableHeader(Declared):
+    """What a folder of explained rows contains, known before its first row."""
+
+    explainer: str = field()  # SHA-256 of the fitted explainer
+    source: str = field()  # SHA-256 of what is known of the explained table
+    version: str = field()  # of propopt
+    n_rows: int = field(low=1)
+    part_rows: int = field(low=1)  # rows of each part but the last
+    kept: tuple[str, ...] = field()  # columns that are copied from the source
+    features: tuple[str, ...] = field(nonempty=True)
+    numbers: tuple[str, ...] = field(nonempty=True)  # base, prediction and gap
+    units: Units = field()
+    quantity: Quantity | None = field(default=None)
+    background: str | None = field(default=None)
+    parameters: Mapping[str, Parameter] = field(
+        factory=dict, missing=True, infinite=True
+    )
+
+    def validate(self) -> None:
+        """Refuse columns with one name."""
+        columns = self.columns
+        if len(set(columns)) < len(columns):
+            twice = [name for name in columns if columns.count(name) > 1]
+            raise InvalidInput(f"features: two columns have one name: {twice[0]!r}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the parts, in order."""
+        return (*self.kept, *self.features, *self.numbers)
+
+    @property
+    def n_parts(self) -> int:
+        """The number of parts."""
+        return -(-self.n_rows // self.part_rows)
+
+    def rows_of(self, part: int) -> range:
+        """The rows of a part."""
+        first = part * self.part_rows
+        return range(first, min(first + self.part_rows, self.n_rows))
+
+    @property
+    def text(self) -> str:
+        """The manifest."""
+        plain = record_codec(TableHeader).pack(self, "", Members({}, []))
+        header = {"format": _FORMAT, "format_version": _VERSION, **plain}
+        return json.dumps(json.loads(as_json(header)), indent=1) + "\n"
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the manifest, which each part repeats."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """The manifest of a folder; None if there is none."""
+        path = folder / MANIFEST
+        try:
+            plain = json.loads(path.read_text(encoding="ascii"))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"{path}: it cannot be read: {error}") from None
+        kind = isinstance(plain, dict) and plain.pop("format", None)
+        if kind != _FORMAT or plain.pop("format_version", None) != _VERSION:
+            raise InvalidInput(f"{path}: expected the format {_FORMAT} {_VERSION}")
+        try:
+            header: Self = record_codec(cls).unpack(plain, "", Members({}, []))
+            header.validate()
+        except InvalidInput as error:
+            raise InvalidInput(f"{path}: {error}") from None
+        return header
+
+
+def path_of_part(folder: Path, part: int) -> Path:
+    """The file of a part."""
+    return folder / f"part-{part:06d}.parquet"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartSums:
+    """Sums over the rows of a part, and their new categories."""
+
+    sums: Values  # (D,): Σ w
+    sizes: Values  # (D,): Σ |w|
+    squares: Values  # (D,): Σ w²
+    raises: Values  # (D,): how many w > 0
+    lowers: Values  # (D,): how many w < 0
+    ends: Values  # sums of base value and prediction, if there are any
+    gap: float  # the largest
+    n_new: int  # rows with categories that do not occur in data
+    new: Sequence[str]  # which
+
+    @classmethod
+    def of(cls, table: Attributions, n_features: int, new: Mapping[str, int]) -> Self:
+        """The sums of attributions, base values, predictions and gaps (n, ...)."""
+        columns = np.ascontiguousarray(table.T)  # sums along rows are pairwise
+        W, ends, gaps = columns[:n_features], columns[n_features:-1], columns[-1]
+        return cls(
+            sums=W.sum(axis=1),
+            sizes=np.abs(W).sum(axis=1),
+            squares=(W**2).sum(axis=1),
+            raises=(W > 0.0).sum(axis=1).astype(float),
+            lowers=(W < 0.0).sum(axis=1).astype(float),
+            ends=ends.sum(axis=1),
+            gap=float(gaps.max()),
+            n_new=sum(new.values()),
+            new=[*new],
+        )
+
+    def metadata(self, header: TableHeader, part: int) -> dict[bytes, bytes]:
+        """The sums for the metadata of a part."""
+        plain = {
+            key: value.tolist() if isinstance(value, np.ndarray) else value
+            for key, value in vars(self).items()
+        }
+        return {_METADATA: as_json([header.digest, part, plain]).encode()}
+
+    @classmethod
+    def read(cls, folder: Path, header: TableHeader, part: int) -> Self | None:
+        """The sums of a finished part; None if it is not finished."""
+        parquet = require("pyarrow.parquet")
+        try:
+            metadata = parquet.read_metadata(path_of_part(folder, part))
+            digest, number, plain = json.loads(metadata.metadata[_METADATA])
+            fields: dict[str, Any] = {
+                name: value if name in _SCALARS else np.array(value, np.float64)
+                for name, value in plain.items()
+            }
+            sums = cls(**fields)
+        except (OSError, ValueError, LookupError, TypeError):  # absent, or not of ours
+            return None
+        return sums if (digest, number) == (header.digest, part) else None
+
+
+_SCALARS: Final = ("gap", "n_new", "new")
+"""The sums that are no arrays."""
+
+
+# ---- The result
+
+
+class ExplainedTable(
+    Result, kind="propopt explained table", noun="a saved explained table", version=1
+):
+    """Explained rows of a large table, in a folder of Parquet files.
+
+    :meth:`summary` has the mean size and direction of each feature over all rows, from
+    sums that were computed along with them. Rows stay in the folder: :meth:`parts`
+    reads one file after the other, and other programs read the folder as one table of
+    Parquet. :meth:`load` takes the folder, or a file of :meth:`save`, which contains
+    the summary and the path of the folder.
+
+    Parameters
+    ----------
+    folder : str
+        The folder of the parts.
+    header : TableHeader
+        What was explained: ``n_rows``, ``features``, ``columns``, ``units``,
+        ``quantity``, ``parameters``, and digests of explainer and source.
+    sums, sizes, squares : array (D,)
+        Σ w, Σ |w| and Σ w² over all rows.
+    raises, lowers : array (D,)
+        The numbers of rows with w > 0 and with w < 0.
+    base_value, prediction : float or None
+        Means over all rows; None for slopes.
+    gap : float
+        The largest certified relative gap of a row.
+    n_new : int
+        The number of rows with categories that do not occur in ``data``.
+    new : tuple of str
+        Some of these categories.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, pandas as pd, propopt as po
+    >>> import pyarrow as pa
+    >>> X = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7})
+    >>> explainer = po.Explainer(lambda X: X.a * X.b, data=X).fit()
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> rows = pa.Table.from_pandas(X)
+    >>> explained = explainer.explain(rows, to=f"{folder.name}/rows")
+    >>> explained.shape, list(explained.summary().index)
+    ((40, 2), ['b', 'a'])
+    >>> list(next(explained.parts()).columns)
+    ['a', 'b', 'base_value', 'prediction', 'gap']
+    >>> folder.cleanup()
+    """
+
+    folder: str = field()
+    header: TableHeader = field()
+    sums: Values = field("D")
+    sizes: Values = field("D", low=0.0)
+    squares: Values = field("D", low=0.0)
+    raises: Values = field("D", low=0.0)
+    lowers: Values = field("D", low=0.0)
+    base_value: float | None = field(default=None)
+    prediction: float | None = field(default=None)
+    gap: float = field(low=0.0)
+    n_new: int = field(low=0, default=0)
+    new: tuple[str, ...] = field(default=())
+
+    _words: ClassVar[NameKind | None] = "explanation"
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a folder of explained rows, or a file that :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder has no explained rows, or some parts are missing.
+        """
+        if not Path(path).is_dir():
+            return super().load(path)
+        folder = Path(path)
+        header = TableHeader.read(folder)
+        if header is None:
+            raise InvalidInput(
+                f"{folder}: there is no {MANIFEST}, so no explained rows"
+            )
+        parts = [PartSums.read(folder, header, n) for n in range(header.n_parts)]
+        missing = [n for n, part in enumerate(parts) if part is None]
+        if missing:
+            first = path_of_part(folder, missing[0]).name
+            raise InvalidInput(
+                f"{folder}: {len(missing):,} of {plural(header.n_parts, 'part')} are "
+                f"missing or broken, first {first}; explain(X, to=...) with the same "
+                "explainer and table makes them"
+            )
+        return cls._of(folder, header, [part for part in parts if part is not None])
+
+    @classmethod
+    def _of(cls, folder: Path, header: TableHeader, parts: Sequence[PartSums]) -> Self:
+        """Combine the sums of all parts; each sum is rounded once."""
+
+        def total(name: str) -> list[float]:
+            columns = zip(
+                *(getattr(part, name).tolist() for part in parts), strict=True
+            )
+            return [math.fsum(column) for column in columns]
+
+        ends: Sequence[float | None] = [x / header.n_rows for x in total("ends")]
+        ends = ends or [None, None]
+        return cls(
+            folder=os.path.abspath(folder),
+            header=header,
+            base_value=ends[0],
+            prediction=ends[1],
+            gap=max(part.gap for part in parts),
+            n_new=sum(part.n_new for part in parts),
+            new=tuple(dict.fromkeys(text for part in parts for text in part.new)),
+            **{name: np.array(total(name)) for name in _SUMS},
+        )
+
+    def validate(self) -> None:
+        """Raise an error for sums that no rows have."""
+        n, D = self.header.n_rows, len(self.header.features)
+        if len(self.sums) != D:
+            raise InvalidInput(f"sums: expected {D} numbers, one for each feature")
+        slack = 1e-9 * self.sizes
+        if (np.abs(self.sums) > self.sizes + slack).any():
+            raise InvalidInput("sizes: smaller than the sums")
+        if (self.raises + self.lowers > n).any():
+            raise InvalidInput("raises, lowers: more than there are rows")
+        if self.n_new > n:
+            raise InvalidInput("n_new: more than there are rows")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and features."""
+        return self.header.n_rows, len(self.header.features)
+
+    @property
+    def quantity(self) -> Quantity | None:
+        """The explained quantity."""
+        return self.header.quantity
+
+    @property
+    def units_in_words(self) -> str:
+        """The units of attributions in words, with the explained quantity."""
+        header = self.header
+        deviations = header.parameters.get("scale") == "std"
+        scale = "standard deviation" if deviations else "given scale"
+        return units_in_words(header.units, header.quantity, scale)
+
+    def summary(self) -> pd.DataFrame:
+        """The mean size and direction of each feature over all rows, largest first.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`propopt.results.Explanation.top`: for each feature ``mean`` and
+            ``mean_size``, of w and |w|, and ``raises`` and ``lowers``, the shares of
+            rows with w > 0 and w < 0. Also ``rms``, the root mean square of w.
+        """
+        n = self.header.n_rows
+        table = pd.DataFrame(
+            {
+                "mean": self.sums / n,
+                "mean_size": self.sizes / n,
+                "raises": self.raises / n,
+                "lowers": self.lowers / n,
+                "rms": np.sqrt(self.squares / n),
+            },
+            index=pd.Index(self.header.features, name="feature"),
+        )
+        order = np.argsort(-table["mean_size"].to_numpy(), kind="stable")
+        return table.iloc[order]
+
+    def parts(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """Read the rows, one part after the other.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns to read: attributions, base_value, prediction and gap, and those
+            that were kept from the table; by default all.
+
+        Yields
+        ------
+        DataFrame
+            Some rows; the index has their positions in the explained table.
+
+        Raises
+        ------
+        InvalidInput
+            If the folder, a part or a column is not there.
+        """
+        parquet, folder, header = (
+            require("pyarrow.parquet"),
+            Path(self.folder),
+            self.header,
+        )
+        for name in columns or ():
+            if name not in header.columns:
+                raise InvalidInput(f"columns: there is no column {name!r}")
+        for part in range(header.n_parts):
+            path = path_of_part(folder, part)
+            try:
+                table = parquet.ParquetFile(path).read(columns=columns)
+            except (OSError, ValueError) as error:
+                raise InvalidInput(f"{path}: it cannot be read: {error}") from None
+            frame = table.to_pandas(ignore_metadata=True)
+            rows = header.rows_of(part)
+            yield frame.set_axis(pd.RangeIndex(rows.start, rows.stop), axis=0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """All attributions (N, D), read from the folder; they have to fit in memory."""
+        return pd.concat([*self.parts(self.header.features)])
+
+    @property
+    def attributions(self) -> Attributions:
+        """All attributions as an array (N, D), read from the folder."""
+        return self.to_frame().to_numpy()
+
+    def __repr__(self) -> str:
+        rows, features = self.shape
+        size = f"{plural(rows, 'row')} × {plural(features, 'feature')}"
+        words = [size, *filter(None, (self.quantity and printable(self.quantity),))]
+        words.append(f"gap <= {self.gap:.1e}")
+        return f"ExplainedTable({', '.join(words)}, in {printable(self.folder)})"
+
+    def document(self) -> Document:
+        """Summarise the features of all rows, by their mean sizes."""
+        table = self.summary()
+        largest = [name for name in table.index[:_NAMED] if table.mean_size[name] > 0.0]
+        label = "output" if self.quantity is None else str(self.quantity)
+        verb = "matter most" if len(largest) > 1 else "matters most"
+        what = (
+            f"{enumerated(largest, 'and')} {verb}" if largest else "no feature matters"
+        )
+        return Document(
+            title=f"{what} to the {label}, over {plural(self.shape[0], 'row')}",
+            subtitle=f"{self.units_in_words}; mean size over rows",
+            blocks=[self._bars(table), *self._notes()],
+            trust=[
+                Finding(
+                    f"each row is optimal up to a gap of {self.gap:.0e}",
+                    "proved",
+                    "Is it the best possible?",
+                    "yes" if self.gap <= _TOLERATED else f"up to {self.gap:.0e}",
+                ),
+                Finding(f"the summary is of all {plural(self.shape[0], 'row')}"),
+            ],
+            settings={
+                "folder": self.folder,
+                "files": f"{self.header.n_parts:,}",
+                **{k: in_short(x) for k, x in self.header.parameters.items()},
+            },
+            chapters=self._chapters,
+            names=self.header.columns,
+        )
+
+    def _bars(self, table: pd.DataFrame) -> Bars:
+        """Bars of the mean sizes, from the mean of negative to that of positive w."""
+        rows = [
+            Bar(
+                name=str(name),
+                value=size,
+                note=f"raises in {percent(raises)}\N{NO-BREAK SPACE}%",
+                parts=(min((mean - size) / 2.0, 0.0), max((mean + size) / 2.0, 0.0)),
+                sign="-",
+            )
+            for name, (mean, size, raises) in zip(
+                table.index,
+                table[["mean", "mean_size", "raises"]].to_numpy().tolist(),
+                strict=True,
+            )
+        ]
+        shown, others = rows[:_ON_PAGE], [row.value for row in rows[_ON_PAGE:]]
+        return Bars(shown, f"{self.units_in_words}; mean size over rows", others)
+
+    def _notes(self) -> Iterator[Finding]:
+        """A note on categories that do not occur in data."""
+        if self.n_new:
+            noun = "row has" if self.n_new == 1 else "rows have"
+            yield Finding(
+                f"{self.n_new:,} {noun} categories that do not occur in data, "
+                f"explained as the model treats them: {'; '.join(self.new[:_NAMED])}"
+            )
+
+    def _chapters(self) -> Sequence[Chapter]:
+        """The summary of all features as a table."""
+        return [table_chapter("All features", self.summary(), "Means over all rows.")]
+
+
+_SUMS: Final = ("sums", "sizes", "squares", "raises", "lowers")
+_NAMED: Final = 3
+_ON_PAGE: Final = 15
+_TOLERATED: Final = 1e-5
+"""The gap up to which rows count as optimal."""
+
+
+def write_manifest(folder: Path, header: TableHeader) -> None:
+    """Write the manifest of a folder."""
+    with atomic_write(folder / MANIFEST) as draft:
+        draft.write_text(header.text, encoding="ascii")
+
+
+def write_part(
+    folder: Path,
+    header: TableHeader,
+    part: int,
+    columns: Mapping[str, Any],
+    sums: PartSums,
+) -> None:
+    """Write a part with its sums; the file is whole or absent."""
+    pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    table = pyarrow.table(dict(columns)).replace_schema_metadata(
+        sums.metadata(header, part)
+    )
+    with atomic_write(path_of_part(folder, part)) as draft:
+        # attributions hardly repeat, so dictionaries would only cost time
+        parquet.write_table(table, draft, use_dictionary=[*header.kept])

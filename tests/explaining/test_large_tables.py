@@ -1,0 +1,646 @@
+"""Tables larger than memory: the bits of one explanation, whatever is interrupted."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from dask_workers import KilledOnce, workers_of_dask
+from lightgbm import LGBMRegressor
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from text_models import DOCUMENTS, linear
+
+import propopt as po
+from propopt.base import terminal
+from propopt.base.errors import InvalidInput
+from propopt.explaining import large_tables
+from propopt.explaining.out_of_sample import FittedRows
+from propopt.explaining.saved_explainer import SavedExplainer
+from propopt.results.explained_table import MANIFEST, PartSums
+
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+ds = pytest.importorskip("pyarrow.dataset")
+feather = pytest.importorskip("pyarrow.feather")
+
+N, N_NEW = 120, 150
+
+
+def table(seed, n):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+
+
+X, X_NEW = table(0, N), table(1, N_NEW)
+IDS = X_NEW.assign(customer=[f"no. {n}" for n in range(N_NEW)])[
+    ["c", "customer", "a", "b"]
+]
+
+
+def fitted(model=None, **settings):
+    small = LGBMRegressor(n_estimators=5, num_leaves=6, verbose=-1, n_jobs=1)
+    model = model or small.fit(X, X.a * X.b)
+    return po.Explainer(model, data=X, **settings).fit(progress=False)
+
+
+@pytest.fixture(scope="module")
+def explainer():
+    return fitted()
+
+
+@pytest.fixture(scope="module")
+def whole(explainer):
+    return explainer.transform(X_NEW)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Parts of 32 rows, which are explained in blocks of eight."""
+    monkeypatch.setattr(large_tables, "_PART_ROWS", 32)
+    monkeypatch.setattr(large_tables, "_BLOCK_ROWS", 8)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A file of 150 rows, five parts, which is not changed."""
+    pq.write_table(pa.Table.from_pandas(IDS), tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet"
+
+
+def files_of(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+# ---- Sources: the bits are those of one explanation in memory
+
+
+def in_row_groups(size):
+    def write(path):
+        pq.write_table(pa.Table.from_pandas(IDS), path / "r.parquet", size)
+        return path / "r.parquet"
+
+    return write
+
+
+def in_files(path):
+    (path / "sub").mkdir()
+    for n, start in enumerate((0, 47, 60)):
+        rows = IDS.iloc[start : [47, 60, N_NEW][n]]
+        rows.to_parquet(path / ("sub" if n == 2 else ".") / f"{n}.parquet")
+    (path / "_SUCCESS").touch()
+    return str(path)
+
+
+def in_years(path):
+    """A folder for each value of a column, which files do not have."""
+    rows = IDS.assign(b=np.repeat([1, 2, 3], 50))
+    dataset = ds.partitioning(pa.schema([("b", pa.int32())]), flavor="hive")
+    ds.write_dataset(
+        pa.Table.from_pandas(rows), path, format="parquet", partitioning=dataset
+    )
+    return path
+
+
+def in_arrow(path):
+    feather.write_feather(IDS, path / "r.arrow", chunksize=11)
+    return path / "r.arrow"
+
+
+SOURCES = {
+    "row groups of 7": in_row_groups(7),
+    "row groups of 64": in_row_groups(64),
+    "one row group": in_row_groups(10_000),
+    "files": in_files,
+    "folders by value": in_years,
+    "arrow": in_arrow,
+    "dataset": lambda path: ds.dataset(in_row_groups(40)(path)),
+    "table": lambda _: pa.Table.from_pandas(IDS),
+    "frame": lambda _: IDS,
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_any_table_has_the_bits_of_one_explanation(name, explainer, whole, tmp_path):
+    (tmp_path / "rows").mkdir()
+    X = SOURCES[name](tmp_path / "rows")
+    expected = whole
+    if name == "folders by value":
+        rows = X_NEW.assign(b=np.repeat([1, 2, 3], 50))
+        expected = explainer.transform(rows)
+    with interrupted_at() as blocks:
+        explained = explainer.explain(X, to=tmp_path / "to", keep=["customer"])
+    assert max(blocks) == 8
+    assert sum(blocks) == N_NEW
+    assert explained.header.n_parts == 5
+    rows = pd.concat([*explained.parts()])
+    assert list(rows.columns) == ["customer", *expected.columns]
+    assert rows.customer.tolist() == IDS.customer.tolist()
+    assert rows[whole.columns].to_numpy().tobytes() == expected.to_numpy().tobytes()
+    assert rows.index.equals(pd.RangeIndex(N_NEW))
+    read = pd.read_parquet(tmp_path / "to")  # as other programs read it
+    pd.testing.assert_frame_equal(read, rows, check_exact=True)
+    features = expected[list("abc")].to_numpy()
+    assert explained.attributions.tobytes() == features.tobytes()
+    assert explained.to_frame().columns.tolist() == list("abc")
+
+
+def test_sums_are_those_of_all_rows(explainer, source, tmp_path):
+    explained = explainer.explain(source, to=tmp_path / "to")
+    best = explainer.explain(X_NEW)
+    W = best.attributions
+    top = best.top(3)
+    pd.testing.assert_frame_equal(explained.summary()[top.columns], top, rtol=1e-12)
+    rms = np.sqrt((W**2).mean(axis=0))
+    np.testing.assert_allclose(explained.summary().rms[list("abc")], rms, rtol=1e-12)
+    assert explained.gap == best.details["gap"].max()
+    assert explained.shape == (N_NEW, 3)
+    assert explained.base_value == pytest.approx(best.base_value[0], rel=1e-12)
+    assert explained.prediction == pytest.approx(best.prediction.mean(), rel=1e-12)
+    assert explained.units_in_words == best.units_in_words
+    assert explained.quantity == best.quantity
+    assert explained.header.background == best.background
+    assert dict(explained.header.parameters) == dict(best.parameters)
+
+
+def test_a_table_of_arrays_is_explained_by_position(tmp_path):
+    model = Ridge().fit(X.to_numpy(), X.a)
+    explainer = po.Explainer(model, data=X.to_numpy()).fit(progress=False)
+    explained = explainer.explain(X_NEW, to=tmp_path / "to")
+    expected = explainer.explain(X_NEW.to_numpy()).attributions
+    assert explained.attributions.tobytes() == expected.tobytes()
+    assert list(explained.header.features) == list("abc")
+
+
+def test_slopes_have_no_base(tmp_path):
+    explainer = fitted(kind="slopes")
+    explained = explainer.explain(X_NEW, to=tmp_path / "to")
+    expected = explainer.transform(X_NEW)
+    rows = pd.concat([*explained.parts()])
+    assert rows.to_numpy().tobytes() == expected.to_numpy().tobytes()
+    assert list(rows.columns) == ["a", "b", "c", "gap"]
+    assert (explained.base_value, explained.prediction) == (None, None)
+    assert "per standard deviation" in explained.document().subtitle
+
+
+# ---- Columns of other types
+
+
+def mixed(seed, n):
+    rng = np.random.default_rng(seed)
+    frame = table(seed, n)
+    frame["kind"] = pd.Categorical(rng.choice(["u", "v", "w"], n), list("uvw"))
+    frame["word"] = rng.choice(["red", "green"], n).astype(object)
+    frame["flag"] = rng.random(n) < 0.5
+    frame["count"] = rng.integers(0, 5, n)
+    frame.loc[rng.random(n) < 0.1, "b"] = np.nan
+    return frame
+
+
+MIXED, MIXED_NEW = mixed(0, N), mixed(1, N_NEW)
+
+
+def mixed_explainer():
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["kind", "word", "flag"]),
+        ("passthrough", ["a", "c", "count"]),
+    )
+    forest = RandomForestRegressor(6, max_depth=5, random_state=0)
+    model = make_pipeline(columns, forest)
+    model.fit(MIXED, MIXED.a * (MIXED.word == "red") + MIXED.flag)
+    return po.Explainer(model, data=MIXED).fit(progress=False)
+
+
+def test_categories_texts_flags_and_missing_values(tmp_path):
+    explainer, rows = mixed_explainer(), MIXED_NEW.copy()
+    rows.loc[rows.index[40:80:3], "word"] = "blue"  # not in data, and not in each part
+    rows.loc[rows.index[100], "word"] = "grey"
+    whole = explainer.explain(rows, progress=False)
+    pq.write_table(pa.Table.from_pandas(rows), tmp_path / "r.parquet", 13)
+    explained = explainer.explain(tmp_path / "r.parquet", to=tmp_path / "to")
+    assert explained.attributions.tobytes() == whole.attributions.tobytes()
+    assert explained.n_new == 15
+    assert any("'blue'" in text for text in explained.new)
+    assert "15 rows have categories that do not occur in data" in str(explained)
+    assert "'grey'" in str(explained)
+
+
+def test_nulls_are_missing_values(tmp_path):
+    frame = MIXED[["a", "b", "kind"]].assign(whole=np.arange(N) % 7.0)
+    model = LGBMRegressor(n_estimators=5, num_leaves=6, verbose=-1, n_jobs=1)
+    model.fit(frame, X.a * frame.b.fillna(0.5) + (frame.kind == "u"))
+    explainer = po.Explainer(model, data=frame).fit(progress=False)
+    rows = MIXED_NEW[["a", "b", "kind"]].assign(whole=np.arange(N_NEW) % 5.0)
+    rows.loc[20:60, "b"] = np.nan  # all of some blocks
+    rows.loc[30:70:2, "kind"] = None
+    rows.loc[90:, "whole"] = np.nan
+    whole = explainer.explain(rows).attributions
+    nulls = pa.Table.from_pandas(rows.astype({"whole": "Int64"}))
+    assert nulls.column("whole").null_count == 60
+    explained = explainer.explain(nulls, to=tmp_path / "to")
+    assert explained.attributions.tobytes() == whole.tobytes()
+
+
+def test_a_cell_that_cannot_be_used_is_named_by_its_row(explainer, tmp_path):
+    rows = X_NEW.copy()
+    rows.loc[77, "b"] = np.inf
+    with pytest.raises(InvalidInput, match=r"column 'b', row 77: .*finite"):
+        explainer.explain(rows, to=tmp_path / "to")
+
+
+# ---- Runs that are interrupted
+
+
+@contextmanager
+def interrupted_at(block=0) -> Iterator[list[int]]:
+    """Ctrl-C at the block of a number; the numbers of blocks that were explained."""
+    before, done = FittedRows.explain, list[int]()
+
+    def explain(self, rows, progress):
+        if len(done) + 1 == block:
+            raise KeyboardInterrupt
+        done.append(len(rows))
+        return before(self, rows, progress)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FittedRows, "explain", explain)
+        with pytest.raises(KeyboardInterrupt) if block else nullcontext():
+            yield done
+
+
+def test_a_run_that_continues_has_the_same_bytes(explainer, source, tmp_path):
+    explainer.explain(source, to=tmp_path / "once", keep=["customer"])
+    folder = tmp_path / "twice"
+    with interrupted_at(11):  # in the third part
+        explainer.explain(source, to=folder, keep=["customer"])
+    finished = ["part-000000.parquet", "part-000001.parquet"]
+    assert sorted(files_of(folder)) == [MANIFEST, *finished]
+    before = {name: os.stat(folder / name).st_mtime_ns for name in finished}
+    with pytest.raises(InvalidInput, match="3 of 5 parts are missing"):
+        po.results.ExplainedTable.load(folder)
+    with interrupted_at() as blocks:
+        explainer.explain(str(source), to=str(folder), keep=("customer",))
+    assert blocks == [8] * 10 + [6]  # of the parts that were missing
+    assert files_of(folder) == files_of(tmp_path / "once")
+    assert {x: os.stat(folder / x).st_mtime_ns for x in finished} == before
+    with interrupted_at() as blocks:  # nothing is left to do
+        explainer.explain(source, to=folder, keep=["customer"])
+    assert blocks == []
+
+
+def test_parts_that_are_broken_or_lost_are_made_again(explainer, source, tmp_path):
+    folder = tmp_path / "to"
+    explainer.explain(source, to=folder)
+    whole = files_of(folder)
+    (folder / "part-000001.parquet").unlink()
+    cut = whole["part-000003.parquet"][:-7]
+    (folder / "part-000003.parquet").write_bytes(cut)
+    (folder / "part-000004.parquet").write_bytes(whole["part-000000.parquet"])
+    (folder / ".draft-123.parquet").write_bytes(cut)
+    with pytest.raises(InvalidInput, match="3 of 5 parts are missing or broken"):
+        po.results.ExplainedTable.load(folder)
+    explained = explainer.explain(source, to=folder)
+    assert files_of(folder) == whole
+    assert explained.attributions.shape == (N_NEW, 3)
+
+
+def test_a_saved_explainer_continues(explainer, source, tmp_path):
+    explainer.explain(source, to=tmp_path / "once")
+    with interrupted_at(11):
+        explainer.explain(source, to=tmp_path / "to")
+    explainer.save(tmp_path / "it.npz")
+    loaded = po.Explainer.load(tmp_path / "it.npz", explainer.model)
+    loaded.explain(source, to=tmp_path / "to")
+    assert files_of(tmp_path / "to") == files_of(tmp_path / "once")
+    again = fitted(explainer.model)  # fitted later, and no faster
+    digests = [SavedExplainer.of(one.fitted_).digest for one in (explainer, again)]
+    assert digests[0] == digests[1]
+
+
+def another_model(source):
+    model = LGBMRegressor(n_estimators=6, num_leaves=6, verbose=-1, n_jobs=1)
+    return fitted(model.fit(X, X.a * X.b)), source, {}
+
+
+def another_setting(source):
+    return fitted(robustness=0.3), source, {}
+
+
+def another_row(source):
+    pq.write_table(pa.Table.from_pandas(IDS.iloc[1:]), source)
+    return fitted(), source, {}
+
+
+def another_cell(_):
+    rows = IDS.copy()
+    rows.loc[9, "a"] = 0.5
+    return fitted(), pa.Table.from_pandas(rows), {}
+
+
+def another_file(source):
+    rows = IDS.copy()
+    rows.loc[9, "a"] = 9.0  # the largest
+    pq.write_table(pa.Table.from_pandas(rows), source)
+    return fitted(), source, {}
+
+
+OTHERS = {
+    "another explainer: its model": another_model,
+    "another explainer": another_setting,
+    "another table: .* number of rows": another_row,
+    "another table": another_cell,
+    "another table: its files": another_file,
+    "other columns to keep: none": lambda source: (
+        fitted(),
+        source,
+        {"keep": ["customer"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("message", OTHERS)
+def test_rows_of_something_else_are_not_continued(message, explainer, source, tmp_path):
+    is_table = OTHERS[message] is another_cell
+    first = pa.Table.from_pandas(IDS) if is_table else source
+    explainer.explain(first, to=tmp_path / "to")
+    before = files_of(tmp_path / "to")
+    other, X, options = OTHERS[message](source)
+    with pytest.raises(InvalidInput, match=f"of {message}.*give another folder"):
+        other.explain(X, to=tmp_path / "to", **options)
+    assert files_of(tmp_path / "to") == before
+
+
+def test_manifests_are_checked(explainer, source, tmp_path):
+    folder = tmp_path / "to"
+    explainer.explain(source, to=folder)
+    manifest = (folder / MANIFEST).read_text()
+    changes = {
+        manifest.replace('"gap"', '"gaps"'): "has been changed",
+        manifest.replace('"n_rows": 150', '"n_rows": 0'): "n_rows: expected an integer",
+        manifest[:-9]: "it cannot be read",
+        "{}": "expected the format propopt explained table 1",
+        manifest.replace('"0.', '"9.'): "propopt 9.",
+        manifest.replace('"a",', '"b",'): "two columns have one name",
+    }
+    for text, message in changes.items():
+        assert text != manifest
+        (folder / MANIFEST).write_text(text)
+        with pytest.raises(InvalidInput, match=message):
+            explainer.explain(source, to=folder)
+    (folder / MANIFEST).unlink()
+    with pytest.raises(InvalidInput, match="has other files; give a new or empty"):
+        explainer.explain(source, to=folder)
+    with pytest.raises(InvalidInput, match=f"there is no {MANIFEST}"):
+        po.results.ExplainedTable.load(folder)
+
+
+# ---- What is refused
+
+
+def other_names(_):
+    return pa.Table.from_pandas(X_NEW.rename(columns={"b": "d"}))
+
+
+def twice(_):
+    return pa.table([[1.0], [2.0], [3.0], [4.0]], names=["a", "b", "c", "a"])
+
+
+def one_text(path):
+    (path / "rows.txt").touch()
+    return path / "rows.txt"
+
+
+def no_parquet(path):
+    (path / "rows.parquet").write_bytes(b"nothing of the kind")
+    return path / "rows.parquet"
+
+
+REFUSED = {
+    "the table has no 'b'; its columns are": other_names,
+    "two columns of the table are named 'a'": twice,
+    "there is no file or folder .*none": lambda path: path / "none",
+    "expected files of one format, .*got '.txt'": one_text,
+    "expected files of one format, .*got no files": lambda path: path,
+    "cannot be read": no_parquet,
+    "expected a path, a dataset or a table": lambda _: 3,
+    "the files of the dataset are not known": lambda _: ds.dataset(
+        pa.Table.from_pandas(X_NEW)
+    ).filter(ds.field("a") > 0.0),
+    "no table of Arrow has its cells": lambda _: X_NEW.assign(b=[1, "a"] * 75),
+    "the table is empty": lambda _: X_NEW[:0],
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_tables_that_cannot_be_read_are_refused(message, explainer, tmp_path):
+    (tmp_path / "rows").mkdir()
+    X = REFUSED[message](tmp_path / "rows")
+    with pytest.raises(InvalidInput, match=f"X: .*{message}"):
+        explainer.explain(X, to=tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+
+
+def test_arguments_that_do_not_fit_are_refused(explainer, source, tmp_path):
+    folder = tmp_path / "to"
+    with pytest.raises(InvalidInput, match=r"got the path .*rows\.parquet; give to="):
+        explainer.explain(source)
+    with pytest.raises(InvalidInput, match="got a dataset; give to="):
+        explainer.explain(ds.dataset(source))
+    with pytest.raises(InvalidInput, match="keep, scheduler: expected none without to"):
+        explainer.explain(X_NEW, keep=["a"])
+    with pytest.raises(InvalidInput, match="keep: 'a' is also the name of a column"):
+        explainer.explain(source, to=folder, keep=["a"])
+    with pytest.raises(InvalidInput, match="the table has no 'd'"):
+        explainer.explain(source, to=folder, keep=["d"])
+    with pytest.raises(InvalidInput, match="base_margin: expected none for a large"):
+        explainer.explain(source, to=folder, base_margin=np.zeros(N_NEW))
+    with pytest.raises(InvalidInput, match="output: cannot make the folder"):
+        explainer.explain(source, to=source / "to")
+    assert not folder.exists()
+
+
+def test_documents_are_refused(tmp_path):
+    explainer = po.Explainer(linear(), data=DOCUMENTS).fit(progress=False)
+    texts = pa.table({"text": DOCUMENTS})
+    pq.write_table(texts, tmp_path / "texts.parquet")
+    with pytest.raises(InvalidInput, match="these are documents: each block has other"):
+        explainer.explain(tmp_path / "texts.parquet", to=tmp_path / "to")
+
+
+# ---- The result
+
+
+def test_a_folder_and_a_file_give_back_the_result(explainer, source, tmp_path):
+    explained = explainer.explain(source, to=tmp_path / "to", keep=["customer"])
+    explained.save(tmp_path / "it.npz")
+    for path in (tmp_path / "to", str(tmp_path / "to"), tmp_path / "it.npz"):
+        again = po.results.ExplainedTable.load(path)
+        assert repr(again) == repr(explained)
+        assert str(again) == str(explained)
+        pd.testing.assert_frame_equal(again.to_frame(), explained.to_frame())
+    narrow = next(explained.parts(["gap", "customer"]))
+    assert sorted(narrow.columns) == ["customer", "gap"]
+    with pytest.raises(InvalidInput, match="columns: there is no column 'x'"):
+        next(explained.parts(["x"]))
+    (tmp_path / "to" / "part-000001.parquet").unlink()
+    parts = explained.parts()
+    assert len(next(parts)) == 32
+    with pytest.raises(InvalidInput, match=r"part-000001\.parquet: it cannot be read"):
+        next(parts)
+
+
+def test_sums_that_no_rows_have_are_refused(explainer, source, tmp_path):
+    explained = explainer.explain(source, to=tmp_path / "to")
+    for change, message in (
+        ({"sums": explained.sizes * 1.1}, "sizes: smaller than the sums"),
+        ({"sizes": explained.sizes * 0.0}, "sizes: smaller than the sums"),
+        ({"raises": explained.raises + N_NEW}, "raises, lowers: more than"),
+        ({"n_new": N_NEW + 1}, "n_new: more than there are rows"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            dataclasses.replace(explained, **change).validate()
+
+
+def test_a_large_sum_is_rounded_once():
+    numbers = np.array([[1e16, 0.0], [1.0, 0.0], [-1e16, 0.5]])
+    sums = PartSums.of(numbers, 1, {"kind: 'x'": 2})
+    assert sums.sizes[0] == 2e16
+    assert (sums.raises[0], sums.lowers[0], sums.gap) == (2.0, 1.0, 0.5)
+    assert (sums.n_new, list(sums.new)) == (2, ["kind: 'x'"])
+    assert len(sums.ends) == 0
+
+
+# ---- The bar
+
+
+def test_the_bar_counts_rows_of_this_run_alone(explainer, source, tmp_path, capsys):
+    explainer.explain(source, to=tmp_path / "to", progress=True)
+    assert "150/150" in capsys.readouterr().err
+    (tmp_path / "to" / "part-000004.parquet").unlink()
+    explainer.explain(source, to=tmp_path / "to", progress=True)
+    assert "150/150" in capsys.readouterr().err
+    explainer.explain(source, to=tmp_path / "to", progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_time_left_is_that_of_rows_after_the_first(tmp_path, monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr(terminal, "perf_counter", lambda: clock[0])
+    explainer = fitted()
+    rows = FittedRows.explain
+    seconds = iter([100.0] + [3.0] * 18)  # the first is slow
+
+    def explain(self, block, progress):
+        clock[0] += next(seconds)
+        return rows(self, block, progress)
+
+    monkeypatch.setattr(FittedRows, "explain", explain)
+    explainer.explain(X_NEW, to=tmp_path / "to")
+    first = capsys.readouterr().err.splitlines()[0]
+    # 17 blocks of three seconds are left
+    assert first.startswith("explain: 16 of 150 done in 3 s, about 0.8 min left")
+
+
+# ---- Dask
+
+
+@pytest.fixture
+def frames():
+    dask = pytest.importorskip("dask")
+    with dask.config.set(scheduler="synchronous"):
+        yield pytest.importorskip("dask.dataframe")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_frame_of_dask_is_explained_lazily(explainer, whole, frames, monkeypatch):
+    rows = X_NEW.set_axis(range(0, 2 * N_NEW, 2), axis=0)
+    lazy = frames.from_pandas(rows, npartitions=4)
+    before = FittedRows.explain
+    with monkeypatch.context() as patch:
+        patch.setattr(FittedRows, "explain", None)  # nothing is explained yet
+        explained = explainer.explain(lazy)
+    assert FittedRows.explain is before
+    assert explained.divisions == lazy.divisions
+    assert explained.npartitions == 4
+    assert list(explained.columns) == list(whole.columns)
+    assert (explained.dtypes == whole.dtypes).all()
+    expected = whole.set_axis(rows.index, axis=0)
+    pd.testing.assert_frame_equal(explained.compute(), expected, check_exact=True)
+    one = explained.get_partition(2).compute()
+    assert one.to_numpy().tobytes() == expected.loc[one.index].to_numpy().tobytes()
+    few = explainer.explain(lazy[lazy.a > 100.0])  # partitions without rows
+    assert few.compute().shape == (0, 6)
+    assert few.gap.dtype == float
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_frames_of_dask_with_other_columns_are_refused_at_once(explainer, frames):
+    lazy = frames.from_pandas(IDS, npartitions=2)
+    with pytest.raises(InvalidInput, match="unexpected: 'customer'"):
+        explainer.explain(lazy)
+    with pytest.raises(InvalidInput, match=r"to_parquet\(folder\) writes them"):
+        explainer.explain(lazy, to="folder")
+
+
+def killed_once(folder):
+    """A model, fitted, whose process is killed in the middle of X_NEW."""
+    (folder / "marks").mkdir(exist_ok=True)
+    model = KilledOnce(str(folder / "marks"), at=float(X_NEW.a[77]))
+    return po.Explainer(model, data=X, kind="slopes", law="none").fit(progress=False)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["lazily", "into a folder"])
+def test_a_worker_that_is_killed_loses_nothing(way, source, tmp_path, frames):
+    explainer = killed_once(tmp_path)
+    (mark := tmp_path / "marks" / "killed").touch()  # not in this process
+    expected = explainer.transform(X_NEW)
+    explainer.explain(source, to=tmp_path / "one")
+    mark.unlink()
+    with workers_of_dask() as client:
+        if way == "lazily":
+            lazy = explainer.explain(frames.from_pandas(X_NEW, npartitions=5))
+            result = lazy.compute(scheduler=client)
+            pd.testing.assert_frame_equal(result, expected, check_exact=True)
+        else:
+            address = client.scheduler.address
+            explainer.explain(source, to=tmp_path / "two", scheduler=address)
+            assert files_of(tmp_path / "two") == files_of(tmp_path / "one")
+    assert mark.exists()  # a worker was killed
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_threads_of_dask_write_the_same_bytes(explainer, source, tmp_path):
+    pytest.importorskip("distributed")
+    explainer.explain(source, to=tmp_path / "one")
+    with workers_of_dask(processes=False) as client:
+        explainer.explain(source, to=tmp_path / "two", scheduler=client)
+    assert files_of(tmp_path / "two") == files_of(tmp_path / "one")
+
+
+# ---- Small tables
+
+
+def test_nothing_more_is_imported_for_small_tables():
+    program = (
+        "import sys, numpy as np, propopt as po;"
+        "X = np.arange(40.0).reshape(20, 2);"
+        "e = po.Explainer(lambda X: X[:, 0] * X[:, 1], data=X).fit();"
+        "e.explain(X); e.transform(X);"
+        "names = ['dask', 'distributed', 'pyarrow.dataset', 'pyarrow.parquet',"
+        " 'propopt.explaining.large_tables'];"
+        "sys.exit(', '.join(x for x in names if x in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
