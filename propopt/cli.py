@@ -193,6 +193,7 @@ _SETTINGS = (
     "resume",
     "reasons",
     "report",
+    "scheduler",
 )
 _OUTPUT_FOLDER: Final = ""
 """The value of ``--resume`` for the folder of the output."""
@@ -392,6 +393,19 @@ def _parser() -> argparse.ArgumentParser:
         "--reasons",
         action="store_true",
         help="also report the largest contributions of each row towards a decision",
+    )
+    subs["explain"].add_argument(
+        "--rows",
+        type=os.path.abspath,
+        metavar="PATH",
+        help="a file or folder of Parquet or Arrow, whose rows are explained into a "
+        "folder of Parquet; replaces that of the file",
+    )
+    subs["explain"].add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="with --rows: a scheduler of Dask, whose workers read and write these "
+        "paths",
     )
     table = add_table_arguments(
         subs["explain"], "a table instead of a problem file, with a default model"

@@ -323,3 +323,79 @@ def test_a_paper_about_tables_refuses_documents(notes, tmp_path, capsys):
     arguments = ["tables", "--csv", str(notes), "--target", "mood", "-o", str(tmp_path)]
     assert reproduce(arguments) == 2
     assert "the paper is about tables of numbers" in capsys.readouterr().err
+
+
+LARGE = """\
+data: {csv: patients.csv, target: y, categorical: [plan]}
+model: {kind: linear}
+explain: {}
+"""
+
+
+@pytest.fixture
+def large(table, tmp_path, rng):
+    """A problem file, and a Parquet file of 50 other rows with one more column."""
+    pytest.importorskip("pyarrow")
+    assert table.name in LARGE
+    rows = pd.DataFrame(rng.normal(size=(50, 2)), columns=["=dose", "age"])
+    rows["plan"], rows["id"] = np.where(rows["age"] > 1, "long", "short"), range(50)
+    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=9)
+    return write(tmp_path, "large", LARGE), tmp_path / "rows.parquet", tmp_path / "out"
+
+
+def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
+    file, rows, out = large
+    assert explain(file, "--rows", rows, "-o", out, "--report") == 0
+    assert names(out) == ["large.html", "large.json", "large.npz", "large_rows"]
+    printed = capsys.readouterr().out
+    assert f"rows: {out / 'large_rows'}" in printed
+    assert "over 50 rows" in printed
+    subject = po.problems.read_problem(file).subject
+    explainer = po.Explainer(subject.function, subject.others).fit()
+    X = pd.read_parquet(rows)[["age", "=dose", "plan"]]
+    expected = explainer.transform(X)
+    read = pd.read_parquet(out / "large_rows")
+    pd.testing.assert_frame_equal(read, expected, check_exact=True)
+    table = po.results.ExplainedTable.load(out / "large_rows")
+    assert repr(po.results.ExplainedTable.load(out / "large.npz")) == repr(table)
+    stored = json.loads((out / "large.json").read_text())
+    assert stored["rows"]["n_rows"] == 50
+    assert stored["rows"]["columns"] == list(read.columns)
+    assert main(["report", str(out / "large_rows"), "-o", str(out / "page.html")]) == 0
+    assert "over 50 rows" in (out / "page.html").read_text()
+
+
+def test_a_folder_of_rows_is_resumed_or_made_anew(large, monkeypatch, capsys):
+    file, rows, out = large
+    monkeypatch.setattr("propopt.explaining.large_tables._PART_ROWS", 16)
+    assert explain(file, "--rows", rows, "-o", out, "-q") == 0
+    folder = out / "large_rows"
+    whole = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(whole) == 5
+    (folder / "part-000002.parquet").unlink()
+    first = (folder / "part-000000.parquet").stat().st_mtime_ns
+    assert explain(file, "--rows", rows, "-o", out, "-q", "--resume") == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+    assert (folder / "part-000000.parquet").stat().st_mtime_ns == first
+    pd.read_parquet(rows).iloc[:20].to_parquet(rows)  # another table
+    assert explain(file, "--rows", rows, "-o", out, "-q", "--resume") == 2
+    assert "large_rows are of another table" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+    assert explain(file, "--rows", rows, "-o", out, "-q") == 0
+    assert len(pd.read_parquet(folder)) == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("explain: {}", "explain: {reasons: {}}"), "rows and reasons: reasons are of"),
+        (("y, ", "y, standardize: true, "), "needs data.csv, in its own units"),
+        (("csv: patients.csv, target: y, categorical: [plan]", "sklearn: iris"), "csv"),
+    ],
+)
+def test_settings_that_rows_do_not_take_are_refused(large, change, message, capsys):
+    file, rows, out = large
+    write(rows.parent, "large", LARGE.replace(*change))
+    assert explain(file, "--rows", rows, "-o", out) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from pydantic import Field
 from propopt.base.errors import PropoptError
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer, explain
+from propopt.explaining.large_tables import start_over
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.functions import Function
@@ -40,6 +42,7 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
 from propopt.problems.subject.subject import Subject
+from propopt.results.explained_table import ExplainedTable
 from propopt.results.explanation import Explanation
 from propopt.results.reasons import Reasons
 from propopt.tables.frames import group_sums
@@ -105,6 +108,8 @@ class ExplainSection(JobSection):
     ``<name>.html``       of documents: the first with their words highlighted; with
                           ``--report`` a page of the result
     ``<name>.json``       the settings, the quantity and the score of the model
+    ``<name>_rows``       with ``rows``: a folder of attributions; the ``.npz`` has the
+                          means of all rows (:class:`ExplainedTable`)
     ===================== =============================================================
     """
 
@@ -118,6 +123,11 @@ class ExplainSection(JobSection):
         ".json",
     )
 
+    rows: str | None = Field(
+        None,
+        description="a file or folder of Parquet or Arrow, perhaps larger than memory; "
+        "its rows are explained one by one, into a folder of Parquet",
+    )
     reasons: ReasonsSection | None = Field(
         None,
         description="the largest contributions of each row towards a decision, and "
@@ -148,6 +158,13 @@ class ExplainSection(JobSection):
                 self.key,
                 "reasons",
             )
+        data = schema.data
+        if self.rows is not None and self.reasons is not None:
+            message = "rows and reasons: reasons are of the rows of data; leave one out"
+            yield wrong(message, self.key, "rows")
+        if self.rows is not None and (data.text or data.standardize or not data.csv):
+            needs = "needs data.csv, in its own units, and a model of a table"
+            yield wrong(f"rows of a large table: this {needs}", self.key, "rows")
         if schema.data.text is None and this.law == "lime":
             message = "lime deletes words of documents, and there is no data.text"
             yield wrong(message, *location)
@@ -177,7 +194,7 @@ class ExplainSection(JobSection):
 
     def build(self, subject: Subject) -> dict[str, Any]:
         """Arguments of ``explain`` from the settings of the section."""
-        options = self.settings("reasons")
+        options = self.settings("reasons", "rows")
         if options["scale"] == "none":
             options["scale"] = None
         if options["law"] == "lime":
@@ -187,6 +204,66 @@ class ExplainSection(JobSection):
             X = subject.coordinates
             options["graph"] = options["graph"].build(X, len(X))
         return {**options, "sampling": Sampling(**draws, rng=subject.seed)}
+
+    def run(
+        self,
+        file: ProblemFile,
+        folder: str | Path,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> Any:
+        """Explain the rows of the file, or those of a large table into a folder."""
+        if self.rows is None:
+            return super().run(file, folder, quiet=quiet, verbose=verbose)
+        files, suffixes = file.files, (".npz", ".json", *[".html"] * file.report)
+        run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
+        run.file, run.verbose = file, verbose
+        run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
+        return run.do(partial(self._solve_rows, file, run), partial(self._rows, run))
+
+    def _solve_rows(self, file: ProblemFile, run: JobRun) -> ExplainedTable:
+        """Explain the rows of a large table, or the rest of them with ``resume``."""
+        assert self.rows is not None, "it is run for them"
+        folder = Path(f"{run.target}_rows")
+        if file.resume is None:
+            start_over(folder)
+        self.introduce(file, run)
+        subject, settings = file.subject, self.build(file.subject)
+        with part(self.key):
+            explainer = Explainer(
+                subject.function,
+                subject.others,
+                sample_weight=subject.sample_weight,
+                **settings,
+            ).fit(progress=run.progress)
+        with part(self.key, "rows"):
+            return explainer.explain(
+                file.source.path.parent / self.rows,
+                to=folder,
+                scheduler=file.scheduler,
+                progress=run.progress,
+            )
+
+    def _rows(self, run: JobRun, result: ExplainedTable) -> Iterator[JobOutput]:
+        """The summary of all rows, and where the rows are."""
+        file, header = run.file, result.header
+        content = {
+            **manifest(file.subject, None, gradient=None),
+            "model": file.model,
+            "units": result.units_in_words,
+            "rows": {
+                "folder": Path(result.folder).name,
+                "n_rows": header.n_rows,
+                "columns": [*header.columns],
+                "gap": result.gap,
+            },
+        }
+        lines = [f"rows: {result.folder}"]
+        writers: dict[str, Any] = {".npz": result.save}
+        if file.report:
+            writers[".html"] = result.to_html
+        yield JobOutput(writers, content, lines, [result.document()])
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Explanation:
         """The explanation, by :func:`propopt.explain`."""

@@ -525,7 +525,7 @@ def write_figure(figure: Any, panels: Iterable[Any], name: str, path: str) -> No
 
 
 def load_result(path: str | Path) -> Result:
-    """Load a saved result of any type.
+    """Load a saved result of any type: a file, or a folder of explained rows.
 
     Raises
     ------
@@ -542,6 +542,10 @@ def load_result(path: str | Path) -> Result:
     >>> type(same).__name__, same.losses
     ('Explanation', {'gradient_matching': 0.0})
     """
+    if Path(path).is_dir():
+        from propopt.results.explained_table import ExplainedTable
+
+        return ExplainedTable.load(path)
     file = archive_path(path)
     if not file.is_file():
         raise InvalidInput(
@@ -560,7 +564,8 @@ def _kinds(base: Any) -> Iterator[type[Result]]:
     import propopt.explaining.trade_offs
     import propopt.interactions
     import propopt.lime
-    import propopt.results.comparison  # noqa: F401
+    import propopt.results.comparison
+    import propopt.results.explained_table  # noqa: F401
 
     for kind in base.__subclasses__():
         if hasattr(kind, "form"):

@@ -183,6 +183,8 @@ class ProblemFile:
         A folder for finished fits, from which an interrupted run continues.
     report : bool
         Whether a run writes a page of its result, ``<name>.html``.
+    scheduler : str, optional
+        The address of a scheduler of Dask, whose workers explain rows of large tables.
     read : callable, optional
         Reader of other problem files for jobs that name some: (path, code) ↦ file.
     """
@@ -193,6 +195,7 @@ class ProblemFile:
     n_jobs: int | None = None
     resume: str | Path | None = None
     report: bool = False
+    scheduler: str | None = None
     read: Callable[[Path, Code], ProblemFile] | None = None
 
     @property
