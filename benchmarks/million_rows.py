@@ -147,7 +147,7 @@ def row_by_row(path: Path, folder: Path, n_rows: int, n_columns: int) -> Stages:
         explainer = po.Explainer(model, data=train).fit(progress=False)
     with stages.stage(f"explain, LightGBM {n_trees} × {n_leaves}"):
         explained = explainer.explain(path, to=folder / "parts")
-    stages.note(f"largest gap {explained.largest_gap:.0e}")
+    stages.note(f"largest gap {explained.gap:.0e}")
     return stages
 
 
