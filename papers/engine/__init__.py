@@ -3,7 +3,14 @@
 This is the engine; it knows no paper. Papers are in ``papers``.
 """
 
-from papers.engine.findings import Claim, Finding, Invariant, Verdict
+from papers.engine.findings import (
+    Claim,
+    Finding,
+    Invariant,
+    Misprint,
+    Refuted,
+    Verdict,
+)
 from papers.engine.paper import Paper
 from papers.engine.run import Report, reproduce_paper
 from papers.engine.studies import Study
@@ -13,7 +20,9 @@ __all__ = [
     "Claim",
     "Finding",
     "Invariant",
+    "Misprint",
     "Paper",
+    "Refuted",
     "Report",
     "Study",
     "Verdict",

@@ -1,8 +1,8 @@
 """What came out: a number, what it had to be, and what follows from it.
 
-An *invariant* is a promise of ours, which theory makes: certificates, dominance, closed
-forms. If it does not hold, something is broken. A *claim* is a statement of the paper;
-that it does not hold here is a finding like any other.
+An *invariant* is a check of ours: theory promises it (certificates, optimality, closed
+forms), whatever a paper says. If it fails, something of ours is broken. A *claim* is a
+statement of a paper. What follows for it has one of six words, the same in all papers.
 """
 
 from __future__ import annotations
@@ -17,27 +17,62 @@ Sense: TypeAlias = Literal["<=", ">="]
 
 
 class Verdict(Enum):
-    """What follows from a number: of an invariant the first two, of a claim the rest.
+    """What follows from numbers: the first two for an invariant, the rest for a claim.
 
-    ``DIFFERS``: the statement holds, but in a set-up that differs from the paper's in
-    something that bears on it. ``UNDECIDED``: the value scatters over replicates, and
-    these are too few to say on which side of the limit it is.
+    ``CONFIRMED``: it holds wherever it was checked, under the paper's assumptions.
+    ``IN_PART``: it holds in some panels and not in others.
+    ``DEPENDS``: it holds under one choice and not under another, and the paper names
+    none. ``REFUTED``: a counterexample or a proof shows that it is false.
+    ``MISPRINT``: it is false as printed, and the right form is known. ``NOT_TESTED``: a
+    stand-in or a theorem of ours takes its place, or there are too few repetitions.
     """
 
     PASS = "PASS"
     FAIL = "FAIL"
     CONFIRMED = "confirmed"
-    DIFFERS = "differs"
-    UNDECIDED = "undecided"
-    NOT_CONFIRMED = "not confirmed"
+    IN_PART = "in part"
+    DEPENDS = "depends on a choice"
+    REFUTED = "refuted"
+    MISPRINT = "misprint"
+    NOT_TESTED = "not tested"
 
     def __str__(self) -> str:
         return self.value
 
-    @property
-    def holds(self) -> bool:
-        """True if the statement does."""
-        return self in (Verdict.PASS, Verdict.CONFIRMED, Verdict.DIFFERS)
+
+WORDS = tuple(v for v in Verdict if v not in (Verdict.PASS, Verdict.FAIL))
+"""The six words for statements of papers."""
+
+
+@final
+@dataclass(frozen=True)
+class Refuted:
+    """Why a statement is false, in a line, under the paper's own assumptions.
+
+    Parameters
+    ----------
+    proof : str
+        A counterexample or a proof.
+    """
+
+    proof: str
+
+
+@final
+@dataclass(frozen=True)
+class Misprint:
+    """What a statement should be.
+
+    Parameters
+    ----------
+    right : str
+        The form that holds. A check of its own confirms it.
+    """
+
+    right: str
+
+
+Mistake: TypeAlias = Refuted | Misprint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +127,7 @@ class Finding(ABC):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Invariant(Finding):
-    """What theory promises of every result.
+    """What theory promises of every result, optimality included.
 
     Examples
     --------
@@ -114,7 +149,13 @@ class Claim(Finding):
     Parameters
     ----------
     difference : str
-        In what the set-up differs from the paper's, if that bears on the statement.
+        What stands in for the paper's set-up, if that bears on the statement. The
+        statement itself is not tested then, whatever the value.
+    choice : str
+        What is chosen here where the paper names no choice. Claims with the same
+        statement and other choices are judged together.
+    if_false : Refuted or Misprint, optional
+        What a value on the wrong side shows.
     between : (float, float), optional
         Where the value of infinitely many replicates is, at a level that the paper's
         pages state: only if both ends are on one side of the limit is the statement
@@ -122,24 +163,33 @@ class Claim(Finding):
 
     Examples
     --------
-    >>> finding = Claim(statement="it falls", value=0.9, sense="<=", limit=1.0)
-    >>> str(finding.verdict)
+    >>> def rises(value, **settings):
+    ...     return Claim(
+    ...         statement="it rises", value=value, sense=">=", limit=0.0, **settings
+    ...     )
+    >>> str(rises(1.0).verdict)
     'confirmed'
-    >>> few = Claim(
-    ...     statement="it falls", value=0.9, sense="<=", limit=1.0, between=(0.7, 1.1)
-    ... )
-    >>> str(few.verdict)
-    'undecided'
+    >>> str(rises(-1.0, if_false=Misprint("it falls")).verdict)
+    'misprint'
+    >>> str(rises(1.0, between=(-0.5, 2.5)).verdict)
+    'not tested'
     """
 
     difference: str = ""
+    choice: str = ""
+    if_false: Mistake | None = None
     between: tuple[float, float] | None = None
 
     @property
+    def decided(self) -> bool:
+        """True if both ends of its interval are on one side of the limit."""
+        return len({self._allows(end) for end in self.between or (self.value,)}) == 1
+
+    @property
     def verdict(self) -> Verdict:
-        sides = {self._allows(end) for end in self.between or (self.value,)}
-        if len(sides) > 1:
-            return Verdict.UNDECIDED
-        if not sides.pop():
-            return Verdict.NOT_CONFIRMED
-        return Verdict.DIFFERS if self.difference else Verdict.CONFIRMED
+        if self.difference or not self.decided:
+            return Verdict.NOT_TESTED
+        if self.holds:
+            return Verdict.CONFIRMED
+        is_misprint = isinstance(self.if_false, Misprint)
+        return Verdict.MISPRINT if is_misprint else Verdict.REFUTED

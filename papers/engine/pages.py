@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from papers.engine.findings import Claim, Finding, Verdict
+from papers.engine.findings import WORDS, Claim, Finding, Verdict
 from papers.engine.panels import PanelResult
 from papers.engine.studies import StudyResult
 from papers.engine.tally import (
@@ -181,7 +181,7 @@ def _index(reports: Sequence[FigureReport], title: str) -> Iterator[str]:
         for r in reports
     ]
     yield markdown_table(
-        ("figure", "", "panels", "PASS", *map(str, _OF_CLAIMS), "seconds"), rows
+        ("figure", "", "panels", "PASS", *map(str, WORDS), "seconds"), rows
     )
     for report in reports:
         yield f"## {report.name}: {report.figure.title}"
@@ -189,24 +189,19 @@ def _index(reports: Sequence[FigureReport], title: str) -> Iterator[str]:
         yield from _statements(report, "###")
 
 
-_OF_CLAIMS = (
-    Verdict.CONFIRMED,
-    Verdict.DIFFERS,
-    Verdict.NOT_CONFIRMED,
-    Verdict.UNDECIDED,
-)
 _LEGEND = """\
-An invariant is a promise of ours (certificates, dominance, closed forms), checked in
-every panel; if one fails, something is broken. A statement of the paper is *confirmed*
-if it holds in every panel, it *differs* if it holds but in a set-up that is not the
-paper's in something that bears on it, and else it is *not confirmed*. Where a number
-scatters over replicates, the interval of it is told; a limit within the interval leaves
-the statement *undecided*. A row has the panel where it is narrowest. Every finding
-stands in `statements.csv`."""
+A check of ours is a promise (certificates, optimality, closed forms), tested in every
+panel; if one fails, something of ours is broken. A statement of the paper is
+*confirmed* if it holds in every panel, under the paper's assumptions. It holds *in
+part* if it holds in some panels. It *depends on a choice* if it holds under one choice
+and not under another, and the paper names none. It is *refuted* by a counterexample or
+a proof, and a *misprint* if the right form is known. It is *not tested* where something
+stands in for the paper's set-up, or where repetitions are too few to decide. A row has
+the panel where it is narrowest. Every finding stands in `statements.csv`."""
 
 
 def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
-    """What must not be overlooked: failures, changes, and what is not confirmed."""
+    """What must not be overlooked: failures, changes, and what is false."""
     failed = [
         f"{s.figure}: {s.text}: {_measured(s)}"
         for report in reports
@@ -219,17 +214,17 @@ def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
         for s in report.changed
     ]
     refuted = [
-        f"{s.figure}: {s.text}{_aside(s.difference)}: {_measured(s)}"
+        f"{s.figure}: {s.text}: {s.verdict}{_aside(s.reason)}: {_measured(s)}"
         for report in reports
         for s in report.claims
-        if s.verdict is Verdict.NOT_CONFIRMED
+        if s.verdict in (Verdict.REFUTED, Verdict.MISPRINT)
     ]
     drifted = [drift.in_words() for report in reports for drift in report.drifted]
     for title, lines in (
-        ("Invariants that fail", failed),
-        ("Verdicts that are not those on record", changed),
+        ("Checks that fail", failed),
+        ("Statements that are not as on record", changed),
         ("Values that are not those on record", drifted),
-        ("Statements of the paper that are not confirmed here", refuted),
+        ("Statements of the paper that are false", refuted),
     ):
         if lines:
             yield f"{title}:"
@@ -239,7 +234,7 @@ def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
 def _counts(report: FigureReport) -> Iterator[str]:
     tally = Tally.of([report])
     yield f"{tally.n_invariants - tally.n_failed} of {tally.n_invariants}"
-    for verdict in _OF_CLAIMS:
+    for verdict in WORDS:
         yield str(tally.claims.get(verdict, 0))
 
 
@@ -248,16 +243,13 @@ def _statements(report: FigureReport, level: str) -> Iterator[str]:
     if report.claims:
         yield f"{level} Statements of the paper"
         yield markdown_table(
-            ("statement", "verdict", *_HEAD, "set-up differs in"),
-            (
-                (s.text, _told(s), *_decided(s), s.difference or "–")
-                for s in report.claims
-            ),
+            ("statement", "verdict", *_HEAD, "why"),
+            ((s.text, _told(s), *_decided(s), s.reason or "–") for s in report.claims),
         )
     if report.invariants:
-        yield f"{level} Invariants"
+        yield f"{level} Checks of ours"
         yield markdown_table(
-            ("invariant", "verdict", *_HEAD),
+            ("check", "verdict", *_HEAD),
             ((s.text, str(s.verdict), *_decided(s)) for s in report.invariants),
         )
 
@@ -277,9 +269,11 @@ def _decided(statement: Conclusion) -> tuple[str, ...]:
 
 def _told(statement: Conclusion) -> str:
     """The verdict, loudly if it is not the one on record."""
-    if statement.verdict == statement.recorded:
+    recorded = statement.recorded
+    if statement.now == recorded:
         return str(statement.verdict)
-    return f"**{statement.verdict}** (on record: {statement.recorded or 'none'})"
+    told = "none" if recorded is None else recorded.in_words()
+    return f"**{statement.verdict}** (on record: {told})"
 
 
 def _measured(statement: Conclusion) -> str:

@@ -51,7 +51,7 @@ class Paper:
     problems : ProblemFiles, optional
         Where the panels' files are; by default there are none.
     recorded : path, optional
-        A CSV table of the verdicts on its statements, as in ``claims.csv``.
+        A CSV table of its statements with their verdicts, as in ``claims.csv``.
     values : path, optional
         A CSV table of values, as in ``values.csv``, of all panels or of some.
     own_table : TableOption, optional
@@ -87,7 +87,7 @@ class Paper:
 
     @property
     def record(self) -> Record:
-        """The verdicts on record, by figure, statement and difference."""
+        """Statements on record, by figure, statement and difference."""
         return {} if self.recorded is None else read_record(self.recorded)
 
     @property

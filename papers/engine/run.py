@@ -190,7 +190,7 @@ def panel_results(
 
 
 def _print_panel(result: AnyResult, console: Console) -> None:
-    unmet = [finding for finding in result.findings if not finding.verdict.holds]
+    unmet = [finding for finding in result.findings if not finding.holds]
     holding = len(result.findings) - len(unmet)
     console.print(
         f"  {result.panel.title:<32} {holding:>2} of {len(result.findings):>2} hold "
@@ -223,8 +223,8 @@ def _print_verdict(
     for report in reports:
         for claim in report.changed:
             console.print(
-                f"{claim.figure}: {claim.text}: {claim.verdict}, on record: "
-                f"{claim.recorded or 'none'}",
+                f"{claim.figure}: {claim.text}: {claim.now.in_words()}, on record: "
+                f"{claim.recorded.in_words() if claim.recorded else 'none'}",
                 style="bold yellow",
                 markup=False,
                 soft_wrap=True,

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
 from papers.engine.figure import AnyResult, PaperFigure
-from papers.engine.findings import Claim, Finding, Invariant, Verdict
+from papers.engine.findings import (
+    WORDS,
+    Claim,
+    Finding,
+    Invariant,
+    Misprint,
+    Refuted,
+    Verdict,
+)
 from papers.engine.panels import PanelResult
 
 
-Record: TypeAlias = Mapping[tuple[str, str, str], Verdict]
-"""Verdicts on statements of the paper, by figure, statement and difference."""
+class Recorded(NamedTuple):
+    """What is on record for a statement."""
+
+    verdict: Verdict
+    panels: int
+    holding: int
+
+    def in_words(self) -> str:
+        """The verdict, and in how many panels it holds."""
+        return f"{self.verdict}, {self.holding} of {self.panels}"
+
+
+Record: TypeAlias = Mapping[tuple[str, str, str], Recorded]
+"""Statements of the paper on record, by figure, statement and difference."""
 _KEY = ["figure", "statement", "difference"]
 
 RecordedValues: TypeAlias = Mapping[tuple[str, str, str, str], float]
@@ -26,19 +46,14 @@ RecordedValues: TypeAlias = Mapping[tuple[str, str, str, str], float]
 _VALUE_KEY = ["figure", "panel", "what", "quantity"]
 _MEASURED = "measured"
 """The quantity of a statement; those of baselines are columns of distances."""
+_OF_STUDY = "value"
+"""The quantity of a statement of a study; other quantities are columns of numbers."""
 _TOLD = 5e-4
 """Half a unit of the fourth digit, the last that pages tell of a loss."""
+_ROUNDING = 1e-7
+"""Numbers of studies differ by so much with the order of sums and single precision."""
 _ENCLOSED = 1e-2
 """The width to which the front is enclosed at the losses of a baseline."""
-_WORDS = {
-    Verdict.CONFIRMED: "confirmed",
-    Verdict.DIFFERS: "true in a set-up that differs",
-    Verdict.NOT_CONFIRMED: "not confirmed",
-    Verdict.UNDECIDED: "undecided by too few replicates",
-}
-_ALWAYS_TOLD = (Verdict.CONFIRMED, Verdict.DIFFERS, Verdict.NOT_CONFIRMED)
-_DECIDES = {Verdict.FAIL: 0, Verdict.NOT_CONFIRMED: 0, Verdict.UNDECIDED: 1}
-"""Which of the verdicts of panels is that of all; those that hold come last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,42 +66,136 @@ class Conclusion:
         The name of the figure.
     findings : tuple
         Titles of panels, each with its finding; at least one.
-    recorded : Verdict, optional
-        The verdict on record; None for a statement that is not there.
+    recorded : Recorded, optional
+        What is on record; None for a statement that is not there.
     """
 
     figure: str
     findings: tuple[tuple[str, Finding], ...]
-    recorded: Verdict | None = None
+    recorded: Recorded | None = None
 
     @property
     def narrowest(self) -> tuple[str, Finding]:
-        """That which decides: by its verdict, then by the least margin."""
+        """That which decides: one that fails, then the least margin."""
 
         def rank(pair: tuple[str, Finding]) -> tuple[int, float]:
-            return _DECIDES.get(pair[1].verdict, 2), pair[1].margin
+            finding = pair[1]
+            return 0 if _fails(finding) else 2 if _holds(finding) else 1, finding.margin
 
         return min(self.findings, key=rank)
 
     @property
     def verdict(self) -> Verdict:
-        """It has to hold in every panel."""
-        return self.narrowest[1].verdict
+        """From all panels, for each choice by itself and then together."""
+        verdicts = {_verdict_of(findings) for findings in self._choices.values()}
+        if len(verdicts) == 1:
+            return verdicts.pop()
+        both = any(map(_holds, self._every)) and any(map(_fails, self._every))
+        return Verdict.DEPENDS if both else Verdict.NOT_TESTED
 
     @property
     def text(self) -> str:
         """What is said."""
-        return self.findings[0][1].statement
+        return self._every[0].statement
 
     @property
     def difference(self) -> str:
         """In what the set-up differs from the paper's."""
-        return _difference(self.findings[0][1])
+        return _difference(self._every[0])
+
+    @property
+    def reason(self) -> str:
+        """What the verdict rests on: a proof, the right form, panels, both answers."""
+        match self.verdict:
+            case Verdict.REFUTED | Verdict.MISPRINT:
+                return next(filter(None, map(_mistake, self._every)), "")
+            case Verdict.IN_PART:
+                titles = {
+                    holds: dict.fromkeys(
+                        t for t, f in self.findings if _holds(f) is holds
+                    )
+                    for holds in (True, False)
+                }
+                return (
+                    f"holds: {'; '.join(titles[True])}. Not: {'; '.join(titles[False])}"
+                )
+            case Verdict.DEPENDS:
+                return "; ".join(
+                    f"{choice}: {_holding(findings)}"
+                    for choice, findings in self._choices.items()
+                )
+            case Verdict.NOT_TESTED:
+                return self.difference or "too few repetitions"
+        return ""
 
     @property
     def n_holding(self) -> int:
         """In how many panels it holds."""
-        return sum(finding.verdict.holds for _, finding in self.findings)
+        return sum(map(_holds, self._every))
+
+    @property
+    def now(self) -> Recorded:
+        """What a record of this run would have."""
+        return Recorded(self.verdict, len(self.findings), self.n_holding)
+
+    @property
+    def _every(self) -> list[Finding]:
+        return [finding for _, finding in self.findings]
+
+    @property
+    def _choices(self) -> dict[str, list[Finding]]:
+        """Findings by the choice that they were made with."""
+        choices: dict[str, list[Finding]] = {}
+        for finding in self._every:
+            choice = finding.choice if isinstance(finding, Claim) else ""
+            choices.setdefault(choice, []).append(finding)
+        return choices
+
+
+def _verdict_of(findings: Sequence[Finding]) -> Verdict:
+    """That of one statement in several panels, under one choice.
+
+    One that fails in some of them holds in part, unless its failure is explained.
+    """
+    fails = [finding for finding in findings if _fails(finding)]
+    if not fails or isinstance(fails[0], Invariant):
+        undecided = [finding for finding in findings if not _decided(finding)]
+        return (fails or undecided or findings)[0].verdict
+    explained = [finding for finding in fails if _mistake(finding)]
+    if not explained and any(map(_holds, findings)) and not _difference(fails[0]):
+        return Verdict.IN_PART
+    return (explained or fails)[0].verdict
+
+
+def _holds(finding: Finding) -> bool:
+    return finding.holds and _decided(finding)
+
+
+def _fails(finding: Finding) -> bool:
+    return not finding.holds and _decided(finding)
+
+
+def _decided(finding: Finding) -> bool:
+    return not isinstance(finding, Claim) or finding.decided
+
+
+def _mistake(finding: Finding) -> str:
+    """What the failure of a claim shows."""
+    if _holds(finding) or not isinstance(finding, Claim):
+        return ""
+    match finding.if_false:
+        case Refuted(proof):
+            return proof
+        case Misprint(right):
+            return right
+    return ""
+
+
+def _holding(findings: Sequence[Finding]) -> str:
+    """Whether a statement holds in all of some panels, and what was measured."""
+    held = sum(map(_holds, findings))
+    word = "holds" if held == len(findings) else "in part" if held else "does not hold"
+    return f"{word} ({', '.join(f'{f.value:.4g}' for f in findings)})"
 
 
 @dataclass(frozen=True)
@@ -114,6 +223,7 @@ class Drift:
 
         A loss is known to the digits told, so F and F* are, and F/F* − 1 to twice that
         of F/F*; shares saved, and what is stated of them, to the enclosure of A*.
+        Numbers of studies are known to the digits told, but for rounding.
         """
         if math.isnan(self.value) or math.isnan(self.recorded):
             return math.isnan(self.value) and math.isnan(self.recorded)
@@ -123,8 +233,10 @@ class Drift:
             known = 2.0 * _TOLD * (1.0 + self.recorded)
         elif self.quantity in (_MEASURED, "saved"):
             known = _ENCLOSED * max(1.0, abs(self.recorded))
-        else:
+        elif self.quantity.startswith("loss."):
             known = _TOLD * abs(self.recorded)
+        else:
+            known = max(_TOLD * abs(self.recorded), _ROUNDING)
         return abs(self.value - self.recorded) <= known
 
     def in_words(self) -> str:
@@ -180,36 +292,24 @@ class FigureReport:
 
     @property
     def changed(self) -> list[Conclusion]:
-        """Claims whose verdict is not that on record, of a figure that is complete.
+        """Claims that are not as on record, of a figure that is complete.
 
         None where nothing is on record, as of a paper at another scale.
         """
         compared = self.complete and bool(self.record)
-        return [c for c in self.claims if compared and c.verdict != c.recorded]
+        return [c for c in self.claims if compared and c.now != c.recorded]
 
     @property
     def measured(self) -> dict[tuple[str, str, str, str], float]:
-        """Losses and distances of all baselines, and what statements of the paper are.
+        """Losses and distances of baselines, numbers of studies, values of statements.
 
         By figure, panel, what has them, and the quantity, as in ``values.csv``.
         """
         results = {}
         for result in self.results:
             title = result.panel.title
-            for finding in result.findings:
-                if isinstance(finding, Claim):
-                    key = (self.name, title, finding.statement, _MEASURED)
-                    results[key] = finding.value
-            if not isinstance(result, PanelResult):
-                continue
-            seen: Counter[str] = Counter()
-            for _, row in result.distances.iterrows():
-                label = told_method(row)
-                seen[label] += 1
-                label += f" ({seen[label]})" * (seen[label] > 1)
-                for column in map(str, result.distances):
-                    if column.startswith("loss.") or column in ("excess", "saved"):
-                        results[self.name, title, label, column] = float(row[column])
+            for label, quantity, value in _numbers_of(result):
+                results[self.name, title, label, quantity] = value
         return results
 
     @property
@@ -253,8 +353,8 @@ class Tally:
     claims : mapping of Verdict to int
         Statements of the paper by what became of them.
     n_changed, n_drifted : int
-        Statements of the paper with another verdict than that on record; values that
-        are not those on record.
+        Statements of the paper that are not as on record: their verdict, or in how many
+        panels they hold; values that are not those on record.
     """
 
     n_invariants: int
@@ -280,13 +380,11 @@ class Tally:
     def in_words(self) -> str:
         """Two sentences, or up to four."""
         held = self.n_invariants - self.n_failed
-        counts = {v: self.claims.get(v, 0) for v in _WORDS}
-        told = [v for v in _WORDS if counts[v] or v in _ALWAYS_TOLD]
-        claims = ", ".join(f"{counts[v]} {_WORDS[v]}" for v in told)
+        claims = ", ".join(f"{self.claims.get(v, 0)} {v}" for v in WORDS)
         changed = f" {self.n_changed} not as on record." * bool(self.n_changed)
         changed += f" Values not as on record: {self.n_drifted}." * bool(self.n_drifted)
         return (
-            f"Invariants of ours: {held} of {self.n_invariants} PASS, {self.n_failed} "
+            f"Checks of ours: {held} of {self.n_invariants} PASS, {self.n_failed} "
             f"FAIL. Statements of the paper: {claims}.{changed}"
         )
 
@@ -305,6 +403,7 @@ def findings_table(reports: Iterable[FigureReport]) -> pd.DataFrame:
             "limit": finding.limit,
             "low": _between(finding)[0],
             "high": _between(finding)[1],
+            "choice": finding.choice if isinstance(finding, Claim) else "",
             "verdict": finding.verdict.value,
             "note": finding.note,
         }
@@ -324,11 +423,13 @@ def claims_table(reports: Sequence[FigureReport]) -> pd.DataFrame:
             "verdict": claim.verdict.value,
             "panels": len(claim.findings),
             "holding": claim.n_holding,
+            "reason": claim.reason,
         }
         for report in reports
         for claim in report.claims
     ]
-    return pd.DataFrame(rows, columns=[*_KEY, "verdict", "panels", "holding"])
+    columns = [*_KEY, "verdict", "panels", "holding", "reason"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def values_table(reports: Iterable[FigureReport]) -> pd.DataFrame:
@@ -368,10 +469,43 @@ def read_values(path: Path) -> RecordedValues:
 
 @cache
 def read_record(path: Path) -> Record:
-    """The verdicts of a table on record."""
+    """The statements of a table on record."""
     table = pd.read_csv(path, keep_default_na=False)
     keys = table[_KEY].itertuples(index=False, name=None)
-    return dict(zip(keys, map(Verdict, table["verdict"]), strict=True))
+    rows = table[["verdict", "panels", "holding"]].itertuples(index=False, name=None)
+    return {
+        key: Recorded(Verdict(verdict), int(panels), int(holding))
+        for key, (verdict, panels, holding) in zip(keys, rows, strict=True)
+    }
+
+
+def _numbers_of(result: AnyResult) -> Iterator[tuple[str, str, float]]:
+    """What has a number, the quantity and the number."""
+    is_sweep = isinstance(result, PanelResult)
+    for finding in result.findings:
+        if isinstance(finding, Claim):
+            choice = f" ({finding.choice})" * bool(finding.choice)
+            quantity = _MEASURED if is_sweep else _OF_STUDY
+            yield finding.statement + choice, quantity, finding.value
+    table = result.distances if isinstance(result, PanelResult) else result.numbers
+    seen: Counter[str] = Counter()
+    for _, row in table.iterrows():
+        label = told_method(row) if is_sweep else _row_label(row)
+        seen[label] += 1
+        label += f" ({seen[label]})" * (seen[label] > 1)
+        for column, value in row.items():
+            told = str(column)
+            if is_sweep:
+                is_kept = told.startswith("loss.") or told in ("excess", "saved")
+            else:
+                is_kept = isinstance(value, float)
+            if is_kept:
+                yield label, told, float(value)
+
+
+def _row_label(row: pd.Series) -> str:
+    """What a row of numbers is of: all that is no measured number."""
+    return ", ".join(str(cell) for cell in row if not isinstance(cell, float))
 
 
 def _between(finding: Finding) -> tuple[float, float]:

@@ -301,7 +301,7 @@ REFUTED = [
 
 @pytest.mark.parametrize(("claim", "make", "change"), REFUTED)
 def test_what_is_not_confirmed_would_be_if_it_were_so(claim, make, change):
-    assert str(claim(measured(make)).verdict) == "not confirmed"
+    assert not claim(measured(make)).holds
     assert claim(change(measured(make))).holds
 
 
@@ -319,7 +319,7 @@ REPLACED = [
 def test_other_formulas_would_be_confirmed(claim, make, home, name, other, monkeypatch):
     one = None if make is None else measured(make)
     result = claim(one)
-    assert str(result.verdict) == "not confirmed"
+    assert not result.holds
     if claim is products.digits_as_printed:
         assert 1e-3 < result.value < 1.0
         assert result.note.endswith("nan at ν = 0.1")
@@ -519,7 +519,7 @@ def test_statements_on_runs_fail_of_what_is_wrong(wrong, n_runs):
     assert str(theory(runs).verdict) == "confirmed"
     assert str(theory(runs, difference="a stand-in").verdict) == "differs"
     off = with_parts(runs, limit=wrong(LIMIT))
-    assert str(theory(off).verdict) == "not confirmed"
+    assert not theory(off).holds
     assert not printed(replace(runs, printed=None)).holds
 
 

@@ -16,7 +16,16 @@ from reproduction import FILE, INDUCTIVE, figure, panel, paper
 import propopt as po
 from papers import PAPERS, read_choice, read_choices
 from papers.__main__ import main
-from papers.engine import Claim, Invariant, Paper, Study, reproduce_paper, run
+from papers.engine import (
+    Claim,
+    Invariant,
+    Misprint,
+    Paper,
+    Refuted,
+    Study,
+    reproduce_paper,
+    run,
+)
 from papers.engine import statements as everywhere
 from papers.engine.figure import PaperFigure
 from papers.engine.pages import (
@@ -27,7 +36,7 @@ from papers.engine.pages import (
 )
 from papers.engine.panels import Panel
 from papers.engine.studies import draw_charts, no_numbers
-from papers.engine.tally import Drift, FigureReport, Tally
+from papers.engine.tally import Conclusion, Drift, FigureReport, Tally
 from papers.properties import induction
 from papers.properties.own_table import panel_of_table
 from papers.properties.paper import PROPERTIES
@@ -126,18 +135,54 @@ DIFFERS = {"difference": "few points"}
         (invariant(1.0), "PASS"),
         (invariant(1.001), "FAIL"),
         (claim(1.0), "confirmed"),
-        (claim(1.001), "not confirmed"),
-        (claim(1.0, **DIFFERS), "differs"),
-        (claim(1.001, **DIFFERS), "not confirmed"),
+        (claim(1.001), "refuted"),
+        (claim(1.0, if_false=Misprint("it rises")), "confirmed"),
+        (claim(1.001, if_false=Misprint("it rises")), "misprint"),
+        (claim(1.001, if_false=Refuted("of x it does not")), "refuted"),
+        (claim(1.0, **DIFFERS), "not tested"),
+        (claim(1.001, **DIFFERS), "not tested"),
         (claim(0.5, between=(0.1, 1.0)), "confirmed"),
-        (claim(0.5, between=(0.1, 1.0), **DIFFERS), "differs"),
-        (claim(0.5, between=(0.1, 1.001)), "undecided"),
-        (claim(1.5, between=(1.0, 2.0)), "undecided"),
-        (claim(1.5, between=(1.001, 2.0)), "not confirmed"),
+        (claim(0.5, between=(0.1, 1.0), **DIFFERS), "not tested"),
+        (claim(0.5, between=(0.1, 1.001)), "not tested"),
+        (claim(1.5, between=(1.0, 2.0)), "not tested"),
+        (claim(1.5, between=(1.001, 2.0)), "refuted"),
     ],
 )
 def test_verdicts(found, verdict):
     assert str(found.verdict) == verdict
+
+
+FALSE = {"if_false": Refuted("of x it does not")}
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "reason"),
+    [
+        ([claim(1.0), claim(1.0)], "confirmed", ""),
+        ([claim(1.0), claim(2.0)], "in part", "holds: panel 0. Not: panel 1"),
+        ([claim(1.0), claim(2.0, **FALSE)], "refuted", "of x it does not"),
+        ([claim(2.0), claim(2.0)], "refuted", ""),
+        ([claim(1.0, **FALSE), claim(1.0)], "confirmed", ""),
+        ([claim(2.0, if_false=Misprint("rises"))], "misprint", "rises"),
+        (
+            [claim(1.0, choice="signed"), claim(2.0, choice="in size")],
+            "depends on a choice",
+            "signed: holds (1); in size: does not hold (2)",
+        ),
+        ([claim(1.0, choice="signed"), claim(1.0, choice="in size")], "confirmed", ""),
+        (
+            [claim(2.0, choice="a", **FALSE), claim(3.0, choice="b")],
+            "refuted",
+            "of x it does not",
+        ),
+        ([claim(0.9), claim(0.5, between=(0, 2))], "not tested", "too few repetitions"),
+        ([claim(1.0, **DIFFERS), claim(2.0, **DIFFERS)], "not tested", "few points"),
+    ],
+)
+def test_what_follows_from_all_panels(found, verdict, reason):
+    titled = tuple((f"panel {k}", one) for k, one in enumerate(found))
+    conclusion = Conclusion("tiny", titled)
+    assert (str(conclusion.verdict), conclusion.reason) == (verdict, reason)
 
 
 @pytest.fixture
@@ -150,7 +195,7 @@ def found(reproduce, tmp_path):
             for k, result in enumerate(findings)
         ]
         record = tmp_path / f"recorded {len(recorded) and recorded[0][3]}.csv"
-        columns = ["figure", "statement", "difference", "verdict"]
+        columns = ["figure", "statement", "difference", "verdict", "panels", "holding"]
         pd.DataFrame(recorded, columns=columns).to_csv(record, index=False)
         made = PaperFigure(title="A", about="B", panels=panels, draw=lambda _: Figure())
         return reproduce(tmp_path, made, *options, recorded=record)
@@ -158,30 +203,30 @@ def found(reproduce, tmp_path):
     return made
 
 
-def test_the_headline_counts_and_tells_first_what_is_not_confirmed(found, capsys):
+def test_the_headline_counts_and_tells_first_what_is_false(found, capsys):
     code, page = found(
         invariant(),
         invariant(),
         claim(statement="a"),
         claim(statement="b", difference="few points"),
-        claim(2.0, statement="c", note="1.5 to 3 over 5 draws"),
+        claim(2.0, statement="c", note="1.5 to 3 over 5 draws", **FALSE),
         claim(1.0, statement="c"),
         claim(0.8, statement="d", between=(0.7, 1.2)),
     )
     assert code == 0
     assert page.splitlines()[2].startswith(
-        "**Invariants of ours: 2 of 2 PASS, 0 FAIL. Statements of the paper: "
-        "1 confirmed, 1 true in a set-up that differs, 1 not confirmed, 1 undecided by "
-        "too few replicates."
+        "**Checks of ours: 2 of 2 PASS, 0 FAIL. Statements of the paper: "
+        "1 confirmed, 0 in part, 0 depends on a choice, 1 refuted, 0 misprint, "
+        "2 not tested."
     )
     first, _ = page.split("| figure |")
-    assert "- tiny: c: 2, expected <= 1; holds in 1 of 2 panels" in first
+    told = "- tiny: c: refuted (of x it does not): 2, expected <= 1; holds in 1 of 2"
+    assert told in first
     assert "1.5 to 3 over 5 draws" in first
     told = capsys.readouterr().out
-    assert "not confirmed: c: 2, expected <= 1" in told
-    assert "undecided: d: 0.8" in told
+    assert "refuted: c: 2, expected <= 1" in told
     _, page = found(claim(0.8, between=(0.7, 1.2)))
-    assert "not confirmed here" not in page
+    assert "are false" not in page
 
 
 @pytest.mark.slow
@@ -199,14 +244,18 @@ def test_a_statement_has_to_hold_in_every_panel_of_a_set_up(found, tmp_path):
     assert "| no gap | PASS | 0.9 | <= 1 | 2 of 2 | panel 3 |" in page
     table = pd.read_csv(tmp_path / "claims.csv", keep_default_na=False)
     assert table["difference"].tolist() == ["", "few points"]
-    assert table["verdict"].tolist() == ["not confirmed", "differs"]
+    assert table["verdict"].tolist() == ["in part", "not tested"]
+    assert table["reason"].tolist() == [
+        "holds: panel 0; panel 2. Not: panel 1",
+        "few points",
+    ]
 
 
 @pytest.mark.parametrize(
     ("others", "verdict", "told"),
     [
-        ([claim(0.9)], "undecided", "0.8 (0.7 to 1.2) | <= 1 | 1 of 2"),
-        ([claim(0.9), claim(1.2)], "not confirmed", "1.2 | <= 1 | 1 of 3"),
+        ([claim(0.9)], "not tested", "0.8 (0.7 to 1.2) | <= 1 | 1 of 2"),
+        ([claim(0.9), claim(1.2)], "in part", "1.2 | <= 1 | 1 of 3"),
     ],
 )
 def test_a_panel_that_refutes_decides(others, verdict, told, found, tmp_path):
@@ -220,14 +269,14 @@ def test_a_panel_that_refutes_decides(others, verdict, told, found, tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--quiet"]])
 def test_a_verdict_that_is_not_the_one_on_record_is_visible(options, found, capsys):
-    recorded = [("tiny", "it falls", "", "confirmed")]
+    recorded = [("tiny", "it falls", "", "confirmed", 1, 1)]
     code, page = found(claim(2.0), options=options, recorded=recorded)
     assert code == 0
     assert "1 not as on record." in page.splitlines()[2]
-    assert "- tiny: it falls: **not confirmed** (on record: confirmed)" in page
-    told = "it falls: not confirmed, on record: confirmed"
+    assert "- tiny: it falls: **refuted** (on record: confirmed, 1 of 1)" in page
+    told = "it falls: refuted, 0 of 1, on record: confirmed, 1 of 1"
     assert (told in capsys.readouterr().out) is (not options)
-    recorded = [("tiny", "it falls", "", "not confirmed")]
+    recorded = [("tiny", "it falls", "", "refuted", 1, 0)]
     _, page = found(claim(2.0), options=options, recorded=recorded)
     assert "on record" not in page + capsys.readouterr().out
 
@@ -254,6 +303,8 @@ def test_a_figure_that_is_not_complete_changes_no_verdict(file):
         ("excess", 0.5, 0.0016),  # (1 + e) times twice that
         ("saved", 0.5, 0.011),  # the width of an enclosure
         ("measured", 3.0, 0.031),
+        ("limit", 3.0, 0.0016),  # of a study
+        ("limit", 0.0, 1.1e-7),
         ("loss.gradient_matching", 0.0, 1e-300),
     ],
 )
@@ -325,7 +376,7 @@ def test_a_figure_whose_statements_hold(reproduce, file, tmp_path, capsys):
     assert "# tiny: A figure" in page
     assert "| smoothgrad, δ = 0.5 |" in page
     assert "FAIL" not in page
-    told = "Invariants of ours: 3 of 3 PASS, 0 FAIL."
+    told = "Checks of ours: 3 of 3 PASS, 0 FAIL."
     assert told in readme
     assert told in capsys.readouterr().out
     ElementTree.parse(tmp_path / "out" / "tiny.svg")
@@ -446,7 +497,7 @@ def of_study(folder, **changes):
 
 def test_a_study_is_run_told_and_drawn(tmp_path):
     report, page = of_study(tmp_path)
-    assert report.to_frame()["verdict"].tolist() == ["PASS", "not confirmed"]
+    assert report.to_frame()["verdict"].tolist() == ["PASS", "refuted"]
     for told in ("## Numbers", "0.6667 |", "- a number: mind this"):
         assert told in page
     assert "Distances of the baselines" not in page
