@@ -462,7 +462,7 @@ def told_method(row: pd.Series) -> str:
 @cache
 def read_values(path: Path) -> RecordedValues:
     """The values of a table on record."""
-    table = pd.read_csv(path, dtype={"value": float})
+    table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""]})
     keys = table[_VALUE_KEY].itertuples(index=False, name=None)
     return dict(zip(keys, table["value"].tolist(), strict=True))
 
@@ -505,7 +505,8 @@ def _numbers_of(result: AnyResult) -> Iterator[tuple[str, str, float]]:
 
 def _row_label(row: pd.Series) -> str:
     """What a row of numbers is of: all that is no measured number."""
-    return ", ".join(str(cell) for cell in row if not isinstance(cell, float))
+    cells = [str(cell) for cell in row if not isinstance(cell, float)]
+    return ", ".join(cells) or "row"
 
 
 def _between(finding: Finding) -> tuple[float, float]:

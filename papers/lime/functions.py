@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
@@ -12,6 +15,13 @@ from propopt.functions.wrapping import wrap
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.sums import SumOfProducts
+
+
+def zero_between(f: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function is zero; NaN if its ends have one sign."""
+    if not f(low) * f(high) < 0.0:
+        return math.nan
+    return float(brentq(f, low, high))
 
 
 def products_of(model: Any, X: Any) -> SumOfProducts:

@@ -21,4 +21,5 @@ LINEAR_LIME = Paper(
         "errors": errors.false_statements_figure,
     },
     recorded=Path(__file__).with_name("recorded.csv"),
+    values=Path(__file__).with_name("values.csv"),
 )

@@ -41,4 +41,5 @@ TABULAR_LIME = Paper(
         "errors": errors.errors_figure,
     },
     recorded=Path(__file__).with_name("recorded.csv"),
+    values=Path(__file__).with_name("values.csv"),
 )

@@ -11,10 +11,6 @@ from propopt.base.arrays import Array
 from propopt.lime.laws.tabular_law import TabularLaw
 
 
-CODE = "n and ν of the authors' code instead of the caption's"
-"""The code is that of an earlier draft."""
-
-
 def uniform_law(
     X: Array | pd.DataFrame, n_bins: int = 4, kernel_width: float | None = None
 ) -> TabularLaw:

@@ -8,11 +8,11 @@ from typing import Final, final
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 
 from papers.engine.figure import PaperFigure
 from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study, draw_charts
+from papers.lime import functions
 from papers.lime.charts import EXPECTED, OTHER, RUNS, THEORY
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.runs import RunSettings, fit_bits
@@ -117,7 +117,7 @@ def came_curves() -> CameCurves:
         limits=WordRegression(f).at(_WIDTHS).coefficients[:, place],
         few=_runs_at(f, _WIDTHS, few)[:, :, 1 + place],
         scores=np.array(scores),
-        root=float(brentq(_limit_of_came, 0.05, 0.5)),
+        root=functions.zero_between(_limit_of_came, 0.05, 0.5),
     )
 
 
@@ -154,7 +154,7 @@ def came_changes_sign(curves: CameCurves) -> Claim:
     return Claim(
         statement="the coefficient of came is negative near ν = 0.1 and positive above "
         "0.2: its value at 0.1 over that at 0.25",
-        value=low / high,
+        value=float(np.divide(low, high)),
         sense="<=",
         limit=-0.1,
         note=f"{low:.4f} and {high:.4f}",
@@ -169,7 +169,7 @@ def few_runs_show_it(curves: CameCurves) -> Claim:
     return Claim(
         statement="means of 100 runs of 100 samples show it: that at 0.1 over that at "
         "0.4",
-        value=low / high,
+        value=float(np.divide(low, high)),
         sense="<=",
         limit=-0.1,
         note=f"{low:.4f} and {high:.4f}",
@@ -237,8 +237,13 @@ def _runs_at(f: Conjunctions, widths: Values, settings: RunSettings) -> Array:
     values = f.value(bits.reshape(-1, d)).reshape(bits.shape[:2])
     distance = 1.0 - np.sqrt(bits.mean(axis=2))
     design = bits.astype(float)
-    weights = (np.exp(-(distance**2) / (2.0 * nu**2)) for nu in widths)
+    weights = (kernel_weights(distance, nu) for nu in widths)
     return np.array([fit_bits(design, w, values, settings.ridge) for w in weights])
+
+
+def kernel_weights(distance: Array, nu: float) -> Array:
+    """Exp(−distance² / (2 ν²))."""
+    return np.asarray(np.exp(-(distance**2) / (2.0 * nu**2)))
 
 
 def _came_charts(curves: CameCurves) -> tuple[Lines, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from papers.engine.figure import PaperFigure
-from papers.engine.findings import Claim, Invariant
+from papers.engine.findings import Claim, Invariant, Misprint
 from papers.engine.studies import Study, draw_charts
 from papers.lime.charts import OTHER, RUNS, THEORY, Histogram
 from papers.lime.lines import DrawnLine, Lines
@@ -165,13 +165,14 @@ def gamma_concentrates_as_printed(result: Values) -> Claim:
         value=float(np.mean(result * _HEIGHT >= t)),
         sense="<=",
         limit=_gamma_bound(t, _HEIGHT),
+        if_false=Misprint("M² in the place of M, as f times a constant shows"),
     )
 
 
-def gamma_concentrates_as_mended(result: Values) -> Claim:
+def gamma_concentrates_as_mended(result: Values) -> Invariant:
     """With M², at deviations where the bound says something."""
     t = math.sqrt(32.0 * 25 * math.log(4 * 5 / 0.5) / 1000) * _HEIGHT
-    return Claim(
+    return Invariant(
         statement="Proposition 12 with M²: share of 300 where the bound is 0.5",
         value=float(np.mean(result * _HEIGHT >= t)),
         sense="<=",

@@ -9,7 +9,7 @@ from typing import Final, final
 import numpy as np
 
 from papers.engine.figure import PaperFigure
-from papers.engine.findings import Claim, Invariant
+from papers.engine.findings import Claim, Invariant, Misprint, Refuted
 from papers.engine.studies import Study, draw_charts
 from papers.lime.charts import OTHER, RUNS
 from papers.lime.lines import DrawnLine, Lines
@@ -72,6 +72,7 @@ def products_study() -> Study[ProductLimits]:
             others_fall_with_words,
             others_of_wide_kernels_are_known,
             whole_text_is_blind,
+            whole_text_is_one_row,
         ),
         charts=_product_charts,
     )
@@ -121,13 +122,14 @@ def nothing_is_one_word(result: ProductLimits) -> Claim:
         sense=">=",
         limit=1.0 - 1e-9,
         note=f"β_0 = {result.limits[0, 0]:.3g}: p = 0 is the constant",
+        if_false=Misprint("p = 1"),
     )
 
 
-def one_word_is_itself(result: ProductLimits) -> Claim:
+def one_word_is_itself(result: ProductLimits) -> Invariant:
     """At every bandwidth."""
     known = np.r_[0.0, 1.0, np.zeros(_WORDS - 1)]
-    return Claim(
+    return Invariant(
         statement="p = 1 gives β_k = 1 for k = j, else 0: largest difference",
         value=float(np.abs(result.limits[1] - known).max()),
         sense="<=",
@@ -142,10 +144,11 @@ def gap_as_printed(result: ProductLimits) -> Claim:
     return Claim(
         statement="β_j − β_k = (σ_2 + σ_3) (α_p − α_(p+1)) / c_d as printed, for "
         "p = 2: relative difference from the limit",
-        value=abs(printed / gap - 1.0),
+        value=abs(float(np.divide(printed, gap)) - 1.0),
         sense="<=",
         limit=1e-9,
         note=f"{printed:.6f} where the limits have {gap:.6f}",
+        if_false=Misprint("σ_2 − σ_3"),
     )
 
 
@@ -183,15 +186,22 @@ def others_of_wide_kernels_are_known(result: ProductLimits) -> Invariant:
 
 
 def whole_text_is_blind(result: ProductLimits) -> Invariant:
-    """It is 1 at the text itself, which is never drawn: one row of the package's n."""
+    """It is 1 at the text itself, which is never drawn."""
+    return equals(
+        "a product of all words has limits of zero", result.limits[-1], 0.0, 0.0
+    )
+
+
+def whole_text_is_one_row(result: ProductLimits) -> Invariant:
+    """One of the package's n is the text itself."""
+    del result
     settings = RunSettings(n_samples=5000)
     at_n = expected_words(_product(_WORDS, _WORDS), TextLaw(0.25), settings)
     return equals(
-        "a product of all words has limits of zero, and of 5000 samples no more than "
-        f"its one row makes, {np.abs(at_n).max():.4f}",
-        result.limits[-1],
-        0.0,
-        0.0,
+        "of 5000 samples it has what its one row makes, 0.0018",
+        np.abs(at_n).max(),
+        0.0018,
+        5.1e-5,
     )
 
 
@@ -208,6 +218,7 @@ def norm_is_one(kept: Values) -> Claim:
         value=float(np.mean(kept == 0.0)),
         sense="<=",
         limit=0.0,
+        if_false=Refuted("one of d samples has no word left, and then φ(x) = 0"),
     )
 
 
@@ -228,7 +239,7 @@ def constant_as_printed(kept: Values) -> Claim:
         value=abs(2.0 - 3.0 - float(limit_of(_product(0, _WORDS), TextLaw(np.inf))[0])),
         sense="<=",
         limit=1e-9,
-        note="4 E f in the place of 2 E f gives 1",
+        if_false=Misprint("4 E f in the place of 2 E f"),
     )
 
 

@@ -40,4 +40,5 @@ TEXT_LIME = Paper(
         "package": package.package_figure,
     },
     recorded=Path(__file__).with_name("recorded.csv"),
+    values=Path(__file__).with_name("values.csv"),
 )

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from papers.engine.figure import PaperFigure
-from papers.engine.findings import Claim, Invariant
+from papers.engine.findings import Claim, Invariant, Misprint
 from papers.engine.studies import Study, draw_charts
 from papers.lime.charts import EXPECTED, OTHER, RUNS, THEORY
 from papers.lime.lines import DrawnLine, Lines
@@ -101,7 +101,7 @@ def wide_kernels_weigh_nothing(curves: Array) -> Claim:
         value=float(formulas.psi(np.array([0.5]), 1000.0)[0]),
         sense="<=",
         limit=0.01,
-        note="it tends to 1",
+        if_false=Misprint("ψ → 1 for ν → ∞"),
     )
 
 

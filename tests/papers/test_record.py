@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from papers import PAPERS
@@ -75,6 +76,24 @@ def test_docs_tell_the_distances_on_record():
             told = f"{excess:.2%}" if excess else "0 (absolute)"
             shares = f"{told} | {saved:.2%}"
         assert f"| {name} | {faithful:.4g} | {robust:.4g} | {shares} |\n" in section
+
+
+REASONED = {"tabular-lime", "linear-lime", "text-lime"}
+NAMES_A_REASON = (
+    Verdict.IN_PART,
+    Verdict.DEPENDS,
+    Verdict.REFUTED,
+    Verdict.MISPRINT,
+    Verdict.NOT_TESTED,
+)
+
+
+@pytest.mark.parametrize("name", REASONED)
+def test_what_is_not_confirmed_has_its_reason_in_a_line(name):
+    table = pd.read_csv(PAPERS[name].recorded, keep_default_na=False)
+    told = table[table["verdict"].isin([str(v) for v in NAMES_A_REASON])]
+    assert len(told) > 0
+    assert told.loc[told["reason"] == "", "statement"].tolist() == []
 
 
 PAGES = {

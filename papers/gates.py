@@ -1,0 +1,98 @@
+"""The gate of each paper: which errors its figures have to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from papers.engine.figure import PaperFigure
+from papers.engine.gate import Gate, panels
+from papers.lime.gate import lime_gate
+from papers.registry import find_paper
+
+
+_FIRST: Final = panels(0)
+
+GATES: Final[dict[str, Gate]] = {
+    "tabular-lime": lime_gate(
+        {
+            "fig2": panels(0, 1),
+            "fig3": panels(0, 2),
+            "fig4": _FIRST,
+            "fig5": panels(0, 2),
+            "fig6": panels(0, 1),
+            "fig7": _FIRST,
+            "fig8": _FIRST,
+            "fig10": panels(0, 1),
+            "fig11": _FIRST,
+            "fig12": _FIRST,
+            "fig13": panels(0, 1),
+            "fig14": _FIRST,
+            "fig15": _FIRST,
+            "fig16": _FIRST,
+            "box": panels(0, 1),
+            "errors": panels(0, 1, 2, 3, 4),
+        },
+        excused={
+            ("fig2", "the kernel twice"): "it shows samples, without their weights",
+            ("fig2", "bits of another sample"): "it shows samples, without their bits",
+            ("fig7", "no intercept"): "coefficients alone are kept",
+        },
+    ),
+    "linear-lime": lime_gate(
+        {
+            "fig2": _FIRST,
+            "fig3": _FIRST,
+            "fig4": _FIRST,
+            "fig5": _FIRST,
+            "fig6": _FIRST,
+            "fig7": _FIRST,
+            "fig8": _FIRST,
+            "errors": panels(0, 1, 2, 3),
+        },
+        excused={("fig2", "columns of limits permuted"): "there is one column"},
+    ),
+    "text-lime": lime_gate(
+        {
+            "fig1": _FIRST,
+            "fig3": _FIRST,
+            "fig4": _FIRST,
+            "fig5": _FIRST,
+            "fig6": _FIRST,
+            "fig7": _FIRST,
+            "fig9": panels(0, 1),
+            "fig12": _FIRST,
+            "fig13": panels(0, 1),
+            "fig14": _FIRST,
+            "fig15": _FIRST,
+            "fig16": panels(0, 1),
+            "fig17": _FIRST,
+            "rule": panels(0, 1),
+            "bounds": panels(0, 1, 2),
+            "errors": panels(0, 1),
+        },
+        left_out={
+            "package": "runs of the package itself, ten seconds each; as fig6 and fig7"
+        },
+        excused={("fig4", "bits of another sample"): "bits alone are drawn there"},
+    ),
+}
+
+
+def figures_in_turn(
+    names: Sequence[str], turn: int = 0, turns: int = 1
+) -> Iterator[tuple[str, Mapping[str, Callable[[], PaperFigure]]]]:
+    """Every so many figures of these papers, from one on.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The papers.
+    turn, turns : int
+        The first of the figures, counted over all papers, and the step.
+    """
+    pairs = [(name, figure) for name in names for figure in GATES[name].thinned]
+    chosen = pairs[turn::turns]
+    for name in names:
+        made = find_paper(name).figures
+        yield name, {figure: made[figure] for paper, figure in chosen if paper == name}
