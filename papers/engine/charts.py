@@ -1,10 +1,10 @@
-"""Grids of panels: fronts in logarithmic axes, one legend for all."""
+"""Grids of panels: fronts in logarithmic or linear axes, one legend for all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,16 +28,17 @@ class Look:
     line: Literal["-", ":", "none"] = "-"
 
 
-_OPTIMIZED = Look("optimized", "#1f4e79", "", "-")
+_OPTIMIZED = Look("optimized", "#d62728", "", "-")
 _GRADIENT = Look("gradient (zero on x)", "#7f7f7f", "", ":")
 _LOOKS = {
-    "smoothgrad": Look("SmoothGrad, larger with δ", "#dd8452", "s", "none"),
-    "lime": Look("LIME, larger with δ", "#c44e52", "^", "none"),
-    "shap output": Look("SHAP, output units", "#8172b3", "D", "none"),
-    "shap gradient": Look("SHAP, gradient units", "#55a868", "v", "none"),
-    "aggregation": Look("optimized aggregation", "#937860", "X", "none"),
+    "smoothgrad": Look("SmoothGrad, larger with δ", "#1f77b4", "s", "none"),
+    "lime": Look("LIME, larger with δ", "#2ca02c", "^", "none"),
+    "shap output": Look("SHAP, output units", "#9467bd", "D", "none"),
+    "shap gradient": Look("SHAP, gradient units", "#ff7f0e", "v", "none"),
+    "aggregation": Look("optimized aggregation", "#8c564b", "X", "none"),
     "gradient": Look("gradient", "#7f7f7f", "*", "none"),
 }
+"""The optimum, SmoothGrad and LIME have the colours that the paper has for them."""
 _LABELS = {
     "gradient_matching": "faithfulness loss (gradient matching)",
     "function_matching": "faithfulness loss (function matching)",
@@ -53,9 +54,18 @@ LEGEND_WIDTH = 2.2
 """Inches for each entry."""
 _FAR = 30.0
 """Baselines with so many times the largest loss of the front are off the chart."""
+_ROOM = 1.06
+"""Linear axes end at so many times the largest loss shown."""
+
+Frame: TypeAlias = Callable[[Axes, pd.DataFrame, pd.DataFrame], None]
+"""Sets the axes for the baselines that have to be seen, and the front."""
 
 
-def draw_fronts(results: Sequence[PanelResult], size: tuple[float, float]) -> Figure:
+def draw_fronts(
+    results: Sequence[PanelResult],
+    size: tuple[float, float],
+    like_paper: Mapping[str, Sequence[Frame]] | None = None,
+) -> Figure:
     """One panel per result, in the rows and columns that their panels name.
 
     Parameters
@@ -64,22 +74,31 @@ def draw_fronts(results: Sequence[PanelResult], size: tuple[float, float]) -> Fi
         All with the same kinds of losses on their axes, row by row.
     size : (float, float)
         Width and height of one panel, in inches.
+    like_paper : mapping, optional
+        Rows that come first in other frames, as the paper has them.
     """
-    rows = list(dict.fromkeys(result.panel.row for result in results))
+    own = list(dict.fromkeys(result.panel.row for result in results))
+    others = [(r, f) for r, frames in (like_paper or {}).items() for f in frames]
+    rows = [(r, f) for r, f in others if r in own]
+    rows += [(row, logarithmic) for row in own]
     columns = list(dict.fromkeys(result.panel.column for result in results))
     figure, grid = panel_grid(len(rows), len(columns), size)
     for axes in grid.ravel():  # of an interrupted run, some stay empty
         axes.set_visible(False)
     looks: set[Look] = set()
-    for result in results:
-        row, column = rows.index(result.panel.row), columns.index(result.panel.column)
-        axes = grid[row, column]
-        axes.set_visible(True)
-        looks |= draw_panel(axes, result, ("smoothgrad", "lime"))
-        if row == 0:
-            axes.set_title(matplotlib_text(result.panel.column), fontsize=11)
-        if column == 0:
-            axes.set_ylabel(matplotlib_text(result.panel.row), fontsize=10)
+    for place, (row, frame) in enumerate(rows):
+        for result in results:
+            if result.panel.row != row:
+                continue
+            column = columns.index(result.panel.column)
+            axes = grid[place, column]
+            axes.set_visible(True)
+            looks |= draw_panel(axes, result, ("smoothgrad", "lime"), frame)
+            if place == 0:
+                axes.set_title(matplotlib_text(result.panel.column), fontsize=11)
+            if column == 0:
+                label = f"{matplotlib_text(row)}\n{_FRAME_LABELS[frame]}"
+                axes.set_ylabel(label.strip(), fontsize=9)
     label_axes(figure, results[0].axes)
     add_legend(figure, looks)
     return figure
@@ -97,7 +116,9 @@ def panel_grid(
     return figure, grid
 
 
-def draw_panel(axes: Axes, result: PanelResult, methods: Sequence[str]) -> set[Look]:
+def draw_panel(
+    axes: Axes, result: PanelResult, methods: Sequence[str], frame: Frame
+) -> set[Look]:
     """Draw front and baselines, in a frame that holds those of ``methods``."""
     table = result.table.assign(
         x=result.table[f"loss.{result.axes[0]}"],
@@ -107,7 +128,11 @@ def draw_panel(axes: Axes, result: PanelResult, methods: Sequence[str]) -> set[L
     front = table[table["method"] == "optimized"].sort_values(["x", "y"])
     front = front[front["y"] <= front["y"].cummin()]
     inside = [families[name] for name in families if name in methods]
-    _frame(axes, pd.concat(inside or [front]), front)
+    frame(axes, pd.concat(inside or [front]), front)
+    axes.tick_params(labelsize=8)
+    axes.grid(True, color="0.92", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
     looks = {_OPTIMIZED}
     _draw_front(axes, front)
     for name, family in families.items():
@@ -144,7 +169,7 @@ def _families(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
             yield str(method), rows.sort_values("parameter.scale") if ordered else rows
 
 
-def _frame(axes: Axes, methods: pd.DataFrame, front: pd.DataFrame) -> None:
+def logarithmic(axes: Axes, methods: pd.DataFrame, front: pd.DataFrame) -> None:
     """Logarithmic axes with room for the front, and for baselines not too far off."""
     near = methods[methods["x"] <= _FAR * front["x"].max()]
     axes.set(xscale="log", yscale="log")
@@ -153,11 +178,35 @@ def _frame(axes: Axes, methods: pd.DataFrame, front: pd.DataFrame) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(numticks=5))
         axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(labelsize=8)
     axes.tick_params(which="minor", length=0)
-    axes.grid(True, color="0.92", linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+
+
+def linear(axes: Axes, methods: pd.DataFrame, front: pd.DataFrame) -> None:
+    """Linear axes with room for the front and all of the baselines."""
+    both = pd.concat([methods, front])
+    axes.set_xlim(0.0, _ROOM * both["x"].max())
+    axes.set_ylim(0.0, _ROOM * both["y"].max())
+    _few_ticks(axes)
+
+
+def enlarged(axes: Axes, methods: pd.DataFrame, front: pd.DataFrame) -> None:
+    """Linear axes with room for the front alone."""
+    del methods
+    linear(axes, front, front)
+
+
+_FRAME_LABELS: Mapping[Frame, str] = {
+    logarithmic: "",
+    linear: "linear axes",
+    enlarged: "enlarged",
+}
+
+
+def _few_ticks(axes: Axes) -> None:
+    axes.locator_params(nbins=4)
+    axes.ticklabel_format(scilimits=(-2, 3))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.get_offset_text().set_fontsize(7)
 
 
 def _limits(near: pd.Series, front: pd.Series, decades: float) -> tuple[float, float]:

@@ -37,6 +37,12 @@ class Solved:
     problem: Problem
     trade_offs: TradeOffs
     redrawn: tuple[Solved, ...] = ()
+    claims: tuple[float | None, ...] = field(init=False)
+    """Objectives of the optima before attributions were computed, such as a curve's."""
+
+    def __post_init__(self) -> None:
+        claims = tuple(best.objective for best in self.trade_offs.optimized)
+        object.__setattr__(self, "claims", claims)
 
     @property
     def draws(self) -> tuple[Solved, ...]:
@@ -138,8 +144,8 @@ class Panel:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             solved = self._solved()
+            pictures = self.pictures(solved)  # before, so that what is drawn is checked
             findings = tuple(statement(solved) for statement in self.statements)
-            pictures = self.pictures(solved)
         return PanelResult(
             panel=self,
             axes=solved.problem.axes,

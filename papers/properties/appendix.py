@@ -7,10 +7,10 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from papers.engine.charts import draw_fronts
+from papers.engine.charts import draw_fronts, linear
 from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel, PanelResult
-from papers.engine.statements import EVERYWHERE, give_away
+from papers.engine.statements import EVERYWHERE, trades_off
 from papers.properties.setups import FUNCTIONS, PROBLEM_FILES
 
 
@@ -20,10 +20,6 @@ _ROWS = {
     "max_authors": "largest, D = 3",
     "sum_authors": "sum, D = 3",
 }
-_NEIGHBOURS = "neighbours are the four nearest points on either side"
-_DIFFERENCES = {"max_d1": _NEIGHBOURS, "sum_d1": _NEIGHBOURS} | dict.fromkeys(
-    ("max_authors", "sum_authors"), ""
-)
 
 
 def appendix_figure() -> PaperFigure:
@@ -38,7 +34,7 @@ def appendix_figure() -> PaperFigure:
                 problem=PROBLEM_FILES.path(f"appendix_{function}_{end}"),
                 statements=(
                     *EVERYWHERE,
-                    partial(give_away, difference=_DIFFERENCES[end]),
+                    partial(trades_off, loss="max_difference_robustness"),
                 ),
             )
             for end, row in _ROWS.items()
@@ -56,4 +52,5 @@ scripts (N = 100, D = 3) they are all points."""
 
 
 def _draw(results: Sequence[PanelResult]) -> Figure:
-    return draw_fronts(results, (2.1, 1.9))
+    own = {_ROWS[end]: [linear] for end in ("max_authors", "sum_authors")}
+    return draw_fronts(results, (2.1, 1.9), own)

@@ -16,31 +16,31 @@ from papers.engine.statements import (
     EVERYWHERE,
     certified,
     falls_with_its_weight,
-    give_away,
+    measured_again,
     none_beats,
 )
 from papers.properties import held_out, induction
-from papers.properties.setups import KERNEL_ITSELF, PROBLEM_FILES
+from papers.properties.setups import PROBLEM_FILES
 from propopt.base.arrays import Array
 from propopt.results.explanation import Explanation
 
 
-_DIGITS = (8, 3, 9, 5, 0, 1)
-"""One image of each is shown."""
+_DIGIT = 8
+"""The image that is shown is the first of it."""
 _SCALES = (0.2, 0.5, 1.0)
 _PAIRS = ((0.0, 0.1), (0.01, 0.0), (0.01, 0.1), (0.01, 1.0), (0.1, 1.0))
 """Weights of robustness and of smoothness whose maps are shown."""
 _INDUCTIVE_PAIRS = ((0.01, 0.03), (0.1, 0.0), (0.1, 0.3))
 """The same, for optima and inductive maps side by side."""
-_NETWORK = "digits and a small network instead of ImageNet and ResNet-50"
 _IMAGE, _SIDE = "image", 8
+_BASELINES, _OPTIMIZED = "baselines", "optimized, all images together"
+_KNOWN, _INDUCTIVE = "held out: optimized, with its gradient", "held out: inductive"
 
 
 def figure_6() -> PaperFigure:
     """A network on handwritten digits."""
     statements: tuple[Statement, ...] = (
         *EVERYWHERE,
-        partial(give_away, difference=f"{_NETWORK}; {KERNEL_ITSELF}"),
         partial(falls_with_its_weight, loss="pairwise_robustness"),
         partial(falls_with_its_weight, loss="smoothness"),
     )
@@ -70,39 +70,44 @@ def figure_6() -> PaperFigure:
 
 _ABOUT = """\
 scikit-learn's 8 × 8 digits and a network with two hidden layers, in place of ImageNet
-and ResNet-50; explained are the log-odds of an eight. Each map has a scale of its own:
+and ResNet-50; explained are the log-odds of an eight. Each row of maps has one scale:
 red speaks for an eight, blue against. λ_r is the weight of robustness over images and
-λ_s that of smoothness over neighbouring pixels. Below, maps of images that the network
-was not fitted on, as the optimum gives them with their gradients, and as they follow
-without these from the gradients at the 1497 others (robustness by the precision of a
-gaussian kernel of lengthscale 8)."""
+λ_s that of smoothness over neighbouring pixels. Below, maps of an image that the
+network was not fitted on, as the optimum gives them with its gradient, and as they
+follow without it from the gradients at the 1497 others (robustness by the precision of
+a gaussian kernel of lengthscale 8)."""
 
 
 def digit_maps(solved: Solved) -> Mapping[str, Array]:
-    """One image of each digit and its maps, by the titles of columns."""
+    """The image, and rows of its maps: of the baselines, and of the optimum."""
+    row = _row_of_digit(solved)
+    (gradient,) = solved.of_method("gradient")
+    smoothed = [
+        baseline.attributions[row]
+        for baseline in solved.of_method("smoothgrad")
+        if baseline.parameters["scale"] in _SCALES
+    ]
     return {
-        **_maps_of_baselines(solved, _SCALES),
-        **{
-            _titled(pair): _optimum(solved.trade_offs.optimized, pair, solved)
-            for pair in _PAIRS
-        },
+        _IMAGE: _image(solved, row),
+        _BASELINES: np.stack([gradient.attributions[row], *smoothed]),
+        _OPTIMIZED: _maps(solved.trade_offs.optimized, _PAIRS, row),
     }
 
 
 def inductive_maps(solved: Solved) -> Mapping[str, Array]:
-    """The same with inductive maps, beside the optima of their weights."""
-    pictures = _maps_of_baselines(solved, _SCALES[1:])
-    for pair in _INDUCTIVE_PAIRS:
-        for name, outcomes in (
-            ("optimum", solved.trade_offs.optimized),
-            ("inductive", solved.of_method(induction.INDUCTIVE)),
-        ):
-            pictures[f"{name}\n{_titled(pair)}"] = _optimum(outcomes, pair, solved)
-    return pictures
+    """The image, and rows of its maps: of the optimum, and inductive ones."""
+    row = _row_of_digit(solved)
+    inductive = solved.of_method(induction.INDUCTIVE)
+    return {
+        _IMAGE: _image(solved, row),
+        _KNOWN: _maps(solved.trade_offs.optimized, _INDUCTIVE_PAIRS, row),
+        _INDUCTIVE: _maps(inductive, _INDUCTIVE_PAIRS, row),
+    }
 
 
 _INDUCTIVE_STATEMENTS: tuple[Statement, ...] = (
     certified,
+    measured_again,
     none_beats,
     partial(held_out.inductive_loss_falls, loss="kernel_robustness"),
     partial(held_out.inductive_loss_falls, loss="smoothness"),
@@ -111,63 +116,68 @@ _INDUCTIVE_STATEMENTS: tuple[Statement, ...] = (
 )
 
 
-def _maps_of_baselines(solved: Solved, scales: Sequence[float]) -> dict[str, Array]:
-    """Images, gradients and SmoothGrad."""
-    digits = load_digits()
-    index = solved.problem.points.index  # rows of the table from scikit-learn
-    rows = _rows_of_digits(solved)
-    pictures = {_IMAGE: digits.images[index[rows]]}
-    for baseline in solved.trade_offs.baselines:
-        scale = baseline.parameters.get("scale")
-        if baseline.method == "gradient":
-            pictures["gradient"] = baseline.attributions[rows]
-        elif scale in scales:
-            pictures[f"SmoothGrad\nδ = {scale:g}"] = baseline.attributions[rows]
-    return pictures
-
-
-def _rows_of_digits(solved: Solved) -> list[int]:
+def _row_of_digit(solved: Solved) -> int:
     labels = load_digits().target[solved.problem.points.index]
-    return [int((labels == digit).argmax()) for digit in _DIGITS]
+    return int((labels == _DIGIT).argmax())
 
 
-def _optimum(
-    outcomes: Sequence[Explanation], pair: tuple[float, float], solved: Solved
+def _image(solved: Solved, row: int) -> Array:
+    index = solved.problem.points.index  # rows of the table from scikit-learn
+    return np.asarray(load_digits().images[index[row]])
+
+
+def _maps(
+    outcomes: Sequence[Explanation], pairs: Sequence[tuple[float, float]], row: int
 ) -> Array:
-    """The maps under a pair of weights; gradient matching has weight one."""
-    (outcome,) = (e for e in outcomes if tuple(e.weights.values())[1:] == pair)
-    return outcome.attributions[_rows_of_digits(solved)]
+    """The maps (K, D) under pairs of weights; gradient matching has weight one."""
+    by_pair = {tuple(one.weights.values())[1:]: one for one in outcomes}
+    return np.stack([by_pair[pair].attributions[row] for pair in pairs])
 
 
 def _titled(pair: tuple[float, float]) -> str:
-    return f"$λ_r$ = {pair[0]:g}\n$λ_s$ = {pair[1]:g}"
+    return f"$λ_r$ = {pair[0]:g}, $λ_s$ = {pair[1]:g}"
+
+
+_TITLES = {
+    _BASELINES: ("gradient", *(f"SmoothGrad, δ = {scale:g}" for scale in _SCALES)),
+    _OPTIMIZED: tuple(map(_titled, _PAIRS)),
+    _KNOWN: tuple(map(_titled, _INDUCTIVE_PAIRS)),
+    _INDUCTIVE: tuple(map(_titled, _INDUCTIVE_PAIRS)),
+}
 
 
 def _draw(results: Sequence[PanelResult]) -> Figure:
-    n_columns = max(len(result.pictures) for result in results)
-    height = (1.1 * len(_DIGITS) + 1.0) * len(results)
-    figure = Figure(figsize=(1.15 * n_columns, height), layout="constrained")
+    figure = Figure(figsize=(13.0, 5.6 * len(results)), layout="constrained")
     parts = figure.subfigures(len(results), 1, squeeze=False).ravel()
     for part, result in zip(parts, results, strict=True):
-        _draw_maps(part, result.pictures, n_columns)
+        _draw_maps(part, result.pictures)
     return figure
 
 
-def _draw_maps(part: SubFigure, pictures: Mapping[str, Array], n_columns: int) -> None:
-    grid = part.subplots(len(_DIGITS), n_columns, squeeze=False)
-    for axes in grid[:, len(pictures) :].ravel():
-        axes.set_visible(False)
-    for place, (title, maps_of_column) in enumerate(pictures.items()):
-        grid[0, place].set_title(title, fontsize=10)
-        for axes, picture in zip(grid[:, place], maps_of_column, strict=True):
-            _draw_picture(axes, title, picture.reshape(_SIDE, _SIDE))
+def _draw_maps(part: SubFigure, pictures: Mapping[str, Array]) -> None:
+    """The image at the left, and beside it rows of maps with a scale each."""
+    left, right = part.subfigures(1, 2, width_ratios=[1.0, 4.2])
+    axes = left.subplots()
+    axes.imshow(pictures[_IMAGE], cmap="gray_r")
+    _bare(axes, _IMAGE)
+    names = [name for name in pictures if name != _IMAGE]
+    for rows, name in zip(right.subfigures(len(names), 1), names, strict=True):
+        maps = pictures[name]
+        largest = float(np.abs(maps).max())
+        grid = rows.subplots(1, len(maps), squeeze=False)[0]
+        for axes, picture, title in zip(grid, maps, _TITLES[name], strict=True):
+            shown = axes.imshow(
+                picture.reshape(_SIDE, _SIDE),
+                cmap="RdBu_r",
+                vmin=-largest,
+                vmax=largest,
+            )
+            _bare(axes, title)
+        rows.colorbar(shown, ax=grid, shrink=0.8)
+        rows.suptitle(name, fontsize=11)
 
 
-def _draw_picture(axes: Axes, title: str, picture: Array) -> None:
-    if title == _IMAGE:
-        axes.imshow(picture, cmap="gray_r")
-    else:
-        largest = float(np.abs(picture).max())
-        axes.imshow(picture, cmap="RdBu_r", vmin=-largest, vmax=largest)
+def _bare(axes: Axes, title: str) -> None:
     axes.set(xticks=[], yticks=[])
+    axes.set_title(title, fontsize=10)
     axes.spines[:].set_color("0.8")

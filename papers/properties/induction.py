@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
+
 import numpy as np
 import pandas as pd
+import scipy.optimize as opt
 
-from papers.engine.findings import Claim, Invariant
+from papers.engine.findings import Claim, Invariant, Refuted
 from papers.engine.panels import Solved
 from propopt.base.arrays import Array
 from propopt.results.explanation import Explanation
@@ -14,6 +18,10 @@ from propopt.results.explanation import Explanation
 INDUCTIVE = "inductive"
 OWN = " + own gradients"
 PROTOCOL = "the paper's own protocol, inducing inputs apart from the points"
+_DENSE = (
+    "E tends to the gradient as observations become dense, since faithfulness sums "
+    "over observations and robustness does not; and the gradient is not the optimum"
+)
 _PREMISES = {
     "subset": "gradients at the inducing inputs alone",
     "random": "all gradients, through random inducing inputs",
@@ -107,49 +115,52 @@ def own_gradients_are_faithful(solved: Solved) -> Invariant:
     )
 
 
-def falls(solved: Solved, *, rule: str = "subset", difference: str = "") -> Claim:
+def falls(solved: Solved, *, difference: str = "", choice: str = "") -> Claim:
     """More inducing inputs, less excess."""
-    ratios = [gaps[1:] / gaps[:-1] for _, gaps in _curves(solved, rule)]
+    ratios = [gaps[1:] / gaps[:-1] for _, gaps in _curves(solved)]
     return _claim(
-        statement=f"{_premise(rule, difference)}: the excess falls whenever inducing "
+        statement=f"{_premise(difference)}: the excess falls whenever inducing "
         "inputs are added: largest ratio of one to that before",
         values=[float(steps.max()) for steps in ratios],
         limit=1.0,
         difference=difference,
+        choice=choice,
     )
 
 
 def falls_exponentially(
-    solved: Solved, *, rule: str = "subset", difference: str = ""
+    solved: Solved, *, difference: str = "", choice: str = ""
 ) -> Claim:
-    """log(F/F* − 1) is nearer to a line in the count than in its logarithm.
+    """F/F* − 1 = c + a exp(−bn) fits better than c + a n^−b, and than a constant.
 
-    The first is an exponential, the second a power: that both are fitted alike leaves
-    no limit to choose.
+    Both have a floor c of their own and are fitted to logarithms. An excess that does
+    not fall is fitted best by a constant, and by each of them as well.
     """
-    values = [
-        _misfit(counts, gaps) / _misfit(np.log(counts), gaps)
-        for counts, gaps in _curves(solved, rule)
-    ]
+    fits = [_fits(tuple(counts), tuple(gaps)) for counts, gaps in _curves(solved)]
+    floors = [floor for _, floor in fits]
     return _claim(
-        statement=f"{_premise(rule, difference)}: the excess falls exponentially with "
-        "the number of inducing inputs, rather than as a power of it: ratio of the "
-        "squares that both fits leave",
-        values=values,
+        statement=f"{_premise(difference)}: the excess falls exponentially to a floor: "
+        "squares that this leaves, over those that a power with a floor leaves or half "
+        "of those that a constant leaves",
+        values=[ratio for ratio, _ in fits],
         limit=1.0,
         difference=difference,
+        choice=choice,
+        note=f"floor {_spread(floors)}",
     )
 
 
-def vanishes(solved: Solved, *, difference: str = "") -> Claim:
+def vanishes(solved: Solved, *, choice: str = "") -> Claim:
     """With as many observations as there are points, hardly anything is left."""
-    values = [float(gaps[-1]) for _, gaps in _curves(solved, "subset")]
+    ends = [_end(one) for one in solved.draws]
     return _claim(
-        statement=f"{_premise('subset', difference)}: the optimum is reached: F/F* − 1 "
-        "with as many inducing inputs as points",
-        values=values,
+        statement=f"{PROTOCOL}: the optimum is reached: F/F* − 1 with as many inducing "
+        "inputs as points",
+        values=[float(gaps[-1]) for _, gaps in _curves(solved)],
         limit=_REACHED,
-        difference=difference,
+        choice=choice,
+        note=f"of the gradient {_spread(ends)}",
+        if_false=Refuted(_DENSE),
     )
 
 
@@ -188,33 +199,77 @@ def _own_ratios(table: pd.DataFrame) -> pd.Series:
     return ratios[ratios.index < ratios.index.max()]
 
 
-def _curves(solved: Solved, rule: str) -> list[tuple[Array, Array]]:
+def _curves(solved: Solved) -> list[tuple[Array, Array]]:
     """The curve of each draw, without what is no excess but rounding."""
-    curves = (curve(excesses(one), rule) for one in solved.draws)
+    curves = (curve(excesses(one), "subset") for one in solved.draws)
     return [(counts[gaps > _NONE], gaps[gaps > _NONE]) for counts, gaps in curves]
 
 
-def _premise(rule: str, difference: str) -> str:
-    return _PREMISES[rule] if difference else PROTOCOL
+def _end(solved: Solved) -> float:
+    """F/F* − 1 of the gradient, to which E tends with more observations."""
+    (gradient,), (best,) = solved.of_method("gradient"), solved.trade_offs.optimized
+    value = sum(c * gradient.losses[name] for name, c in best.weights.items())
+    return value / float(best.objective or np.nan) - 1.0
 
 
-def _misfit(x: Array, gaps: Array) -> float:
-    """What a line in x leaves of the variance of log gaps."""
+def _premise(difference: str) -> str:
+    return _PREMISES["subset"] if difference else PROTOCOL
+
+
+@cache
+def _fits(counts: tuple[float, ...], gaps: tuple[float, ...]) -> tuple[float, float]:
+    """Squares of the exponential over those of the better other, and its floor."""
     logs = np.log(gaps)
-    slope, intercept = np.polyfit(x, logs, 1)
-    return float(((logs - slope * x - intercept) ** 2).sum())
+    exponential, floor = _fit(np.array(counts) / max(counts), logs)
+    power, _ = _fit(np.log(counts), logs)
+    constant = float(((logs - logs.mean()) ** 2).sum())
+    return exponential / min(power, constant / 2.0), floor
+
+
+def _fit(x: Array, logs: Array) -> tuple[float, float]:
+    """The least Σ(log(c + a exp(−bx)) − logs)² over a, b, c > 0, and its c.
+
+    From several starts: the sum has local minima.
+    """
+
+    def residuals(p: Array) -> Array:
+        return np.asarray(np.logaddexp(p[0], p[1] - np.exp(p[2]) * x) - logs)
+
+    slope = max(-float(np.polyfit(x, logs, 1)[0]), 0.05)
+    fits = []
+    for below, steeper in product((8.0, 1.5, 0.5, 0.05), (1.0, 3.0, 8.0)):
+        b = steeper * slope
+        start = [logs.min() - below, logs[0] + b * x[0], np.log(b)]
+        fits.append(opt.least_squares(residuals, start, max_nfev=300))
+    best = min(fits, key=lambda fit: float(fit.cost))
+    floor = float(np.exp(best.x[0]))
+    return 2.0 * float(best.cost), floor if floor > _NONE else 0.0
+
+
+def _spread(values: list[float]) -> str:
+    low, high = f"{min(values):.2g}", f"{max(values):.2g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _claim(
-    *, statement: str, values: list[float], limit: float, difference: str
+    *,
+    statement: str,
+    values: list[float],
+    limit: float,
+    difference: str = "",
+    choice: str = "",
+    note: str = "",
+    if_false: Refuted | None = None,
 ) -> Claim:
     """Decided by the median of all draws, with their spread."""
-    spread = f"{min(values):.2g} to {max(values):.2g} over {len(values)} draws"
+    spread = f"{_spread(values)} over {len(values)} draws" * (len(values) > 1)
     return Claim(
         statement=statement,
         value=float(np.median(values)),
         sense="<=",
         limit=limit,
-        note=spread if len(values) > 1 else "",
+        note="; ".join(filter(None, (spread, note))),
         difference=difference,
+        choice=choice,
+        if_false=if_false,
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from papers.engine.paper import Paper, TableOption
 from papers.properties.appendix import appendix_figure
+from papers.properties.errors import figure_of_errors
 from papers.properties.fig1 import figure_1
 from papers.properties.fig2 import figure_2
 from papers.properties.fig3 import figure_3
@@ -13,6 +14,7 @@ from papers.properties.fig6 import figure_6
 from papers.properties.own_table import panel_of_table
 from papers.properties.setups import PROBLEM_FILES
 from papers.properties.tables import figure_of_tables
+from papers.properties.trends import figure_of_trends
 
 
 PROPERTIES = Paper(
@@ -28,6 +30,8 @@ PROPERTIES = Paper(
         "fig6": figure_6,
         "appendix": appendix_figure,
         "tables": figure_of_tables,
+        "trends": figure_of_trends,
+        "errors": figure_of_errors,
     },
     problems=PROBLEM_FILES,
     recorded=Path(__file__).with_name("recorded.csv"),

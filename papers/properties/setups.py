@@ -14,14 +14,22 @@ SETUPS = {
     "d1": "D = 1, N = 100",
     "d2": "D = 2, N = 100²",
     "d3": "D = 3, N = 100³",
+    "p1": "D = 1, N = 100, precision",
     "authors": "D = 3, N = 100",
 }
-"""The set-ups of the problem files, by the end of their names; the last is that of the
-authors' scripts: the first 100 points of a 5 × 5 × 5 grid."""
+"""The set-ups of the problem files, by the end of their names. ``p1`` is the grid of
+``d1`` with the paper's precision in place of the kernel; the last is that of the
+authors' scripts: the first 100 points of a 5 × 5 × 5 grid, and the precision."""
 SMALL_SETUPS = {**SETUPS, "d2": "D = 2, N = 12²"}
 KERNEL_ITSELF = "similarities are the kernel itself, where the paper writes s = −k⁻¹"
-DIFFERENCES = {"authors": ""} | dict.fromkeys(("d1", "d2", "d3"), KERNEL_ITSELF)
+DIFFERENCES = dict.fromkeys(("p1", "authors"), "") | dict.fromkeys(
+    ("d1", "d2", "d3"), KERNEL_ITSELF
+)
 """In what set-ups differ from the paper's, besides what the record says of all."""
+ROBUSTNESS = dict.fromkeys(("d1", "d2", "d3"), "pairwise_robustness") | dict.fromkeys(
+    ("p1", "authors"), "kernel_robustness"
+)
+"""The loss that is swept."""
 
 FUNCTIONS = {
     "cubic": "x³",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from papers.engine.charts import draw_fronts
+from papers.engine.charts import draw_fronts, enlarged
 from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel, PanelResult, Statement
-from papers.engine.statements import EVERYWHERE, give_away
+from papers.engine.statements import EVERYWHERE, trades_off
 from papers.properties.setups import PROBLEM_FILES
 from propopt.explaining.explainers import aggregate
 from propopt.explaining.trade_offs import TradeOffs
@@ -27,11 +27,7 @@ _TABLES = {
 }
 _STATEMENTS: tuple[Statement, ...] = (
     *EVERYWHERE,
-    partial(
-        give_away,
-        difference="tables and networks are not the paper's; similarities of the eight "
-        "nearest rows",
-    ),
+    partial(trades_off, loss="pairwise_robustness"),
 )
 _N_MIXTURES = 9
 
@@ -76,4 +72,4 @@ def network_panel(title: str, problem: Path | ProblemFile) -> Panel:
 
 
 def _draw(results: Sequence[PanelResult]) -> Figure:
-    return draw_fronts(results, (3.0, 2.9))
+    return draw_fronts(results, (3.0, 2.9), {"": [enlarged]})
