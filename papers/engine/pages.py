@@ -91,6 +91,16 @@ def _sweeps(results: Sequence[PanelResult]) -> Iterator[str]:
     )
     for result in results:
         yield from _distances(result)
+    with_totals = [result for result in results if len(result.totals) > 0]
+    if with_totals:
+        yield "## Lowest total loss of each method"
+        yield (
+            "F/F* − 1 at three weights of the sweep, the faithfulness loss having "
+            "weight one. Each method has the setting with the lowest total loss there."
+        )
+    for result in with_totals:
+        yield f"### {in_markdown(result.panel.title)}"
+        yield _plain_table(result.totals)
 
 
 def _studies(results: Sequence[StudyResult]) -> Iterator[str]:
@@ -99,9 +109,13 @@ def _studies(results: Sequence[StudyResult]) -> Iterator[str]:
         yield "## Numbers"
     for result in told:
         yield f"### {in_markdown(result.panel.title)}"
-        rows = result.numbers.itertuples(index=False, name=None)
-        head = [str(name) for name in result.numbers]
-        yield markdown_table(head, ([_told_cell(cell) for cell in r] for r in rows))
+        yield _plain_table(result.numbers)
+
+
+def _plain_table(table: pd.DataFrame) -> str:
+    rows = table.itertuples(index=False, name=None)
+    head = [in_markdown(str(name)) for name in table]
+    return markdown_table(head, ([_told_cell(cell) for cell in r] for r in rows))
 
 
 def _told_cell(value: object) -> str:

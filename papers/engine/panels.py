@@ -101,6 +101,40 @@ def enclosed_distances(solved: Solved) -> pd.DataFrame:
     return table.assign(saved=np.where(solved.trade_offs.compared, saved, np.nan))
 
 
+def lowest_totals(solved: Solved) -> pd.DataFrame:
+    """The lowest total loss F of each method at three weights, over the optimum's.
+
+    F/F* − 1 at the first, the middle and the last of the sweep: each method has its
+    best setting at each of them, as a user would choose it.
+    """
+    optima = solved.trade_offs.optimized
+    if len(optima) < len(_WEIGHTS_SHOWN):  # inductive, with one weight
+        return pd.DataFrame()
+    rows: dict[str, dict[str, object]] = {}
+    for share in _WEIGHTS_SHOWN:
+        best = optima[round(share * (len(optima) - 1))]
+        first = next(iter(best.weights))
+        weights = {k: w for k, w in best.weights.items() if k != first}
+        head = ", ".join(f"{k} × {w:.3g}" for k, w in weights.items())
+        rows.setdefault("optimized (F*)", {})[head] = float(best.objective or np.nan)
+        for method in dict.fromkeys(b.method for b in solved.trade_offs.baselines):
+            pairs = [(_total(b, best), b) for b in solved.of_method(method)]
+            total, lowest = min(pairs, key=lambda pair: pair[0])
+            scale = lowest.parameters.get("scale")
+            aside = "" if scale is None else f" (δ = {scale})"
+            told = f"{total / float(best.objective or np.nan) - 1.0:.3g}{aside}"
+            rows.setdefault(method, {})[head] = told
+    return pd.DataFrame(rows).T.reset_index(names="method")
+
+
+_WEIGHTS_SHOWN = (0.0, 0.5, 1.0)
+"""Which optima of a sweep, by their place."""
+
+
+def _total(explanation: Explanation, best: Explanation) -> float:
+    return sum(c * explanation.losses[name] for name, c in best.weights.items())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Panel:
     """What one panel of a figure shows.
@@ -151,6 +185,7 @@ class Panel:
             axes=solved.problem.axes,
             table=solved.trade_offs.to_frame(),
             distances=self.distances(solved),
+            totals=lowest_totals(solved),
             findings=findings,
             pictures=pictures,
             warnings=tuple(dict.fromkeys(str(w.message) for w in caught)),
@@ -193,6 +228,7 @@ class PanelResult:
     axes: tuple[str, str]
     table: pd.DataFrame
     distances: pd.DataFrame
+    totals: pd.DataFrame
     findings: tuple[Finding, ...]
     pictures: Mapping[str, Array] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

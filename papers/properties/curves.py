@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import final
 
 from matplotlib.axes import Axes
 
 from propopt.base.arrays import Array
+
+
+_STYLES = ("-", "--", "-.", ":")
+"""Curves on others stay visible."""
+_LEAST = 1e-8
+"""Shares below are not shown."""
 
 
 @final
@@ -31,9 +38,12 @@ class Curves:
 
     def draw(self, axes: Axes) -> None:
         """Curves with a legend."""
-        for label, (x, y) in self.curves.items():
-            axes.plot(x, y, lw=1.6, label=label)
+        styles = zip(self.curves.items(), cycle(_STYLES), strict=False)
+        for (label, (x, y)), style in styles:
+            axes.plot(x, y, style, lw=1.6, label=label)
         axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, _LEAST * high), high)
         axes.set_xlabel(self.x_label, fontsize=9)
         axes.set_ylabel(self.y_label, fontsize=9)
         axes.legend(fontsize=8, frameon=False)

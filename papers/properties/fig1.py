@@ -50,7 +50,10 @@ robustness."""
 
 
 def _statements(function: str, setup: str) -> tuple[Statement, ...]:
-    own = (*EVERYWHERE, partial(trades_off, loss=ROBUSTNESS[setup]))
+    own: tuple[Statement, ...] = (
+        *EVERYWHERE,
+        partial(trades_off, loss=ROBUSTNESS[setup]),
+    )
     if setup in ("d2", "d3"):  # the noise takes all N² similarities
         return own
     if function in limits.LIMITS:

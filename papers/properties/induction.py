@@ -223,7 +223,7 @@ def _fits(counts: tuple[float, ...], gaps: tuple[float, ...]) -> tuple[float, fl
     exponential, floor = _fit(np.array(counts) / max(counts), logs)
     power, _ = _fit(np.log(counts), logs)
     constant = float(((logs - logs.mean()) ** 2).sum())
-    return exponential / min(power, constant / 2.0), floor
+    return exponential / max(min(power, constant / 2.0), _NONE**2), floor
 
 
 def _fit(x: Array, logs: Array) -> tuple[float, float]:
