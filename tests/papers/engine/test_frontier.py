@@ -203,7 +203,7 @@ def test_what_a_file_says_is_drawn_anew_for_each_seed():
 
     def statement(solved):
         draws.extend(np.asarray(one.problem.points) for one in solved.draws)
-        return EVERYWHERE[0](solved)
+        return statements.EVERYWHERE[0](solved)
 
     one = panel(read_sections(random), statement)
     dataclasses.replace(one, seeds=(1, 0)).run()
