@@ -156,14 +156,13 @@ def _draw(results: Sequence[PanelResult]) -> Figure:
 
 def _draw_maps(part: SubFigure, pictures: Mapping[str, Array]) -> None:
     """The image at the left, and beside it rows of maps with a scale each."""
-    left, right = np.ravel(part.subfigures(1, 2, width_ratios=[1.0, 4.2]))
+    left, right = part.subfigures(1, 2, width_ratios=[1.0, 4.2], squeeze=False)[0]
     axes = left.subplots()
     axes.imshow(pictures[_IMAGE], cmap="gray_r")
     _bare(axes, _IMAGE)
     names = [name for name in pictures if name != _IMAGE]
-    for rows, name in zip(
-        np.ravel(right.subfigures(len(names), 1)), names, strict=True
-    ):
+    parts = right.subfigures(len(names), 1, squeeze=False).ravel()
+    for rows, name in zip(parts, names, strict=True):
         maps = pictures[name]
         largest = float(np.abs(maps).max())
         grid = rows.subplots(1, len(maps), squeeze=False)[0]
