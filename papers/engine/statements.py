@@ -123,7 +123,8 @@ def falls_with_its_weight(solved: Solved, *, loss: str) -> Invariant:
 def trades_off(solved: Solved, *, loss: str) -> Invariant:
     """As the weight of a loss grows, it falls, and the faithfulness loss rises.
 
-    λ is monotone in both, since optima are.
+    λ is monotone in both, where there are no more than two losses: with a third, the
+    faithfulness loss may fall where that one rises.
     """
     first, *_ = solved.problem.objective.losses
     runs = _runs(solved.trade_offs.optimized, loss)
