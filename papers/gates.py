@@ -7,13 +7,17 @@ from typing import Final
 
 from papers.engine.figure import PaperFigure
 from papers.engine.gate import Gate, panels
+from papers.iloco.gate import ILOCO_GATE
 from papers.lime.gate import lime_gate
+from papers.properties.gate import PROPERTIES_GATE
 from papers.registry import find_paper
 
 
 _FIRST: Final = panels(0)
 
 GATES: Final[dict[str, Gate]] = {
+    "properties": PROPERTIES_GATE,
+    "iloco": ILOCO_GATE,
     "tabular-lime": lime_gate(
         {
             "fig2": panels(0, 1),

@@ -28,6 +28,10 @@ Thinned: TypeAlias = Callable[[PaperFigure], PaperFigure]
 """The same figure with fewer and cheaper panels."""
 
 
+def _same(one: Any) -> Any:
+    return one
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Mistake:
@@ -41,11 +45,14 @@ class Mistake:
         Functions, methods or properties, by owner and name.
     change : callable
         From what these return to what they return instead.
+    arguments : callable
+        From positional arguments to those that are given instead.
     """
 
     name: str
     places: tuple[tuple[Any, str], ...]
-    change: Callable[[Any], Any]
+    change: Callable[[Any], Any] = _same
+    arguments: Callable[[tuple[Any, ...]], tuple[Any, ...]] = _same
 
     @contextmanager
     def made(self) -> Iterator[list[str]]:
@@ -71,7 +78,7 @@ class Mistake:
 
         def changed(*arguments: Any, **settings: Any) -> Any:
             calls.append(name)
-            return self.change(function(*arguments, **settings))
+            return self.change(function(*self.arguments(arguments), **settings))
 
         if isinstance(original, property | cached_property):
             return property(changed)
@@ -277,7 +284,3 @@ def clear_caches() -> None:
                 clear = getattr(function, "cache_clear", None)
                 if clear is not None:
                     clear()
-
-
-def _same(panel: AnyPanel) -> AnyPanel:
-    return panel

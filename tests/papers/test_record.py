@@ -1,6 +1,7 @@
 """The verdicts on record are those of the documentation, and of a run."""
 
 import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,19 @@ def test_what_is_not_confirmed_has_its_reason_in_a_line(name):
     told = table[table["verdict"].isin([str(v) for v in NAMES_A_REASON])]
     assert len(told) > 0
     assert told.loc[told["reason"] == "", "statement"].tolist() == []
+
+
+def test_the_page_has_the_counts_on_record():
+    path = Path(__file__).parents[2] / "docs" / "_ext" / "paper_counts.py"
+    own = runpy.run_path(str(path))
+    text = own["PAGE"].read_text(encoding="utf-8")
+    assert own["page"](text) == text
+    for name, paper in PAPERS.items():
+        verdicts = [str(recorded.verdict) for recorded in paper.record.values()]
+        counts = [verdicts.count(word) for word in own["WORDS"]]
+        head = own["PAPERS"][name.replace("-", "_")]
+        assert f"| {head} | {' | '.join(map(str, counts))} |" in text
+        assert sum(counts) == len(verdicts) > 0
 
 
 PAGES = {

@@ -1,0 +1,63 @@
+"""Write the table of verdicts of `docs/background/papers.md`, from the records.
+
+``python docs/_ext/paper_counts.py`` after a change of a record; a test compares them.
+"""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "background" / "papers.md"
+WORDS = (
+    "confirmed",
+    "in part",
+    "depends on a choice",
+    "refuted",
+    "misprint",
+    "not tested",
+)
+PAPERS = {
+    "properties": "`all` (properties)",
+    "tabular_lime": "`tabular-lime`",
+    "linear_lime": "`linear-lime`",
+    "text_lime": "`text-lime`",
+    "iloco": "`iloco`",
+}
+"""Folders of papers, and what starts a row."""
+
+
+def table() -> str:
+    """One row for each paper, and one for all."""
+    counts = {paper: counted(paper) for paper in PAPERS}
+    rows = [
+        f"| paper | {' | '.join(WORDS)} |",
+        "|---|" + "--:|" * len(WORDS),
+        *(row(PAPERS[paper], own) for paper, own in counts.items()),
+        row("all five", sum(counts.values(), Counter())),
+    ]
+    return "\n".join(rows)
+
+
+def counted(paper: str) -> Counter[str]:
+    """How many statements on record have each verdict."""
+    path = ROOT / "papers" / paper / "recorded.csv"
+    with path.open(encoding="utf-8", newline="") as stream:
+        return Counter(line["verdict"] for line in csv.DictReader(stream))
+
+
+def row(head: str, counts: Counter[str]) -> str:
+    """A paper and its counts."""
+    return f"| {head} | {' | '.join(str(counts[word]) for word in WORDS)} |"
+
+
+def page(text: str) -> str:
+    """The page with the table in the place of the one that is there."""
+    start = text.index("| paper |")
+    end = text.index("\n\n", start)
+    return text[:start] + table() + text[end:]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
