@@ -218,9 +218,9 @@ PROPERTIES_MISTAKES: Final = (
         change=lambda losses: {name: 1.01 * own for name, own in losses.items()},
     ),
     Mistake(
-        name="a kernel of another lengthscale",
+        name="a kernel that is not symmetric",
         places=((errors, "kernel"),),
-        change=lambda K: K**1.1,
+        change=lambda K: K + 0.1 * np.eye(len(K), k=1),
     ),
     Mistake(
         name="excess × 1.01",
