@@ -23,6 +23,28 @@ BLOCKS = {
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="needs a checkout")
 
 
+BY_SECTION = ("clusters.md",)
+"""Pages with sections for packages that are seldom installed together."""
+
+
+def blocks_of():
+    """By page the blocks; by page and section those before all sections, and its."""
+    for name, blocks in BLOCKS.items():
+        if name not in BY_SECTION:
+            yield pytest.param(blocks, id=name)
+            continue
+        before, *sections = re.split("^## ", read(name), flags=re.MULTILINE)
+        for section in sections:
+            if found := BLOCK.findall(section):
+                title = section.partition("\n")[0]
+                blocks = [*BLOCK.findall(before), *found]
+                yield pytest.param(blocks, id=f"{name}: {title}")
+
+
+def read(name):
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
 def packages(code):
     """The packages that a program imports."""
     for node in ast.walk(ast.parse(code)):
@@ -34,21 +56,20 @@ def packages(code):
 
 
 @pytest.mark.filterwarnings("ignore")  # those of other packages
-@pytest.mark.parametrize("page", BLOCKS)
-def test_programs_of_a_page_print_what_it_shows(page, capsys, monkeypatch, tmp_path):
-    blocks = BLOCKS[page]
+@pytest.mark.parametrize("blocks", [*blocks_of()])
+def test_programs_of_a_page_print_what_it_shows(blocks, capsys, monkeypatch, tmp_path):
     program = "".join(text for kind, text in blocks if kind == "python")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for package in sorted(set(packages(program))):
             pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
-    printed, names = "", {}
+    printed, names = "", {"__name__": "__main__"}  # workers get its functions whole
     for kind, text in blocks:
         if kind == "text":
             assert printed.strip() == text.strip()
             continue
-        exec(compile(text, f"{page}: {text[:30]}", "exec"), names)
+        exec(compile(text, text[:30], "exec"), names)
         printed = capsys.readouterr().out
 
 
