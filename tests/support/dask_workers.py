@@ -21,7 +21,7 @@ def workers_of_dask(*, processes: bool = True) -> Iterator[Any]:
             n_workers=2,
             threads_per_worker=1 if processes else None,
             processes=processes,
-            dashboard_address=None,
+            dashboard_address=":0",
         ) as cluster,
         distributed.Client(cluster) as client,
         joblib.parallel_config("dask"),
