@@ -20,7 +20,7 @@ from contextlib import (
     suppress,
 )
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, final
@@ -410,7 +410,11 @@ def read_workers(n_jobs: int | None) -> int:
 def in_workers(
     calls: Iterable[Callable[[], _Result]], n_workers: int
 ) -> Iterator[_Result]:
-    """The results of calls in their order, each as soon as it is computed."""
+    """The results of calls in their order, each as soon as it is computed.
+
+    An argument of several partial calls is sent to workers of dask only once, if it is
+    large by ``sys.getsizeof``.
+    """
     kind = "generator" if yields_results_early() else "list"
     initializer: dict[str, Any] = {}
     if isinstance(get_active_backend()[0], BACKENDS["loky"]):  # others have workers
@@ -419,12 +423,19 @@ def in_workers(
         initializer = {"initializer": _begin, "initargs": (os.getpid(), one_thread)}
     parallel = joblib.Parallel(n_workers, return_as=kind, **initializer)
     try:
-        yield from parallel(joblib.delayed(call)() for call in calls)
+        yield from parallel(map(_delayed, calls))
     except BrokenProcessPool as error:
         raise SolverFailure(
             "a worker process was killed, perhaps because memory ran out; fewer "
             "workers need less memory"
         ) from error
+
+
+def _delayed(call: Callable[[], _Result]) -> Any:
+    """A call for joblib, with its arguments apart from the function."""
+    if isinstance(call, partial):
+        return joblib.delayed(call.func)(*call.args, **call.keywords)
+    return joblib.delayed(call)()
 
 
 def yields_results_early() -> bool:

@@ -371,6 +371,11 @@ class Refits:
     # (N,): weights of rows in fits and in means of errors
     sample_weight: Values | None = None
 
+    def __sizeof__(self) -> int:
+        """The bytes of the table, by which dask sends it to a worker only once."""
+        n_rows, n_columns = self.table.shape
+        return object.__sizeof__(self) + 8 * n_rows * n_columns
+
     @classmethod
     def of(
         cls,

@@ -85,6 +85,25 @@ def test_learners_that_fail_tell_their_patch(tmp_path):
     assert any("while fitting patch" in note for note in caught.value.__notes__)
 
 
+class Counted(Quick):
+    """Counts how often it is sent."""
+
+    sent = 0
+
+    def __getstate__(self):
+        Counted.sent += 1
+        return super().__getstate__()
+
+
+def test_dask_gets_the_table_once():
+    pytest.importorskip("distributed")
+    alone = fitted(many(), X, Y, Counted())
+    Counted.sent = 0
+    with workers_of_dask():
+        are_equal(alone, fitted(many(), X, Y, Counted()))
+    assert 1 <= Counted.sent <= 3  # and not with each of the parts
+
+
 @pytest.mark.slow
 def test_a_worker_of_dask_that_is_killed_loses_nothing(tmp_path):
     pytest.importorskip("distributed")
