@@ -70,13 +70,13 @@ class TableSource:
 
     @classmethod
     def of(
-        cls, X: Any, header: Sequence[str] | None, kept: Sequence[str]
+        cls, X: Any, header: Sequence[str] | None, copied: Sequence[str]
     ) -> TableSource:
         """The columns of a path, dataset or table; all of them without a header."""
         dataset = _dataset(X)
         names = dataset.schema.names
         columns = [*(names if header is None else header)]
-        columns += [name for name in kept if name not in columns]
+        columns += [name for name in copied if name not in columns]
         missing = [name for name in columns if name not in names]
         if missing:
             raise InvalidInput(
@@ -216,10 +216,10 @@ def _dataset(X: Any) -> Any:
         )
     kinds = {_SUFFIXES.get(file.suffix.lower(), file.suffix) for file in files}
     if len(kinds) != 1 or not kinds <= set(_SUFFIXES.values()):
-        found = listed(sorted(kinds)) if kinds else "no files"
+        kinds_in_words = listed(sorted(kinds)) if kinds else "no files"
         raise InvalidInput(
             f"X: expected files of one format, with the suffix {listed([*_SUFFIXES])}, "
-            f"in {path}; got {found}"
+            f"in {path}; got {kinds_in_words}"
         )
     pyarrow = require("pyarrow")
     try:
@@ -258,27 +258,29 @@ class PartWriter:
         first = self.header.rows_of(parts[0]).start
         blocks = self.source.blocks(first, (size for some in sizes for size in some))
         for part, some in zip(parts, sizes, strict=True):
-            numbers, kept, new = [], [], dict[str, int]()
+            numbers, copied, new = [], [], dict[str, int]()
             start = self.header.rows_of(part).start
             for size in some:
                 table = next(blocks)
                 block = self._frame(table, start)
                 explained = self.fitted.explain(block, progress=False)
                 numbers.append(row_numbers(explained))
-                kept.append(table.select(list(self.header.kept)))
+                copied.append(table.select(list(self.header.copied)))
                 if "notes" in explained.parameters:
                     count, words = self.fitted.new_categories(block)
                     new |= {words: new.get(words, 0) + count} if count else {}
                 start += size
                 yield size
-            self._finish(part, np.concatenate(numbers), kept, new)
+            self._finish(part, np.concatenate(numbers), copied, new)
 
-    def _finish(self, part: int, numbers: Any, kept: Any, new: dict[str, int]) -> None:
+    def _finish(
+        self, part: int, numbers: Any, copied: Any, new: dict[str, int]
+    ) -> None:
         """Write the numbers of a part."""
         pyarrow, header = require("pyarrow"), self.header
         columns = dict(zip((*header.features, *header.numbers), numbers.T, strict=True))
-        rest = pyarrow.concat_tables(kept)
-        before = {name: rest.column(name) for name in header.kept}
+        rest = pyarrow.concat_tables(copied)
+        before = {name: rest.column(name) for name in header.copied}
         sums = PartSums.of(numbers, len(header.features), new)
         write_part(self.folder, header, part, {**before, **columns}, sums)
 
@@ -358,26 +360,26 @@ def explain_large(
 
 
 def _header(
-    rows: FittedRows, source: TableSource, kept: tuple[str, ...]
+    rows: FittedRows, source: TableSource, copied: tuple[str, ...]
 ) -> TableHeader:
     """What the folder of these rows contains."""
     reference = rows.reference
     columns = row_columns(rows, pd.Index(source.columns))
     features = columns[: reference.shape[1]]
-    twice = [name for name in kept if name in columns]
+    twice = [name for name in copied if name in columns]
     if twice:
         raise InvalidInput(
             f"keep: {twice[0]!r} is also the name of a column of attributions; rename "
             "it in the table, or leave it out"
         )
-    n_columns = len(kept) + len(columns)
+    n_columns = len(copied) + len(columns)
     return TableHeader(
         explainer=SavedExplainer.of(rows).digest,
         source=source.digest,
         version=version("propopt"),
         n_rows=source.n_rows,
         part_rows=_rows_within(_PART_BYTES, _PART_ROWS, n_columns),
-        kept=kept,
+        copied=copied,
         features=tuple(features),
         numbers=tuple(columns[len(features) :]),
         units=reference.units,
@@ -410,7 +412,7 @@ def _refuse_other(before: TableHeader, header: TableHeader, folder: Path) -> Non
     """Refuse to continue a folder of other rows."""
     causes = {
         "explainer": "another explainer: its model, data or settings differ",
-        "kept": f"other columns to keep: {listed(before.kept) or 'none'}",
+        "copied": f"other columns to keep: {listed(before.copied) or 'none'}",
         "source": "another table: its files, columns or number of rows differ",
         "version": f"propopt {before.version}, and this is {header.version}",
     }

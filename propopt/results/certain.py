@@ -412,11 +412,11 @@ def _separated(
     # of equal ends the lower one is first: intervals that touch have a common point
     ends = np.concatenate([low, high], axis=1)
     order = np.argsort(ends, axis=1, kind="stable")
-    n_low, place = np.empty(ends.shape, np.int64), np.empty(ends.shape, np.int64)
+    n_low, position = np.empty(ends.shape, np.int64), np.empty(ends.shape, np.int64)
     np.put_along_axis(n_low, order, np.cumsum(order < D, axis=1), axis=1)
-    np.put_along_axis(place, order, np.arange(1, 2 * D + 1)[None], axis=1)
+    np.put_along_axis(position, order, np.arange(1, 2 * D + 1)[None], axis=1)
     above = D - n_low[:, D:]  # lower ends beyond the upper end of a feature
-    below = place[:, :D] - n_low[:, :D]  # upper ends before its lower end
+    below = position[:, :D] - n_low[:, :D]  # upper ends before its lower end
     return 1 + above, present.sum(axis=1, keepdims=True) - below
 
 

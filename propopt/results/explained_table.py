@@ -55,7 +55,7 @@ class TableHeader(Declared):
     version: str = field()  # of propopt
     n_rows: int = field(low=1)
     part_rows: int = field(low=1)  # rows of each part but the last
-    kept: tuple[str, ...] = field()  # columns that are copied from the source
+    copied: tuple[str, ...] = field()  # columns that are copied from the source
     features: tuple[str, ...] = field(nonempty=True)
     numbers: tuple[str, ...] = field(nonempty=True)  # base, prediction and gap
     units: Units = field()
@@ -75,7 +75,7 @@ class TableHeader(Declared):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the parts, in order."""
-        return (*self.kept, *self.features, *self.numbers)
+        return (*self.copied, *self.features, *self.numbers)
 
     @property
     def n_parts(self) -> int:
@@ -364,7 +364,7 @@ class ExplainedTable(
         ----------
         columns : sequence of str, optional
             The columns to read: attributions, base_value, prediction and gap, and those
-            that were kept from the table; by default all.
+            that were copied from the table; by default all.
 
         Yields
         ------
@@ -501,4 +501,4 @@ def write_part(
     )
     with atomic_write(path_of_part(folder, part)) as draft:
         # attributions hardly repeat, so dictionaries would only cost time
-        parquet.write_table(table, draft, use_dictionary=[*header.kept])
+        parquet.write_table(table, draft, use_dictionary=[*header.copied])
