@@ -35,6 +35,10 @@ _REACHED = 0.01
 """An excess of one per cent counts as none; chosen, not measured."""
 
 
+_FLAT = 0.1
+"""The share of its squares that a fit may leave of an excess that falls."""
+
+
 def excesses(solved: Solved) -> pd.DataFrame:
     """F/F* − 1 of each inductive explanation under its weights.
 
@@ -140,8 +144,8 @@ def falls_exponentially(
     floors = [floor for _, floor in fits]
     return _claim(
         statement=f"{_premise(difference)}: the excess falls exponentially to a floor: "
-        "squares that this leaves, over those that a power with a floor leaves or half "
-        "of those that a constant leaves",
+        "squares that this leaves, over those that a power with a floor leaves or a "
+        "tenth of those that a constant leaves",
         values=[ratio for ratio, _ in fits],
         limit=1.0,
         difference=difference,
@@ -223,7 +227,7 @@ def _fits(counts: tuple[float, ...], gaps: tuple[float, ...]) -> tuple[float, fl
     exponential, floor = _fit(np.array(counts) / max(counts), logs)
     power, _ = _fit(np.log(counts), logs)
     constant = float(((logs - logs.mean()) ** 2).sum())
-    return exponential / max(min(power, constant / 2.0), _NONE**2), floor
+    return exponential / max(min(power, _FLAT * constant), _NONE**2), floor
 
 
 def _fit(x: Array, logs: Array) -> tuple[float, float]:

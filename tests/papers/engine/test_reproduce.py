@@ -1,6 +1,7 @@
 """``python -m papers``: what is run, found, written, told, and held against records."""
 
 import dataclasses
+import re
 import warnings
 from functools import partial
 from pathlib import Path
@@ -375,8 +376,11 @@ def test_a_figure_whose_statements_hold(reproduce, file, tmp_path, capsys):
     page = (tmp_path / "out" / "tiny.md").read_text(encoding="utf-8")
     assert "# tiny: A figure" in page
     assert "| smoothgrad, δ = 0.5 |" in page
+    (total,) = re.findall(r"\| smoothgrad \| ([^|]*) \(δ = ([^)]*)\) \|", page)
+    assert float(total[0]) > 0.0
+    assert total[1] == "0.5"
     assert "FAIL" not in page
-    told = "Checks of ours: 3 of 3 PASS, 0 FAIL."
+    told = "Checks of ours: 4 of 4 PASS, 0 FAIL."
     assert told in readme
     assert told in capsys.readouterr().out
     ElementTree.parse(tmp_path / "out" / "tiny.svg")
