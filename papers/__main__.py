@@ -156,9 +156,10 @@ def _parser() -> argparse.ArgumentParser:
         "figures",
         nargs="*",
         metavar="FIGURE",
-        help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, or all; of another "
-        "paper after its name (tabular-lime, linear-lime, text-lime, iloco), which "
-        "alone means all; one paper after another; nothing lists papers and figures",
+        help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, trends, errors, or "
+        "all; of another paper after its name (tabular-lime, linear-lime, text-lime, "
+        "iloco), which alone means all; one paper after another; nothing lists papers "
+        "and figures",
     )
     parser.add_argument(
         "-o",

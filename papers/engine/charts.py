@@ -192,7 +192,7 @@ def linear(axes: Axes, methods: pd.DataFrame, front: pd.DataFrame) -> None:
 def enlarged(axes: Axes, methods: pd.DataFrame, front: pd.DataFrame) -> None:
     """Linear axes with room for the front alone."""
     del methods
-    linear(axes, front, front)
+    linear(axes, 1.2 * front[["x", "y"]], front)
 
 
 _FRAME_LABELS: Mapping[Frame, str] = {
@@ -213,7 +213,8 @@ def _limits(near: pd.Series, front: pd.Series, decades: float) -> tuple[float, f
     """From the least of the baselines, or well into the front, to the largest."""
     high = 2.0 * max(float(front.max()), float(near.max()))
     low = min(float(near[near > 0].min()) / 3.0, float(front.max()) / 30.0)
-    return max(min(low, high / 100.0), high / 10.0**decades), high
+    floor = min(high / 10.0**decades, float(front.max()) / 30.0)  # not above the front
+    return max(min(low, high / 100.0), floor), high
 
 
 def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
