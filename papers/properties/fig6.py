@@ -129,9 +129,10 @@ def _image(solved: Solved, row: int) -> Array:
 def _maps(
     outcomes: Sequence[Explanation], pairs: Sequence[tuple[float, float]], row: int
 ) -> Array:
-    """The maps (K, D) under pairs of weights; gradient matching has weight one."""
-    by_pair = {tuple(one.weights.values())[1:]: one for one in outcomes}
-    return np.stack([by_pair[pair].attributions[row] for pair in pairs])
+    """The maps (K, D) under the nearest weights; gradient matching has weight one."""
+    weights = np.array([tuple(one.weights.values())[1:] for one in outcomes])
+    nearest = [int(np.abs(weights - pair).sum(axis=1).argmin()) for pair in pairs]
+    return np.stack([outcomes[k].attributions[row] for k in nearest])
 
 
 def _titled(pair: tuple[float, float]) -> str:
