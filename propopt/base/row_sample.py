@@ -14,7 +14,7 @@ from propopt.base.document import Finding
 from propopt.base.text import plural, rounded_percent
 
 
-MOST_ROWS: Final = 2_000
+SAMPLED_ABOVE: Final = 2_000
 """Rows up to which reports use every row; shares of as many are known to 2.2 %."""
 
 _NORMAL: Final = 1.959963984540054
@@ -30,7 +30,7 @@ class RowSample:
     n_rows: int  # N: the rows of the table
 
     @classmethod
-    def of(cls, n_rows: int, most: int = MOST_ROWS) -> Self:
+    def of(cls, n_rows: int, most: int = SAMPLED_ABOVE) -> Self:
         """All rows, or ``most`` of them; the draw depends only on both numbers."""
         if n_rows <= most:
             return cls(np.arange(n_rows), n_rows)

@@ -15,7 +15,7 @@ from propopt.base.document import (
     sentence,
     table_chapter,
 )
-from propopt.base.row_sample import MOST_ROWS, RowSample
+from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
 from propopt.base.text import plural
 from propopt.proofs.near_optimal import of_rows
 from propopt.proofs.optimum import Optimum, is_sampled
@@ -44,7 +44,7 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
         or not (best.units == "output" and all(map(_is_finite, arrays)))
     ):
         unit, N = f"{best.units_in_words}.", best.shape[0]
-        if N <= MOST_ROWS:
+        if N <= SAMPLED_ABOVE:
             yield table_chapter("Attributions", best.to_frame(), unit)
             return
         sample = RowSample.of(N, rows_on_page(best.shape[1]))
@@ -72,7 +72,7 @@ def _reasons(best: Optimum) -> Iterator[Chapter]:
     if best.units != "output":
         return
     N, n = best.shape[0], min(best.shape[0], _ROWS_WITH_REASONS)
-    if N > MOST_ROWS:
+    if N > SAMPLED_ABOVE:
         document = Reasons.of(best, rows=RowSample.of(N)).document()
         yield Chapter(document.title, [*document.trust, *document.blocks])
         yield from document.chapters()

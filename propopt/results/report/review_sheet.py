@@ -19,7 +19,7 @@ from propopt.base.document import (
     minus,
     sentence,
 )
-from propopt.base.row_sample import MOST_ROWS, RowSample
+from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
 from propopt.base.text import plural
 from propopt.proofs.optimum import Optimum
 from propopt.results.record import Decision, Record, digest_of_array
@@ -223,7 +223,7 @@ class ReviewSheet:
         N = len(self.base)
         if room >= N:
             return [*range(N)]
-        if N <= MOST_ROWS:
+        if N <= SAMPLED_ABOVE:
             order = np.argsort(~self._fails, kind="stable")[:room]
             return sorted(order.tolist())
         sample, failing = RowSample.of(N, room).rows.tolist(), list[int]()
@@ -237,7 +237,7 @@ class ReviewSheet:
             return f"All {plural(N, 'row')}."
         which = "" if self.tolerance is None else ", including those that fail"
         count = f"{shown:,} of {N:,} rows"
-        count = f"A sample of {count}" if N > MOST_ROWS else count
+        count = f"A sample of {count}" if N > SAMPLED_ABOVE else count
         return f"{count}{which}; the CSV files have all."
 
     @property
