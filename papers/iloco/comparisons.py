@@ -94,10 +94,10 @@ class MarginalGames:
         indices = np.arange(2**n_columns)[:, None]
         return self.values((indices >> np.arange(n_columns)) % 2 == 1)
 
-    def mean_sizes(
+    def of_rows(
         self, matrix: Callable[[Callable[[Any], Values], int], Array], method: str
-    ) -> PairScores:
-        """mean_i |matrix of v_i|: a package evaluates v_i by its table."""
+    ) -> RowScores:
+        """The matrix of each v_i: a package evaluates v_i by its table."""
         pairs, n_players = self.pairs, self.points.shape[1]
         powers = 1 << np.arange(n_players)
 
@@ -106,9 +106,9 @@ class MarginalGames:
                 """From subsets as bits (q, D) to their values."""
                 return table[np.asarray(subsets).astype(np.intp) @ powers]
 
-            return np.abs(matrix(game, n_players)[pairs[:, 0], pairs[:, 1]])
+            return matrix(game, n_players)[pairs[:, 0], pairs[:, 1]]
 
-        return PairScores(pairs, np.mean(list(map(of_row, self.table)), axis=0), method)
+        return RowScores(pairs, np.array(list(map(of_row, self.table))), method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +118,29 @@ class PairScores:
     sets: Indices  # (Q, 2)
     estimates: Values  # (Q,), none negative
     method: str
+
+
+@dataclass(frozen=True, eq=False)
+class RowScores:
+    """Scores of all pairs at each row, with signs.
+
+    A score of a pair is a mean over rows; the paper does not say of what, and for a
+    product of centred features it is the sizes that do not cancel.
+    """
+
+    sets: Indices  # (Q, 2)
+    at_rows: Array  # (n, Q)
+    method: str
+
+    @property
+    def estimates(self) -> Values:
+        """mean_i |score at row i|, (Q,)."""
+        return np.asarray(np.abs(self.at_rows).mean(axis=0))
+
+    @property
+    def sizes_of_means(self) -> Values:
+        """|mean_i score at row i|, (Q,)."""
+        return np.asarray(np.abs(self.at_rows.mean(axis=0)))
 
 
 _ROUNDING: Final = 1e-12
@@ -164,8 +187,8 @@ def shap_interactions(
     n_rows: int = 20,
     n_background: int = 20,
     rng: int = 0,
-) -> PairScores:
-    """Mean size over rows of Shapley-Taylor interactions, by the package ``shap``.
+) -> RowScores:
+    """Shapley-Taylor interactions at each row, by the package ``shap``.
 
     φ_jk = (2 / D) Σ_{A ∌ j,k} [v(A ∪ jk) − v(A ∪ j) − v(A ∪ k) + v(A)] / C(D − 1, |A|),
 
@@ -184,7 +207,7 @@ def shap_interactions(
         values = np.asarray(result.values[0], dtype=np.float64)
         return values + values.T
 
-    return games.mean_sizes(matrix, "SHAP interactions")
+    return games.of_rows(matrix, "SHAP interactions")
 
 
 def faith_shap(
@@ -195,8 +218,8 @@ def faith_shap(
     n_rows: int = 20,
     n_background: int = 20,
     rng: int = 0,
-) -> PairScores:
-    """Mean size over rows of Faith-Shap values of order 2, by the package ``shapiq``.
+) -> RowScores:
+    """Faith-Shap values of order 2 at each row, by the package ``shapiq``.
 
     It is the coefficient of the pair in the polynomial of order 2 that is nearest to v
     under Shapley's weights, equal to v at no and at all features (Tsai, Yeh and
@@ -210,4 +233,4 @@ def faith_shap(
         result = computer("FSII", order=2).get_n_order_values(2)
         return np.asarray(result, dtype=np.float64)
 
-    return games.mean_sizes(matrix, "Faith-Shap")
+    return games.of_rows(matrix, "Faith-Shap")

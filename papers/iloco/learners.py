@@ -19,13 +19,15 @@ LEARNERS: Final[tuple[LearnerName, ...]] = ("KRBF", "MLP", "RF")
 LearningTask: TypeAlias = Literal["regression", "classification"]
 
 
-def paper_learner(name: LearnerName, task: LearningTask, *, patch: bool = False) -> Any:
+def paper_learner(
+    name: LearnerName, task: LearningTask, *, patch: bool = False, layers: int = 1
+) -> Any:
     """An estimator that is not fitted.
 
     KRBF is kernel ridge regression with a gaussian kernel, in place of a support vector
     machine, which takes ten times as long in a patch; of classes it learns 0 and 1, and
-    cuts to [0, 1]. The MLP has a hidden layer of 16, and 20 steps of L-BFGS. In a patch
-    a tree stands for the forest, since all patches are one.
+    cuts to [0, 1]. The MLP has hidden layers of 16, and 20 steps of L-BFGS for each. In
+    a patch a tree stands for the forest, since all patches are one.
 
     Parameters
     ----------
@@ -35,13 +37,18 @@ def paper_learner(name: LearnerName, task: LearningTask, *, patch: bool = False)
         What it learns.
     patch : bool
         Whether it is one of many.
+    layers : int
+        Hidden layers of the MLP: three in figure 1A, else one.
     """
     classes = task == "classification"
     if name == "KRBF":
         return KernelClassifier() if classes else KernelRegressor()
     if name == "MLP":
         network = MLPClassifier if classes else MLPRegressor
-        return network(hidden_layer_sizes=(16,), solver="lbfgs", max_iter=20, alpha=1.0)
+        return network(
+            hidden_layer_sizes=(16,) * layers, solver="lbfgs", max_iter=20 * layers,
+            alpha=1.0,
+        )  # fmt: skip
     if patch:
         tree = DecisionTreeClassifier if classes else DecisionTreeRegressor
         return tree(min_samples_leaf=5)

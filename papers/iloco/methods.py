@@ -3,54 +3,65 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from papers.iloco.comparisons import faith_shap, h_statistic
+from propopt.base.arrays import Points, Values
 from propopt.base.errors import FewPatchesWarning
 from propopt.interactions import DataSplit, Minipatches
 
 
 SPLIT: Final = "iLOCO-Split"
-FIFTH: Final = "iLOCO-MP, m = 20% M"
-HALF: Final = "iLOCO-MP, m = 50% M"
+PATCHES: Final = "iLOCO-MP"
+SIZES: Final = {SPLIT: "|iLOCO-Split|", PATCHES: "|iLOCO-MP|"}
+"""The same by the size of the score, whatever its sign."""
 H: Final = "H-statistic"
-FAITH: Final = "Faith-Shap"
+FAITH: Final = "Faith-Shap, mean size"
+FAITH_OF_MEANS: Final = "Faith-Shap, size of mean"
 PAIRS: Final = "iLOCO of pairs"
+WITHIN: Final = "any pair of the product"
 TRIPLES: Final = "iLOCO of triples"
-RIVALS: Final = (H, FAITH)
 LOOKS: Final[Mapping[str, tuple[str, str]]] = {
     SPLIT: ("#1f4e79", "-"),
-    FIFTH: ("#c0392b", "-"),
-    HALF: ("#c0392b", "--"),
+    SIZES[SPLIT]: ("#1f4e79", "--"),
+    PATCHES: ("#c0392b", "-"),
+    SIZES[PATCHES]: ("#c0392b", "--"),
     H: ("#2e7d32", ":"),
     FAITH: ("#dd8452", "-."),
+    FAITH_OF_MEANS: ("#dd8452", ":"),
     PAIRS: ("#1f4e79", "-"),
+    WITHIN: ("#1f4e79", ":"),
     TRIPLES: ("#c0392b", "--"),
 }
 """Colour and line of each."""
 
-COMPARED: Final[Mapping[str, Callable[..., Any]]] = {
-    H: partial(h_statistic, n_rows=20, n_background=20),
-    FAITH: partial(faith_shap, n_rows=6, n_background=10),
-}
-"""Of a fitted learner."""
+
+def comparison_scores(model: Any, X: Points, seed: int) -> dict[str, Values]:
+    """Scores of all pairs by other definitions, of a fitted learner."""
+    h = h_statistic(model, X, n_rows=20, n_background=20, rng=seed)
+    faith = faith_shap(model, X, n_rows=6, n_background=10, rng=seed)
+    return {
+        H: h.estimates, FAITH: faith.estimates, FAITH_OF_MEANS: faith.sizes_of_means
+    }  # fmt: skip
 
 
 def schemes(n_patches: int) -> dict[str, DataSplit | Minipatches]:
-    """Those of the paper, and patches of half of the features.
-
-    There pairs are together in ten times as many patches, so that a third of them do.
-    """
+    """Those of the paper; a patch has a fifth of the rows and of the features."""
     return {
         SPLIT: DataSplit(),
-        FIFTH: Minipatches(n_patches=n_patches, n_features=0.2, columns="fixed"),
-        HALF: Minipatches(n_patches=n_patches // 3, n_features=0.5, columns="fixed"),
+        PATCHES: Minipatches(n_patches=n_patches, n_features=0.2, columns="fixed"),
     }
+
+
+def signed_and_sized(method: str, scores: Values) -> Iterator[tuple[str, Values]]:
+    """The scores of a variant of iLOCO, and their sizes."""
+    yield method, scores
+    yield SIZES[method], np.abs(scores)
 
 
 def with_seed(learner: Any, seed: int) -> Any:

@@ -15,7 +15,9 @@ from papers.iloco.misprints.figure import misprints_figure
 from papers.iloco.scale import FULL, REDUCED, Scale
 
 
-def _paper(scale: Scale, *, recorded: Path | None, full: Paper | None) -> Paper:
+def _paper(
+    scale: Scale, *, recorded: Path | None, values: Path | None, full: Paper | None
+) -> Paper:
     return Paper(
         name="iloco",
         title="Little, Zheng and Allen, iLOCO: Distribution-Free Inference for Feature "
@@ -35,6 +37,7 @@ def _paper(scale: Scale, *, recorded: Path | None, full: Paper | None) -> Paper:
             "errors": misprints_figure,
         },
         recorded=recorded,
+        values=values,
         full=full,
     )
 
@@ -42,5 +45,6 @@ def _paper(scale: Scale, *, recorded: Path | None, full: Paper | None) -> Paper:
 ILOCO_PAPER = _paper(
     REDUCED,
     recorded=Path(__file__).with_name("recorded.csv"),
-    full=_paper(FULL, recorded=None, full=None),
+    values=Path(__file__).with_name("values.csv"),
+    full=_paper(FULL, recorded=None, values=None, full=None),
 )

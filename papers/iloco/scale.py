@@ -63,16 +63,20 @@ class Scale:
         return np.array(self.ratios)
 
     def told(self, *learners: LearnerName) -> str:
-        """In what curves of these learners differ from the paper's.
+        """How much is computed of curves of these learners.
 
-        It has 10,000 patches, and does not say how many replicates there are.
+        The paper does not say how many replicates it has.
         """
         replicates = _counts(self.n_replicates[name] for name in learners)
-        told = f"hyper-parameters of ours, {replicates} replicates"
+        few = self.few_patches(*learners)
+        return f"{replicates} replicates" + f", {few}" * bool(few)
+
+    def few_patches(self, *learners: LearnerName) -> str:
+        """How many there are, if they are not as many as in the paper."""
         patches = {self.n_patches[name] for name in learners}
         if patches == {_OF_PAPER}:
-            return told
-        return f"{told}, {_counts(patches)} patches instead of {_OF_PAPER:,}"
+            return ""
+        return f"{_counts(patches)} patches instead of {_OF_PAPER:,}"
 
 
 def _counts(numbers: Iterable[int]) -> str:
@@ -86,7 +90,7 @@ REDUCED: Final = Scale(
     n_coverage=300,
     n_covered=300,
     n_new=1000,
-    ratios=(0.0, 3.0, 8.0),
+    ratios=(0.0, 4.0, 5.0, 6.0),
     main=(("i", "KRBF"), ("i", "RF"), ("ii", "KRBF")),
     appendix=(("i", "KRBF"),),
     covered=("KRBF",),

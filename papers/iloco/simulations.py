@@ -19,6 +19,31 @@ _PRODUCTS: Final[dict[SimulationNumber, tuple[tuple[int, ...], ...]]] = {
     "iii": ((0, 1, 2),),
 }
 _ACTIVE: Final = 5
+Design: TypeAlias = Literal["independent", "falling", "as printed"]
+
+
+def covariance(design: Design, n_features: int) -> Array:
+    """Σ (M, M) of the features.
+
+    Figure A5 has an "autoregressive" design with Σ⁻¹_{j,j+1} = 0.8 and prints no
+    diagonal. ``"as printed"`` has that of an autoregression, 1 + 0.8² and 1 at both
+    ends: neighbours have the correlation −0.8 and variances 1/(1 − 0.8²).
+    ``"falling"`` is Σ_jk = 0.8^|j − k|, the same up to signs and the scale.
+    """
+    if design == "independent":
+        return np.eye(n_features)
+    if design == "falling":
+        indices = np.arange(n_features)
+        return np.asarray(0.8 ** np.abs(indices[:, None] - indices))
+    return np.asarray(np.linalg.inv(printed_precision(n_features)))
+
+
+def printed_precision(n_features: int) -> Array:
+    """Σ⁻¹ (M, M): 0.8 beside the diagonal 1, 1 + 0.8², …, 1 + 0.8², 1."""
+    beside = np.eye(n_features, k=1) + np.eye(n_features, k=-1)
+    diagonal = np.full(n_features, 1.0 + 0.8**2)
+    diagonal[[0, -1]] = 1.0
+    return np.asarray(np.diag(diagonal) + 0.8 * beside)
 
 
 @final
@@ -39,9 +64,8 @@ class Simulation:
         What is learned.
     tanh : bool
         Whether products are within tanh, which the paper calls nonlinear.
-    correlated : bool
-        Whether features j and k have the correlation 0.8^|j − k|: what is printed, a
-        precision with 0.8 beside its diagonal of 1, is not positive definite.
+    design : {"independent", "falling", "as printed"}
+        Of the features; see :func:`covariance`.
     n_features : int
         M.
     """
@@ -49,7 +73,7 @@ class Simulation:
     number: SimulationNumber
     task: LearningTask
     tanh: bool
-    correlated: bool = False
+    design: Design = "independent"
     n_features: int = 10
 
     def draw(
@@ -75,11 +99,10 @@ class Simulation:
 
     def _features(self, n_rows: int, rng: np.random.Generator) -> Points:
         independent = rng.normal(size=(n_rows, self.n_features))
-        if not self.correlated:
+        if self.design == "independent":
             return independent
-        indices = np.arange(self.n_features)
-        correlations = 0.8 ** np.abs(indices[:, None] - indices)
-        return np.asarray(independent @ np.linalg.cholesky(correlations).T)
+        scatter = covariance(self.design, self.n_features)
+        return np.asarray(independent @ np.linalg.cholesky(scatter).T)
 
     def _joint(self, X: Points, ratio: float) -> Array:
         products = np.stack([X[:, list(own)].prod(1) for own in self.products])

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from papers.engine.findings import Claim
+from papers.engine.findings import Claim, Finding
 from papers.engine.studies import Study
 from papers.iloco.learners import LearnerName, paper_learner
 from papers.iloco.methods import (
-    COMPARED,
     FAITH,
-    FIFTH,
-    HALF,
+    FAITH_OF_MEANS,
     LOOKS,
-    RIVALS,
+    PATCHES,
+    SIZES,
     SPLIT,
+    H,
+    comparison_scores,
     quietly,
     schemes,
+    signed_and_sized,
     with_seed,
 )
 from papers.iloco.scale import Scale
 from papers.iloco.shares import (
+    ERROR,
     Successes,
     difference_between,
     excess_between,
@@ -37,7 +40,12 @@ from propopt.base.arrays import Points, Values
 from propopt.interactions import ILOCO, Minipatches
 
 
+Variants: TypeAlias = tuple[str, ...]
+"""A variant of iLOCO by its score, and perhaps by the size of it."""
 _APART: Final = 0.01
+_CLOSE: Final = 0.1
+"""A share that is lower by no more than this is as high, for 72 replicates."""
+_BY_ROWS: Final = {FAITH: "mean |Faith-Shap|", FAITH_OF_MEANS: "|mean Faith-Shap|"}
 
 
 @final
@@ -88,79 +96,128 @@ class SuccessCurve:
         for method, scheme in schemes(self.scale.n_patches[self.learner]).items():
             own = self._learner(patch=isinstance(scheme, Minipatches))
             fitted = ILOCO(own, scheme, random_state=seed, progress=False).fit(X, y)
-            yield method, fitted.result_.estimates
+            yield from signed_and_sized(method, fitted.result_.estimates)
         model = with_seed(self._learner(), seed).fit(X, y)
-        for method, score in COMPARED.items():
-            yield method, score(model, X, rng=seed).estimates
+        yield from comparison_scores(model, X, seed).items()
 
     def _learner(self, *, patch: bool = False) -> Any:
         return paper_learner(self.learner, self.simulation.task, patch=patch)
 
 
-def study_of_curve(curve: SuccessCurve, row: str, told: str) -> Study[Successes]:
-    """The panel of a learner and a simulation; ``told`` is in what they differ."""
+def study_of_curve(curve: SuccessCurve, row: str, few: str) -> Study[Successes]:
+    """The panel of a learner and a simulation; ``few`` is how many patches it has."""
+    is_correlated = curve.simulation.design != "independent"
+    statements: list[Callable[[Successes], Finding]] = []
+    for method, scarce in ((SPLIT, ""), (PATCHES, few)):
+        # correlated pairs have negative scores (section 2 of the paper)
+        variants: Variants = (method, *[SIZES[method]] * is_correlated)
+        found = finds if is_correlated else grows
+        for claims, count in ((found, 1), (beats_rivals, len(_BY_ROWS))):
+            statements += [
+                partial(claims, variants=variants, by=by, few=scarce)
+                for by in range(count * len(variants))
+            ]
+    statements += [partial(early, method=method) for method in _BY_ROWS]
     return Study(
         column=curve.learner,
         row=row,
         measure=curve.measure,
-        statements=(
-            partial(grows, method=SPLIT, difference=told),
-            partial(grows, method=FIFTH, difference=told),
-            partial(grows, method=HALF, difference=f"m = 50% M; {told}"),
-            partial(beats_rivals, method=SPLIT, difference=told),
-            partial(beats_rivals, method=FIFTH, difference=told),
-            partial(early, difference=told),
-        ),
+        statements=tuple(statements),
         charts=partial(success_charts, title=f"{curve.learner}, {row}"),
         numbers=Successes.to_frame,
     )
 
 
-def grows(result: Successes, *, method: str, difference: str) -> Claim:
+def grows(result: Successes, *, variants: Variants, by: int, few: str = "") -> Claim:
     """From chance to certainty."""
-    shares, runs = result.shares[method], result.found[method]
-    return Claim(
-        statement=f"{method} finds (1, 2) where snr is large and not where it is 0: "
-        "share of replicates at the largest less that at 0",
-        value=float(shares[-1] - shares[0]),
-        sense=">=",
-        limit=0.5,
-        note=result.told(method),
-        difference=difference,
-        between=difference_between(runs[-1], runs[0]),
-    )
+
+    def claim(variant: str) -> Claim:
+        shares, runs = result.shares[variant], result.found[variant]
+        return Claim(
+            statement=f"{variants[0]} finds (1, 2) where snr is large and not where it "
+            "is 0: share of replicates at the largest minus that at 0",
+            value=float(shares[-1] - shares[0]),
+            sense=">=",
+            limit=0.5,
+            note=result.told(variant),
+            between=difference_between(runs[-1], runs[0]),
+        )
+
+    return _of_choices([[claim(own)] for own in variants], few)[by]
 
 
-def beats_rivals(result: Successes, *, method: str, difference: str) -> Claim:
-    """At all snr together; not to be worse than either is decided of each."""
-    own = result.found[method]
-    ends = [excess_between(own, result.found[one], len(RIVALS)) for one in RIVALS]
-    means = {one: float(result.shares[one].mean()) for one in RIVALS}
-    best = max(RIVALS, key=means.__getitem__)
-    return Claim(
-        statement=f"{method} finds (1, 2) at least as often as H-statistic and "
-        "Faith-Shap: mean share over snr, less that of the better one",
-        value=float(own.mean() - means[best]),
-        sense=">=",
-        limit=0.0,
-        note=f"{result.told(method)}; {best}: {result.told(best)}",
-        difference=difference,
-        between=(min(low for low, _ in ends), min(high for _, high in ends)),
-    )
+def finds(result: Successes, *, variants: Variants, by: int, few: str = "") -> Claim:
+    """Of correlated features, whose scores are not 0 at snr 0 either."""
+
+    def claim(variant: str) -> Claim:
+        return Claim(
+            statement=f"{variants[0]} finds (1, 2): share of replicates at the largest "
+            "snr",
+            value=float(result.shares[variant][-1]),
+            sense=">=",
+            limit=0.5,
+            note=result.told(variant),
+            choice=_by_score(variant),
+            between=share_between(result.found[variant][-1]),
+        )
+
+    return _of_choices([[claim(own)] for own in variants], few)[by]
 
 
-def early(result: Successes, *, difference: str) -> Claim:
+def beats_rivals(
+    result: Successes, *, variants: Variants, by: int, few: str = ""
+) -> Claim:
+    """Above snr 0, against either mean of Faith-Shap over rows."""
+
+    def claim(variant: str, faith: str) -> Claim:
+        above = result.places > 0
+        own = result.found[variant][above]
+        means = {one: float(result.found[one][above].mean()) for one in (H, faith)}
+        best = max(means, key=means.__getitem__)
+        return Claim(
+            statement=f"{variants[0]} finds (1, 2) as often as H-statistic and "
+            "Faith-Shap, or more often: mean share over snr above 0, minus that of the "
+            "better one",
+            value=float(own.mean() - means[best]),
+            sense=">=",
+            limit=-_CLOSE,
+            note=f"{result.told(variant)}; {best}: {result.told(best)}",
+            choice=f"{_by_score(variant)}, {_BY_ROWS[faith]}",
+            between=excess_between(own, result.found[best][above], ERROR / 2),
+        )
+
+    claims = [[claim(own, faith) for faith in _BY_ROWS] for own in variants]
+    return _of_choices(claims, few)[by]
+
+
+def _by_score(variant: str) -> str:
+    """What of a variant of iLOCO has to be largest."""
+    return "largest |score|" if variant in SIZES.values() else "largest score"
+
+
+def _of_choices(variants: Sequence[Sequence[Claim]], few: str) -> list[Claim]:
+    """The claims of all variants; with the number of patches, if they may be too few.
+
+    Few patches add noise, which hides a pair: what is found with them is found with
+    more, and if one variant finds it, noise is not why another does not.
+    """
+    found = any(all(one.holds and one.decided for one in own) for own in variants)
+    difference = "" if found else few
+    return [replace(one, difference=difference) for own in variants for one in own]
+
+
+def early(result: Successes, *, method: str) -> Claim:
     """At the lowest snr above 0."""
     place = int(np.flatnonzero(result.places > 0)[0])
     return Claim(
         statement="Faith-Shap finds (1, 2) at a low snr already: share of replicates "
         "at the lowest above 0",
-        value=float(result.shares[FAITH][place]),
+        value=float(result.shares[method][place]),
         sense=">=",
         limit=0.5,
         note=f"snr {result.places[place]:g}",
-        difference=difference,
-        between=share_between(result.found[FAITH][place]),
+        choice=_BY_ROWS[method],
+        between=share_between(result.found[method][place]),
     )
 
 

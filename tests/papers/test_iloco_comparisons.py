@@ -139,9 +139,12 @@ def test_indices_are_their_definitions(package, index, definition, X):
         definition({frozenset(s): literal(own, row, s) for s in SUBSETS})
         for row in range(3)
     ]
-    expected = np.mean([np.abs(list(row.values())) for row in rows], axis=0)
+    signed = np.array([list(row.values()) for row in rows])
     result = index(curved, X, **FEW)
-    assert_allclose(result.estimates, expected, rtol=1e-9, atol=1e-11)
+    close = {"rtol": 1e-9, "atol": 1e-11}
+    assert_allclose(result.at_rows, signed, **close)
+    assert_allclose(result.estimates, np.abs(signed).mean(axis=0), **close)
+    assert_allclose(result.sizes_of_means, np.abs(signed.mean(axis=0)), **close)
 
 
 def test_names_classes_and_seeds_are_those_that_are_given(X, rng):

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import expit
 
-from papers.engine.findings import Claim, Invariant
+from papers.engine.findings import Claim, Invariant, Misprint
 from papers.engine.studies import Study
-from papers.iloco.printed import FAITH_SHAP_TOP, ILOCO_TOP
+from papers.iloco.printed import ILOCO_TOP
+from papers.iloco.simulations import covariance, printed_precision
 from papers.lime.statements import equals
-from propopt.base.arrays import Values
+from propopt.base.arrays import Array, Values
 
 
-def designs_study() -> Study[float]:
+def designs_study() -> Study[Array]:
     """The panel of designs and tables."""
     return Study(
         column="designs",
-        measure=printed_eigenvalue,
+        measure=lambda: printed_precision(10),
         statements=(
-            printed_design,
-            eigenvalue_is_known,
+            precision_is_autoregressive,
             probability_score_is_known,
-            no_product_no_score,
-            same_sets,
-            same_order,
+            doors_as_in_the_text,
+            doors_as_in_the_table,
         ),
         charts=lambda _: (),
     )
 
 
-def printed_eigenvalue() -> float:
-    """The least, of the precision with 1 and, beside it, 0.8."""
-    precision = np.eye(10) + 0.8 * (np.eye(10, k=1) + np.eye(10, k=-1))
-    return float(np.linalg.eigvalsh(precision)[0])
-
-
-def printed_design(result: float) -> Claim:
-    """Of figure A5."""
-    return Claim(
-        statement="Σ⁻¹ with Σ⁻¹_{j,j+1} = 0.8 is a precision: its least eigenvalue",
-        value=result,
-        sense=">=",
-        limit=0.0,
-        note="Σ_jk = 0.8^|j − k| in its place",
-    )
-
-
-def eigenvalue_is_known(result: float) -> Invariant:
-    """1 − 1.6 cos(π/11)."""
-    known = 1.0 - 1.6 * np.cos(np.pi / 11)
-    return equals("least eigenvalue: 1 − 1.6 cos(π/11)", result, known, 1e-12)
+def precision_is_autoregressive(result: Array) -> Invariant:
+    """Its covariance is (−0.8)^|j − k| / (1 − 0.8²), that of figure A5 up to signs."""
+    signs = (-1.0) ** np.arange(10)
+    known = np.outer(signs, signs) * covariance("falling", 10) / (1.0 - 0.8**2)
+    least = float(np.linalg.eigvalsh(result)[0])
+    found = equals(
+        "Σ⁻¹ with 0.8 beside 1 + 0.8² (1 at both ends) is the precision of an "
+        "autoregression", result @ known, np.eye(10), 1e-12,
+    )  # fmt: skip
+    return replace(found, note=f"least eigenvalue {least:.4f}")
 
 
 def sigmoid_score() -> Values:
@@ -69,8 +59,8 @@ def sigmoid_score() -> Values:
     return np.array([one, 2.0 * one - two])
 
 
-def probability_score_is_known(result: float) -> Invariant:
-    """Main effects of features 1 to 5, and every pair of them."""
+def probability_score_is_known(result: Array) -> Invariant:
+    """Main effects of features 1 to 5, and every pair of them, without a product."""
     del result
     return equals(
         "Δ_j and iLOCO_jk of the sigmoid of a sum", sigmoid_score(),
@@ -78,43 +68,26 @@ def probability_score_is_known(result: float) -> Invariant:
     )  # fmt: skip
 
 
-def no_product_no_score(result: float) -> Claim:
-    """Of classes, at snr 0."""
+def doors_as_in_the_text(result: Array) -> Claim:
+    """The text has this pair at the top of Car Evaluation."""
     del result
-    delta, score = sigmoid_score()
-    return Claim(
-        statement="without a product there is no interaction, of classes: score of a "
-        "pair of the five features at snr 0, over the LOCO of one",
-        value=float(score / delta),
-        sense="<=",
-        limit=0.05,
-        note="probabilities of a sum are no sum",
-    )
-
-
-def same_sets(result: float) -> Claim:
-    """Table A1: what text and table agree on."""
-    del result
-    return Claim(
-        statement="Faith-Shap and iLOCO-MP have the same ten pairs on Car Evaluation, "
-        "as table A1 prints them: pairs that both have",
-        value=float(len(set(FAITH_SHAP_TOP) & set(ILOCO_TOP))),
-        sense=">=",
-        limit=10.0,
-    )
-
-
-def same_order(result: float) -> Claim:
-    """The text has medium price and low maintenance, 4 and 5 doors on top."""
-    del result
-    place = (
-        ILOCO_TOP.index(("Hi Maint", "3d")) if ("Hi Maint", "3d") in ILOCO_TOP else 10
-    )
     return Claim(
         statement="high maintenance and 3 doors, at the top in the text, is in table "
         "A1: its place, from 1",
-        value=float(place + 1),
+        value=_place(("Hi Maint", "3d")),
         sense="<=",
         limit=10.0,
-        note="the table has high price and 3 doors",
+        if_false=Misprint("table A1 has high price and 3 doors, in the tenth place"),
     )
+
+
+def doors_as_in_the_table(result: Array) -> Invariant:
+    """What table A1 prints instead."""
+    del result
+    place = _place(("Hi Price", "3d"))
+    return equals("table A1 has high price and 3 doors: place", place, 10.0, 0.0)
+
+
+def _place(pair: tuple[str, str]) -> float:
+    """In iLOCO's column of table A1, from 1; 11 if it is not there."""
+    return float(ILOCO_TOP.index(pair) + 1 if pair in ILOCO_TOP else 11)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from papers.engine.findings import Claim, Invariant
+from papers.engine.findings import Claim, Invariant, Refuted
 from papers.engine.studies import Study
+from papers.iloco.theory import FixedColumns, ideal_scores
 from papers.lime.statements import equals
 from propopt.base.arrays import Mask, Values
 from propopt.interactions.features import Features
@@ -19,8 +20,6 @@ def patches_study() -> Study[Values]:
         measure=patch_shares,
         statements=(
             shares_are_exact,
-            count_is_a_bound,
-            small_enough,
             triples_are_together,
         ),
         charts=lambda _: (),
@@ -51,41 +50,24 @@ def shares_are_exact(result: Values) -> Invariant:
     )
 
 
-def count_is_a_bound(result: Values) -> Claim:
-    """(1 − n/N) (1 − m/M) (1 − m/(M − 1))."""
-    bound = 0.75 * (1 - 3 / 8) * (1 - 3 / 7)
-    return Claim(
-        statement="the printed lower bound of the mean share of patches without a row "
-        "and two features is a bound and no equality: share less bound",
-        value=float(result[2] - bound),
-        sense=">=",
-        limit=1e-3,
-        note="it is equal",
-    )
-
-
-def small_enough(result: Values) -> Claim:
-    """Assumption 6 against the simulations."""
-    del result
-    growth = (0.2 * 1000 / np.sqrt(1000)) / (0.2 * 250 / np.sqrt(250))
-    return Claim(
-        statement="patches of a fifth of the rows are n = o(√N): n/√N at N = 1000, "
-        "over that at N = 250",
-        value=float(growth),
-        sense="<=",
-        limit=0.99,
-        note="intervals are proved for the former",
-    )
-
-
 def triples_are_together(result: Values) -> Claim:
-    """Figure 1A at M = 10."""
+    """Figure 1A at M = 10, by the closed form."""
     del result
-    kept = 0.2 * 10
+    triples = Features.of(range(10)).all_sets(3)
+    terms: dict[tuple[int, ...], float] = {(j,): 4.0 for j in range(5)}
+    scores = ideal_scores({**terms, (0, 1, 2): 9.0}, triples, FixedColumns(10, 2))
+    of_main_effects = (triples < 5).all(axis=1)
     return Claim(
-        statement="patches of a fifth of ten features can learn a product of three: "
-        "features in a patch",
-        value=kept,
+        statement="patches of a fifth of ten features find a product of three (figure "
+        "1A, M = 10): score of (1, 2, 3) minus the mean of the other triples of "
+        "features 1 to 5, ideal learners",
+        value=float(scores[0] - scores[of_main_effects][1:].mean()),
         sense=">=",
-        limit=3.0,
+        limit=1e-9,
+        note="snr 3",
+        if_false=Refuted(
+            "a patch of two features has no three together: no learner knows "
+            "x1 x2 x3, and its triple has the score of each triple of three main "
+            "effects"
+        ),
     )
