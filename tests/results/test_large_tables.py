@@ -11,7 +11,7 @@ import propopt as po
 from propopt.base.document import Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.base.row_sample import MOST_ROWS, RowSample
+from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
 from propopt.proofs import near_optimal
 from propopt.proofs.near_optimal import of_rows
 from propopt.proofs.optimum import Optimum
@@ -22,7 +22,7 @@ from propopt.results.report.neighbours import Neighbours
 
 
 D = 4
-LARGE = MOST_ROWS + 500
+LARGE = SAMPLED_ABOVE + 500
 
 
 def parts(n_rows, seed=0, **fields):
@@ -87,12 +87,12 @@ def test_intervals_cover_the_share_of_the_table(n_rows, count):
 def test_a_sample_depends_on_the_number_of_rows_alone():
     sample = RowSample.of(LARGE)
     assert np.array_equal(sample.rows, RowSample.of(LARGE).rows)
-    assert len(np.unique(sample.rows)) == MOST_ROWS
+    assert len(np.unique(sample.rows)) == SAMPLED_ABOVE
     assert (np.diff(sample.rows) > 0).all()
     assert sample.in_words() == f"a sample of 2,000 of {LARGE:,} rows"
-    whole = RowSample.of(MOST_ROWS)
+    whole = RowSample.of(SAMPLED_ABOVE)
     assert whole.is_whole
-    assert np.array_equal(whole.rows, np.arange(MOST_ROWS))
+    assert np.array_equal(whole.rows, np.arange(SAMPLED_ABOVE))
     assert whole.interval(0.3, 7) == (0.3, 0.3)
 
 
@@ -240,7 +240,7 @@ def test_the_work_of_a_page_does_not_grow_with_its_rows(monkeypatch):
             if isinstance(block, Explorer):
                 assert len(block.data) < 1_500_000
         counts.append(len(calls))
-    assert compared == [MOST_ROWS, MOST_ROWS]
+    assert compared == [SAMPLED_ABOVE, SAMPLED_ABOVE]
     assert 1_000 < counts[1] < 1.1 * counts[0]
 
 
