@@ -16,18 +16,23 @@ import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 import propopt as po
+from propopt.losses.graphs.points import SimilarityGraph
 
 
 RECORD = Path(__file__).parents[1] / "docs" / "guide" / "million_rows.csv"
+Way: TypeAlias = Callable[[Path, Path, int, int], "Stages"]
+"""From the path of a table, a folder, the numbers of rows and columns."""
+
 WEIGHTS = np.logspace(-2, 2, 25)
 
 
@@ -102,8 +107,7 @@ class Stages:
 
 
 def jointly(path: Path, folder: Path, n_rows: int, n_columns: int) -> Stages:
-    """All rows at once: slopes, neighbours, one optimum, a trade-off curve."""
-    import pyarrow as pa
+    """Slopes and neighbours of all rows, which are saved for the next processes."""
     import pyarrow.parquet as pq
 
     model, _ = fitted_model(path, 100, 31)
@@ -121,19 +125,44 @@ def jointly(path: Path, folder: Path, n_rows: int, n_columns: int) -> Stages:
         graph = po.graphs.knn_graph(scaled, 8)
         del scaled
     stages.note(graph.recall_in_words)
+    np.save(folder / "slopes.npy", slopes.values)
+    sp.save_npz(folder / "graph.npz", sp.csr_matrix(graph.similarities))
+    return stages
+
+
+def objective_of(folder: Path) -> tuple[po.Objective, str]:
+    """The objective of these slopes and neighbours, and its loss of robustness."""
+    graph = SimilarityGraph(sp.csr_array(sp.load_npz(folder / "graph.npz")), "knn")
     robust = po.PairwiseRobustness(graph)
-    objective = po.GradientMatching(slopes) + robust
+    return po.GradientMatching(np.load(folder / "slopes.npy")) + robust, robust.name
+
+
+def optimum(path: Path, folder: Path, n_rows: int, n_columns: int) -> Stages:
+    """One optimum of the slopes and neighbours in a folder, to Parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    del path
+    stages = Stages("jointly", n_rows, n_columns)
+    objective, _ = objective_of(folder)
     with stages.stage("one optimum"):
         best = po.solve(objective)
         W = best.attributions
     stages.note(f"gap {best.gap:.0e}")
     with stages.stage("write"):
-        columns = dict(zip(X.columns, W.T, strict=True))
+        columns = {f"x{j}": w for j, w in enumerate(W.T)}
         pq.write_table(pa.table(columns), folder / "attributions.parquet")
-    del best, W, columns
+    return stages
+
+
+def curve(path: Path, folder: Path, n_rows: int, n_columns: int) -> Stages:
+    """The losses for 25 weights."""
+    del path
+    stages = Stages("jointly", n_rows, n_columns)
+    objective, name = objective_of(folder)
     with stages.stage("losses for 25 weights"):
-        curve = po.sweep(objective, {robust.name: WEIGHTS})
-        gap = max(x.gap for x in curve.optimized)
+        trade_offs = po.sweep(objective, {name: WEIGHTS})
+        gap = max(x.gap for x in trade_offs.optimized)
     stages.note(f"gap {gap:.0e}")
     return stages
 
@@ -179,17 +208,17 @@ sweep:
 # ---- The record
 
 
-def run(way: Callable[..., Stages], n_rows: int, n_columns: int, root: Path) -> Any:
-    """The stages of one way, in a process of its own."""
+def run(ways: Sequence[Way], n_rows: int, n_columns: int, root: Path) -> Any:
+    """The stages of these ways, each in a process of its own, with one folder."""
     path = root / f"{n_rows}_{n_columns}.parquet"
     if not path.is_file():
         write_table(path, n_rows, n_columns)
-    folder = Path(tempfile.mkdtemp(dir=root))
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        stages = pool.apply(way, (path, folder, n_rows, n_columns))
+    folder, rows = Path(tempfile.mkdtemp(dir=root)), []
+    for way in ways:
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            rows += pool.apply(way, (path, folder, n_rows, n_columns)).rows
     shutil.rmtree(folder)
-    return stages.rows
+    return rows
 
 
 def main() -> None:
@@ -203,11 +232,11 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as root:
         for n_rows in arguments.rows:
-            for way in (jointly, row_by_row):
-                rows += run(way, n_rows, 30, Path(root))
-        rows += run(job, max(arguments.rows), 30, Path(root))
+            rows += run((jointly, optimum, curve), n_rows, 30, Path(root))
+            rows += run((row_by_row,), n_rows, 30, Path(root))
+        rows += run((job,), max(arguments.rows), 30, Path(root))
         if arguments.streamed:
-            rows += run(row_by_row, arguments.streamed, 8, Path(root))
+            rows += run((row_by_row,), arguments.streamed, 8, Path(root))
     record = pd.DataFrame(rows)
     record["machine"] = f"{os.cpu_count()} cores, {platform.machine()}"
     record.to_csv(arguments.output, index=False)

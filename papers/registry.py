@@ -31,7 +31,7 @@ def find_paper(name: str) -> Paper:
     --------
     >>> import papers
     >>> sorted(papers.find_paper("properties").figures)[:3]
-    ['appendix', 'fig1', 'fig2']
+    ['appendix', 'errors', 'fig1']
     """
     require_name(name, list(PAPERS), "paper")
     return PAPERS[name]

@@ -79,7 +79,7 @@ GROUPS = {
         "The reasons": "names rows ranks features values contributions attributions "
         "best_ranks worst_ranks small more",
         "What a reason is": "k towards are_groups n_features least_share meaning",
-        "What is explained": "predictions quantity unit source notes",
+        "What is explained": "predictions quantity unit source notes drawn_from",
     },
     "propopt.results.NearOptimalConclusions": {
         "What is certain": "attributions signs half_widths prices best_ranks "

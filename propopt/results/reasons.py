@@ -167,7 +167,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         k: int = N_REASONS,
         towards: Towards = "higher",
         groups: Mapping[str, Sequence[str]] | None = None,
-        rows: Sequence[int] | RowSample | None = None,
+        rows: Sequence[int] | None = None,
+        drawn_from: int | None = None,
         least_share: float = LEAST_SHARE,
         delta: float | None = None,
     ) -> Reasons:
@@ -183,9 +184,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
             The output that the decision is for.
         groups : mapping of a name to the features it stands for, optional
             Features that are one reason, by the sum of their contributions.
-        rows : sequence of int (M,) or RowSample, optional
+        rows : sequence of int (M,), optional
             The positions of the rows; all by default, or a sample if there are more
             than 100,000.
+        drawn_from : int, optional
+            The number of rows that ``rows`` were drawn from at random; None if they
+            were selected.
         least_share : float
             A contribution below this share of all those towards the decision in its row
             is no reason; from 0 to below 1.
@@ -216,11 +220,9 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
                 f"direction, from 0 to below 1, got {least_share!r}"
             )
         k = read_count(k, "k")
-        (N, D), labels, drawn_from = best.shape, best.labels, None
+        (N, D), labels = best.shape, best.labels
         if rows is None and N > MOST_LISTED:
-            rows = RowSample.of(N)
-        if isinstance(rows, RowSample):
-            drawn_from, rows = None if rows.is_whole else N, rows.rows.tolist()
+            drawn_from, rows = N, RowSample.of(N).rows.tolist()
         requested = np.arange(N) if rows is None else np.array(rows, np.int64)
         some = best if rows is None else of_rows(best, requested)
         clear = clear_of(some, delta=delta, by="value", groups=groups)

@@ -165,7 +165,7 @@ def test_trying_a_name_leaves_nothing_behind(tmp_path):
 
 
 def test_the_longest_name_is_written_over_a_link_to_nothing(file, out):
-    name = "n" * (255 - len("_attributions.csv"))
+    name = "n" * (255 - len("_attributions.parquet"))
     longest = file.rename(file.with_name(f"{name}.yaml"))
     out.mkdir()
     (out / f"{name}.csv").symlink_to(out / "gone")

@@ -570,8 +570,8 @@ def test_what_is_no_result_of_these_features_is_refused(call, message, T):
 DECLARED = {field.name: field for field in fields(problem.Settings)}
 OF_ROWS = {"precision", "max_evaluations"}
 """Keys of problem files that are settings of Sampling."""
-OF_PRINTOUTS = {"reasons"}
-"""Keys of what is made of an explanation afterwards."""
+OF_PRINTOUTS = {"reasons", "rows"}
+"""Keys of what is made of an explanation afterwards, and of files of rows."""
 
 
 @pytest.mark.parametrize("call", [po.explain, po.compare, po.Explainer])

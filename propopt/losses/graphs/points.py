@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cached_property, partial
+from numbers import Real
 from typing import Any, Final, Literal, final
 
 import numpy as np
@@ -631,10 +632,9 @@ def knn_graph(
         raise InvalidInput(
             f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
         )
-    goal = read_positive(recall, "recall")
-    if goal > 1.0:
-        raise InvalidInput(f"recall: expected a share between 0 and 1, got {goal}")
-    nearest = nearest_rows(points, count, goal)
+    if not (isinstance(recall, Real) and 0.0 < recall <= 1.0):
+        raise InvalidInput(f"recall: expected a share between 0 and 1, got {recall!r}")
+    nearest = nearest_rows(points, count, float(recall))
     parameters = {"n_neighbors": count, **nearest.parameters}
     directed = nearest.matrix
     graph = SimilarityGraph(directed.maximum(directed.T), "knn", parameters)
@@ -655,7 +655,7 @@ def knn_graph(
         weights=weights,
         lengthscale=lengthscale,
         same_pattern=same_pattern,
-        recall=goal,
+        recall=recall,
     )
     return graph
 

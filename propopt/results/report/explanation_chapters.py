@@ -73,7 +73,8 @@ def _reasons(best: Optimum) -> Iterator[Chapter]:
         return
     N, n = best.shape[0], min(best.shape[0], _ROWS_WITH_REASONS)
     if N > SAMPLED_ABOVE:
-        document = Reasons.of(best, rows=RowSample.of(N)).document()
+        drawn = RowSample.of(N).rows.tolist()
+        document = Reasons.of(best, rows=drawn, drawn_from=N).document()
         yield Chapter(document.title, [*document.trust, *document.blocks])
         yield from document.chapters()
         return
