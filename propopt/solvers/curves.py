@@ -98,7 +98,12 @@ from propopt.proofs.curvature import (
     eigenbases,
     lattice_of,
 )
-from propopt.solvers.factored import Factored, elimination_of, stored_graph
+from propopt.solvers.factored import (
+    Factored,
+    elimination_of,
+    forget_elimination,
+    stored_graph,
+)
 from propopt.solvers.solver import (
     Curve,
     Dispatcher,
@@ -539,7 +544,8 @@ class Lanczos:
         self._beta: list[float] = []
         self._vector = g / np.sqrt(self._mass) if self._mass > 0 else g
         self._before = np.zeros_like(g)
-        self._spare = np.zeros_like(g)
+        # where an operator writes its products; matrices make a new array
+        self._spare = np.zeros_like(g) if isinstance(P, Operator) else np.zeros(0)
         self.exhausted: bool = self._mass == 0.0
         self.gauss: Nodes = NO_NODES
         self.earlier: Nodes = NO_NODES
@@ -579,7 +585,9 @@ class Lanczos:
         self.exhausted = beta <= self._error
         if not self.exhausted:
             following /= beta
-            self._before, self._vector, self._spare = v, following, work
+            self._before, self._vector = v, following
+            if isinstance(self._P, Operator):
+                self._spare = work
 
     def _product(self, v: Array) -> Array:
         if not isinstance(self._P, Operator):
@@ -686,6 +694,9 @@ def _norm(P: Sparse | Array) -> float:
 
 # ---- The same losses as the closed form, for graphs too large for an eigenbasis
 
+
+_RETAINED = 10_000_000
+"""Numbers of G up to which Lanczos vectors are retained while W is computed."""
 
 MOST_STEPS = 10_000
 """Graphs of a million points took a few hundred steps of Lanczos."""
@@ -839,9 +850,11 @@ class _KrylovSpaces(Curve):
     ) -> Solution:
         a, b, c = self._quadratic.coefficients(weights)
         shifts = (a + c * self._nu)[:, None]
-        begin = a * self._columns / shifts
+        if self._columns.size > _RETAINED:  # their memory; a finer curve starts anew
+            vars(self).pop("_spaces", None)
+        W_hat = a * self._columns / shifts
         means = a * self._means / shifts
-        W_hat = begin.copy()
+        begin = W_hat
         if start is not None:
             begin = self._basis.forward(centred(start.W, self._parts).T)
 
@@ -910,7 +923,9 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
         return Factored()
     # stop Lanczos after the time of a few factors
     steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
-    return Krylov(most_steps=steps, fallback=Factored(), reader=reader).take(program)
+    krylov = Krylov(most_steps=steps, fallback=Factored(), reader=reader).take(program)
+    forget_elimination(program)
+    return krylov
 
 
 def _is_lattice(program: Program) -> bool:

@@ -267,6 +267,13 @@ def elimination_of(graph: OverPoints) -> Elimination:
     return _ELIMINATIONS[graph]
 
 
+def forget_elimination(program: Program) -> None:
+    """Free the memory of an elimination that is not used."""
+    graph = stored_graph(program)
+    if graph is not None:
+        _ELIMINATIONS.pop(graph, None)
+
+
 def _graph_refusal(program: Program) -> str | None:
     graph = stored_graph(program)
     if graph is None:

@@ -207,6 +207,21 @@ def test_components_of_different_scale_each_keep_their_digits(solver, weight, rn
     assert objective.losses[0].value(W) == pytest.approx(result.losses[0], rel=1e-6)
 
 
+def test_a_curve_goes_on_after_attributions_of_a_large_table(rng, monkeypatch):
+    monkeypatch.setattr(curves, "_RETAINED", 0)
+    graph = po.graphs.knn_graph(rng.normal(size=(200, 3)), 4)
+    objective = po.GradientMatching(rng.normal(size=(200, 5)))
+    objective = objective + po.PairwiseRobustness(graph)
+    curve, closed = (curve_of(objective, x) for x in (Krylov(), Spectral()))
+    for weight, tolerance in ((0.1, 1e-3), (1e3, 1e-10), (1e-2, 1e-10)):
+        weights = np.array([1.0, weight])
+        losses = curve.measure(weights, tolerance).losses
+        expected = closed.measure(weights, tolerance).losses
+        np.testing.assert_allclose(losses, expected, rtol=10.0 * tolerance)
+        W = curve.solve(weights, 1e-12).W
+        np.testing.assert_allclose(W, closed.solve(weights, 1e-12).W, atol=1e-5)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e7])  # one batch of components, and two
 def test_the_order_of_rows_in_memory_does_not_change_attributions(
     scale, rng, monkeypatch

@@ -15,7 +15,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cached_property, partial
-from numbers import Real
 from typing import Any, Final, Literal, final
 
 import numpy as np
@@ -65,7 +64,7 @@ class Graph(ABC):
     names: tuple[Hashable, ...] | None = None
     """Names of the rows, or columns, of the original DataFrame."""
     again: Callable[[int], Graph] | None = None
-    """Makes the graph with another number of neighbours, for neighbour graphs."""
+    """Makes the graph with another number of neighbours, if it has exact neighbours."""
     lattice: LatticeLaplacian | None = None
     """The operator 2L of a lattice, diagonalised by transforms."""
 
@@ -632,9 +631,7 @@ def knn_graph(
         raise InvalidInput(
             f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
         )
-    if not (isinstance(recall, Real) and 0.0 < recall <= 1.0):
-        raise InvalidInput(f"recall: expected a share between 0 and 1, got {recall!r}")
-    nearest = nearest_rows(points, count, float(recall))
+    nearest = nearest_rows(points, count, _read_recall(recall))
     parameters = {"n_neighbors": count, **nearest.parameters}
     directed = nearest.matrix
     graph = SimilarityGraph(directed.maximum(directed.T), "knn", parameters)
@@ -649,15 +646,23 @@ def knn_graph(
             parameters | {"lengthscale": scale},
         )
     graph = within_patterns(graph, points) if same_pattern else graph
-    graph.again = partial(
-        knn_graph,
-        points,
-        weights=weights,
-        lengthscale=lengthscale,
-        same_pattern=same_pattern,
-        recall=recall,
-    )
+    if nearest.recall is None:  # large graphs do not retain their points
+        graph.again = partial(
+            knn_graph,
+            points,
+            weights=weights,
+            lengthscale=lengthscale,
+            same_pattern=same_pattern,
+            recall=recall,
+        )
     return graph
+
+
+def _read_recall(recall: object) -> float:
+    """Check that a recall is a number above 0 and up to 1, and return it."""
+    if isinstance(recall, int | float) and 0.0 < recall <= 1.0:
+        return float(recall)
+    raise InvalidInput(f"recall: expected a share between 0 and 1, got {recall!r}")
 
 
 def symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
