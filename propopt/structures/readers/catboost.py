@@ -351,7 +351,7 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
         model.save_model(str(path), format="json")
         saved: dict[str, Any] = json.loads(path.read_text())
     scale, biases = saved["scale_and_bias"]
-    loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
+    loss = _loss(model)
     logit = 1.0 if loss in _CATBOOST_LOGITS else None
     is_value = loss in _CATBOOST_VALUES or class_name_of(model) in _CATBOOST_SCORES
     score = TreeScore.of(output, len(biases), is_value=is_value, logit=logit)
@@ -437,7 +437,15 @@ def _path_values(model: Any, table: Any) -> Any:
 
 
 def _loss(model: Any) -> str:
-    return str(model.get_all_params().get("loss_function"))
+    """The name of the loss function; "" if the model is a sum over different ones.
+
+    Sums of models have no parameters of a training.
+    """
+    saved = dict(model.get_metadata().items())
+    loss = json.loads(saved.get("loss_function") or '{"type": ""}')
+    if saved.get("params"):
+        loss = json.loads(saved["params"])["loss_function"]
+    return str(loss["type"])
 
 
 def _n_labels(model: Any) -> int:

@@ -213,6 +213,67 @@ def test_native_boosters_of_xgboost_predict_by_all_rounds(xgboost, kind, data):
     agrees(boxes, native.predict(matrix, output_margin=True), data, SINGLE)
 
 
+def sum_of_two(kind, *targets, data=X, **settings):
+    """A weighted sum of two CatBoost models, which has no parameters of a fit."""
+    from catboost import sum_models
+
+    each = [
+        cat(kind, random_seed=seed, **settings).fit(data, target)
+        for seed, target in enumerate(targets)
+    ]
+    return sum_models(each, weights=[0.3, 0.7])
+
+
+SUMMED = {
+    "numbers": ("Regressor", (Y + 4.0, Y - 1.0), {}),
+    "categories": ("Regressor", (Y + 4.0, Y), {"cat_features": [0]}),
+    "two classes": ("Classifier", (CLASSES, 1 - CLASSES[::-1]), {}),
+    "three classes": ("Classifier", (THREE, THREE[::-1]), {}),
+}
+
+
+@pytest.mark.parametrize("name", SUMMED)
+def test_sums_of_models_of_catboost_are_read(name, tmp_path):
+    catboost = pytest.importorskip("catboost")
+    kind, targets, settings = SUMMED[name]
+    data = pd.DataFrame(X, columns=list("abcdef"))
+    if "cat_features" in settings:
+        data["a"] = np.where(data["a"] > 0.0, "up", "down")
+    model = sum_of_two(kind, *targets, data=data, **settings)
+    target = 2 if name == "three classes" else None
+    truth = np.atleast_2d(model.predict(data).T)[target or 0]
+    function = po.wrap(model, target, data=data)
+    both_are_read(function, data)
+    np.testing.assert_allclose(function.value(data), truth, rtol=1e-12)
+
+    best = po.explain(model, data[:9], data=data[100:130], target=target)
+    assert best.target_error == 0.0
+    totals = best.contributions.sum(axis=1) + best.base_value
+    np.testing.assert_allclose(totals, truth[:9], rtol=1e-12, atol=1e-12)
+    mean = truth[100:130].mean()
+    np.testing.assert_allclose(best.base_value, mean, rtol=1e-12, atol=1e-12)
+    given = best.contributions, model, data[:9]
+    audit = po.audit(*given, data=data[100:130], target=target)
+    assert audit["exactness"].verdict == "right"
+    if name == "numbers":
+        limits = po.lime.limits(model, X[:3], data=X)
+        assert np.isfinite(limits.coefficients).all()
+
+    # saved and loaded, a sum has the methods of its class
+    loaded = getattr(catboost, f"CatBoost{kind}")()
+    model.save_model(str(tmp_path / "sum.cbm"))
+    loaded.load_model(str(tmp_path / "sum.cbm"))
+    output, index = ("value", 0) if kind == "Regressor" else ("margin", target or 1)
+    agrees(boxes_of(loaded, output, index, data), truth, function.read(data)[0])
+
+
+def test_a_sum_of_models_with_different_losses_is_their_score():
+    catboost = pytest.importorskip("catboost")
+    means, low = cat().fit(X, Y), cat(loss_function="Quantile:alpha=0.2").fit(X, Y)
+    model = catboost.sum_models([means, low])
+    agrees(boxes_of(model), means.predict(X) + low.predict(X))
+
+
 def test_what_is_no_sum_of_trees_is_not_read():
     linear_leaves = light(linear_tree=True).fit(X, Y)
     assert boxes_of(linear_leaves) is None
