@@ -56,13 +56,17 @@ def _read(values: object, label: str, ndim: int) -> Array:
 
 
 def _dimension_hint(values: object, label: str, actual: int, ndim: int) -> str:
-    """How to make a table of one row, of one column, or of one of several outputs."""
+    """How to make a table of one row, one column, one of several outputs, or images."""
     if (actual, ndim) == (1, 2) and hasattr(values, "to_frame"):
         return (
             f"; {label}.to_frame().T is a table of one row, {label}.to_frame() a column"
         )
     if (actual, ndim) == (1, 2):
         return "; reshape(1, -1) makes it a table of one row, reshape(-1, 1) a column"
+    if ndim == 2 < actual and label.split(": ")[-1] in ("X", "data"):
+        count, *shape = np.asarray(values).shape
+        flat = f"np.reshape({label}, ({count}, {math.prod(shape)}))"
+        return f"; give {flat}, and po.wrap(model, input_shape={tuple(shape)}) as model"
     if (actual, ndim) == (3, 2):
         one = f"{label}[k]" if isinstance(values, list | tuple) else f"{label}[..., k]"
         return f"; choose one of several classes, {one}"

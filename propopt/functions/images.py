@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from math import prod
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +17,45 @@ from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses.graphs.points import SimilarityGraph, pixel_graph
 from propopt.losses.operators import LatticeLaplacian
+from propopt.structures.kinds import name_of
+
+
+def read_sizes(
+    input_shape: Sequence[int] | ImageShape | None,
+) -> tuple[int, ...] | None:
+    """The checked shape of one input of a model; None for a row of a table."""
+    if isinstance(input_shape, ImageShape):
+        return input_shape.sizes
+    if input_shape is None:
+        return None
+    return tuple(read_count(size, "input_shape") for size in input_shape)
+
+
+def check_width(points: Points, shape: tuple[int, ...]) -> None:
+    """Refuse points (n, D) that do not have as many numbers as an input."""
+    if points.shape[1] != prod(shape):
+        raise InvalidInput(
+            f"X: input_shape {shape} takes {prod(shape)} columns, got {points.shape[1]}"
+        )
+
+
+@final
+@dataclass(frozen=True)
+class OfInputs:
+    """A callable for n inputs of a shape, as one for tables (n, D) of their numbers."""
+
+    call: Callable[[Array], object]
+    shape: tuple[int, ...]
+
+    @property
+    def __name__(self) -> str:
+        """The name of the callable, for messages."""
+        return name_of(self.call)
+
+    def __call__(self, table: Any) -> object:
+        points = np.array(table, dtype=np.float64)
+        check_width(points, self.shape)
+        return self.call(points.reshape(-1, *self.shape))
 
 
 @final

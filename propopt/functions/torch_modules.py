@@ -14,18 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.functions.function import EXACT, WrappedModel
-from propopt.functions.images import ImageShape
+from propopt.functions.images import ImageShape, check_width, read_sizes
 from propopt.functions.jumps import TRIAL_ROWS, ValuesWithPrecision
 from propopt.functions.outputs import (
     METHODS,
@@ -223,13 +221,8 @@ class TorchModel(WrappedModel):
         return class_link(self.output, read_column(self.index, n_scores), n_scores)
 
     def _check_width(self, points: Points) -> None:
-        if self.input_shape is None:
-            return
-        if points.shape[1] != prod(self.input_shape):
-            raise InvalidInput(
-                f"X: input_shape {self.input_shape} takes {prod(self.input_shape)} "
-                f"columns, got {points.shape[1]}"
-            )
+        if self.input_shape is not None:
+            check_width(points, self.input_shape)
 
 
 def torch_model(
@@ -247,10 +240,7 @@ def torch_model(
     fitted = FittedModel.of(module)
     index = read_index(fitted, "value", target)
     explained = quantity_of(fitted, quantity, index)
-    shape = input_shape.sizes if isinstance(input_shape, ImageShape) else input_shape
-    if shape is not None:
-        shape = tuple(read_count(size, "input_shape") for size in shape)
-    return TorchModel(explained, module, quantity, index, shape)
+    return TorchModel(explained, module, quantity, index, read_sizes(input_shape))
 
 
 @contextmanager

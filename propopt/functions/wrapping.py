@@ -20,10 +20,11 @@ from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity
 from propopt.functions.differences import observed_in, read_step
 from propopt.functions.function import Function, WrappedModel
-from propopt.functions.images import ImageShape
+from propopt.functions.images import ImageShape, OfInputs, read_sizes
 from propopt.functions.jumps import allowed_difference
 from propopt.functions.models import ExactModel, GivenGradient, NumericalModel
 from propopt.functions.outputs import (
+    METHODS,
     FittedColumns,
     Output,
     Readout,
@@ -121,7 +122,9 @@ def wrap(
         A given gradient: from the table that the model takes, with n rows, to numbers
         (n, D). It is not checked.
     input_shape : sequence of int or ImageShape, optional
-        The shape of one input of a torch module, such as (C, H, W), if it is not (D,).
+        The shape of one input of a torch module or a callable, such as (C, H, W), or
+        (time steps, sensors) for windows, if it is not (D,). X is then (N, D), such as
+        ``windows.reshape(len(windows), -1)``.
         The function is one column of the output; ``output`` applies softmax to columns
         of class scores, or a sigmoid to a single column for two classes.
     data : DataFrame, TableSchema, array, documents or TextSchema, optional
@@ -274,19 +277,24 @@ def wrap_model(
         _refuse("gradient", gradient, f"{name_of(model)} {_HAS_GRADIENT}")
         module = torch_model(model, target, output, input_shape)
         return _with_settings(_torch(module, step, schema), batch_rows, outcome)
-    if input_shape is not None:
-        raise InvalidInput(f"input_shape: {model.name} is not a torch module")
     if isinstance(model, Function):
         already = f"{model!r} is a Function already"
         _refuse("data", schema, f"{already}; leave the argument out")
         _refuse("gradient", gradient, f"{model!r} {_HAS_GRADIENT}")
-        for argument, value in (("batch_rows", batch_rows), ("outcome", outcome)):
+        made = {
+            "batch_rows": batch_rows,
+            "outcome": outcome,
+            "input_shape": input_shape,
+        }
+        for argument, value in made.items():
             _refuse(argument, value, f"{already}; give it to the wrap that made it")
         if (target, output, step) != (None, "auto", None):
             raise InvalidInput(
                 f"wrap: {already}; leave out target, output and step, which are fixed"
             )
         return model
+    if input_shape is not None:
+        model = _of_inputs(model, input_shape)
     wrapped = _wrapped(model, target, output, step, gradient, reference)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, observed_values=observed)
@@ -313,6 +321,20 @@ def _with_settings(
     if batch_rows is None:
         return function
     return replace(function, batch_rows=read_count(batch_rows, "batch_rows"))
+
+
+def _of_inputs(
+    model: FittedModel, input_shape: Sequence[int] | ImageShape
+) -> FittedModel:
+    """A callable for inputs of a shape, such as images, as one for rows of a table."""
+    if any(map(model.has, METHODS.values())):
+        raise InvalidInput(
+            f"input_shape: {model.name} takes tables; expected a torch module, or "
+            "a callable for arrays of this shape, such as model.predict"
+        )
+    shape = read_sizes(input_shape)
+    assert shape is not None, "it is given"
+    return FittedModel(OfInputs(model.estimator, shape))
 
 
 def _wrapped(

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from torch_networks import nn, returning, seeded, three_scores, torch, trained_otherwise
 
@@ -314,8 +315,9 @@ def test_points_and_shapes_that_do_not_fit_are_reported(network, X):
         function.value(X)
     with pytest.raises(InvalidInput, match=r"input_shape: expected an integer >= 1"):
         po.wrap(nn.Flatten(), input_shape=(1, 0))
-    with pytest.raises(InvalidInput, match=r"input_shape: .* is not a torch module"):
-        po.wrap(lambda X: X[:, 0], input_shape=(3,))
+    ridge = Ridge().fit(np.eye(3), [0.0, 1.0, 2.0])
+    with pytest.raises(InvalidInput, match=r"input_shape: Ridge takes tables"):
+        po.wrap(ridge, input_shape=(3,))
 
 
 def test_a_module_that_has_answered_fails_by_its_own_error(X):
