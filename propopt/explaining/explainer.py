@@ -74,10 +74,12 @@ def explain(
     data : DataFrame, array, TableSchema, documents or TextSchema, optional
         The background and reference rows, preferably the training data of the model.
     base_margin : Series or array (N,), optional
-        Offsets that are added to the margin outside the model, such as log exposure:
-        ``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline`` of
-        CatBoost. They change the base and the prediction, not the contributions.
-        Outputs other than margins are refused.
+        Offsets of the margin, such as log exposure: ``base_margin`` of XGBoost,
+        ``init_score`` of LightGBM, ``baseline`` of CatBoost; for several classes those
+        of the class explained. The prediction is that of the library with them: XGBoost
+        replaces its intercept by them, other libraries and functions add them. They
+        change the base and the prediction, not the contributions. Outputs other than
+        margins are refused.
     progress : bool, optional
         Whether to show progress bars on standard error; by default only on a terminal.
     **settings
@@ -369,7 +371,7 @@ class Explainer(Settings):
             file or folder of Parquet or Arrow (Feather), a dataset or table of pyarrow,
             or a DataFrame; it may have more columns, which are not read.
         base_margin : Series or array (m,), optional
-            As for :func:`propopt.explain`: a number added to the margin of each row.
+            As for :func:`propopt.explain`: the offset of the margin of each row.
             Not with ``to``, nor for Dask.
         to : path, optional
             A folder for the explained rows, as parts of Parquet with the columns of
@@ -424,8 +426,8 @@ class Explainer(Settings):
 
             if base_margin is not None:
                 raise InvalidInput(
-                    "base_margin: expected none for a large table; add its numbers to "
-                    "base_value and prediction of the explained rows"
+                    "base_margin: expected none for a large table; explainer.transform("
+                    "block, base_margin=...) takes the rows of one block with theirs"
                 )
             options = {"keep": keep, "scheduler": scheduler, "progress": progress}
             return explain_large(self.fitted_, X, to, **options)

@@ -434,12 +434,11 @@ def joint_proof(measures: Mapping[str, Array], largest: float = 1.0) -> Certific
 
 
 def with_base_margins(explained: Explanation, margins: Array | None) -> Explanation:
-    """Add the base margins o (m,) of rows to the base and prediction of each.
+    """Add the changes o (m,) by base margins to the base and prediction of each row.
 
-    A base margin, such as log exposure, is added to the margin outside the model
-    (``base_margin`` of XGBoost, ``init_score`` of LightGBM, ``baseline`` of CatBoost).
-    It depends on no column, so it is part of the base of its row:
-    base + o_n + Σ_d w_nd = f(x_n) + o_n.
+    A base margin, such as log exposure, changes the output by a number that depends on
+    no column (``ModelStructure.with_base_margins``), so it is part of the base of its
+    row: base + o_n + Σ_d w_nd = f(x_n) + o_n.
     """
     if margins is None:
         return explained
@@ -447,7 +446,7 @@ def with_base_margins(explained: Explanation, margins: Array | None) -> Explanat
     assert base is not None, "see ExplanationProblem.margins"
     assert prediction is not None, "see ExplanationProblem.margins"
     ends = f"{margins.min():.4g} to {margins.max():.4g}"
-    words = f"in base and prediction of each row, {ends}"
+    words = f"changes base and prediction of each row by {ends}"
     return replace(
         explained,
         base_value=base + margins,

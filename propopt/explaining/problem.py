@@ -52,7 +52,8 @@ from propopt.explaining.targets import (
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.means import SampledMean
-from propopt.functions.outputs import Output, Target
+from propopt.functions.models import CalledModel, ExactModel
+from propopt.functions.outputs import METHODS, Output, Target
 from propopt.functions.wrapping import other_classes, wrap_with_table
 from propopt.laws.background import (
     N_BACKGROUND,
@@ -72,7 +73,7 @@ from propopt.proofs.optimum import Parameter, is_sampled
 from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS
-from propopt.structures.kinds import has_method
+from propopt.structures.kinds import has_method, name_of
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, numbers_of_rows
 from propopt.tables.schema import ColumnScale, TableSchema
@@ -509,9 +510,8 @@ class RowsProblem(ExplanationProblem):
     def margins(self, base_margin: RowNumbers, X: Any) -> Array | None:
         if base_margin is None:
             return None
-        function, model = self.function, self.model
-        kind = function.quantity.kind
-        if kind == "probability":
+        function = self.function
+        if function.quantity.kind == "probability":
             raise InvalidInput(
                 "base_margin: it is added to margins, and the output explained is a "
                 "probability; give output='log_odds'"
@@ -523,19 +523,42 @@ class RowsProblem(ExplanationProblem):
             )
         points, _ = function.with_categories_of(X).read(X, "X")
         margins = numbers_of_rows(base_margin, X, len(points), "base_margin", "X")
-        is_estimator = has_method(model, "predict") and not isinstance(model, Function)
-        if kind != "value" or not is_estimator:
-            return margins
-        read = function.products_in(self.points.shape[1])
-        is_sum = isinstance(read, SumOfProducts) and read.lengths.max(initial=0) <= 1
-        if not (isinstance(read, Boxes) or is_sum):  # a product may be exp of a sum
+        if not isinstance(function, CalledModel | ExactModel):
+            return margins  # of a formula or a module
+        structure = function.structure
+        if structure is None:
+            return margins  # of a module with numerical slopes
+        model = structure.model
+        owner = getattr(model.estimator, "__self__", None)
+        if has_method(owner, "predict"):
+            raise InvalidInput(
+                f"base_margin: {model.name} of {name_of(owner)} may have a link, and "
+                "an intercept that margins replace; give the fitted model itself"
+            )
+        if not any(map(model.has, METHODS.values())):
+            return margins  # of a function
+        if function.quantity.kind == "value" and not self._is_sum:
+            remedy = (
+                "give output='margin'"
+                if model.margin is not None
+                else "for a log link, explain lambda X: np.log(model.predict(X))"
+            )
             raise InvalidInput(
                 "base_margin: it is added to margins, and predictions of "
-                f"{type(model).__name__} may have a link such as exp; explain a "
-                "function that returns the margin, such as lambda X: "
-                "model.predict(X, output_margin=True)"
+                f"{model.name} may have a link such as exp; {remedy}"
             )
-        return margins
+        changes = structure.with_base_margins(margins)
+        if isinstance(changes, Reason):
+            raise InvalidInput(f"base_margin: {changes.reason}")
+        return changes
+
+    @property
+    def _is_sum(self) -> bool:
+        """Whether the output is a sum of functions of its columns, or of trees."""
+        read = self.function.products_in(self.points.shape[1])
+        if isinstance(read, Boxes):
+            return True  # a product may be exp of a sum
+        return isinstance(read, SumOfProducts) and read.lengths.max(initial=0) <= 1
 
     @cached_property
     def coordinates(self) -> Array:

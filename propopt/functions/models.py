@@ -64,6 +64,8 @@ class CalledModel(WrappedModel):
     """A model that is called in batches, which are counted."""
 
     readout: Readout  # from points (n, D) and their labels to values
+    # the output of a fitted model, with the exact structure that it may have
+    structure: ModelStructure | None = field(default=None, kw_only=True)
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -159,8 +161,6 @@ class NumericalModel(CalledModel):
 
     step: float | None = None  # the relative step of the differences
     piecewise_constant: bool = False  # as trees are
-    # the exact structure that the model may have
-    structure: ModelStructure | None = field(default=None, kw_only=True)
     # (D,): the values of each column in a table without a schema
     observed_values: tuple[ObservedValues | None, ...] | None = field(
         default=None, kw_only=True
@@ -304,6 +304,7 @@ class ExactModel(WrappedModel):
     columns: FittedColumns
     network: Network
     link: Link
+    structure: ModelStructure | None = field(default=None, kw_only=True)
 
     @property
     def features(self) -> tuple[str, ...] | None:

@@ -351,6 +351,7 @@ def _wrapped(
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
     name = quantity_of(model, quantity, index)
+    structure = model.structure(quantity, index, schema)
     if schema is not None:
         if gradient is not None:
             raise InvalidInput(
@@ -363,13 +364,14 @@ def _wrapped(
             raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
         if step is not None:
             raise InvalidInput("give a step or a gradient, not both")
-        return GivenGradient(name, _readout(model, quantity, index), gradient)
+        readout = _readout(model, quantity, index)
+        return GivenGradient(name, readout, gradient, structure=structure)
     if step is None and (schema is None or not schema.categorical.any()):
         exact = _exact(model, quantity, index, name)
         if exact is not None and _agrees_with_model(
             exact, _readout(model, quantity, index), reference.compared
         ):
-            return replace(exact, table=schema)
+            return replace(exact, table=schema, structure=structure)
     if schema is None:
         readout = _readout(model, quantity, index)
     else:
@@ -381,7 +383,7 @@ def _wrapped(
         readout,
         None if step is None else read_step(step),
         model.is_piecewise_constant,
-        structure=model.structure(quantity, index, schema),
+        structure=structure,
         table=schema,
     )
 

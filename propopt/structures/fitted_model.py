@@ -48,6 +48,9 @@ from propopt.tables.schema import TableSchema
 
 _STACK: Final = "sklearn.StackingClassifier"
 
+_SHIFT_TOLERANCE: Final = 1e-3
+"""Relative tolerance of a shift of a margin, which libraries compute in float32."""
+
 _Read = TypeVar("_Read")
 
 
@@ -417,6 +420,43 @@ class ModelStructure:
         from propopt.structures.readers.model_products import exact_products  # if used
 
         return self._read(exact_products)
+
+    def with_base_margins(self, margins: Array) -> Array | Reason:
+        """The changes (m,) of the output if the library is given base margins o (m,).
+
+        Libraries add o to the sum of their trees; XGBoost replaces its intercept c by
+        it, so that the margin changes by o − c. The library's own predictions decide.
+        """
+        model, core, column = self.model, self.model.core, self.index or 0
+        if isinstance(core, OneBoostedLabel):
+            core, column = core.estimator, core.position
+        logit = model.logit_of_margin or 1.0 if self.output == "log_odds" else 1.0
+        n_classes = 0 if model.classes is None else len(model.classes)
+        is_first = self.output != "value" and n_classes == 2 and self.index == 0
+        factor = -logit if is_first else logit  # two classes share one margin
+        if self.output == "log_odds" and n_classes > 2:
+            return Reason(
+                "log-odds of several classes depend on the margins of all of them; "
+                "give output='margin' and those of the class"
+            )
+        rule = of_class(core, lambda reader: reader.given_margin, predicting=True)
+        if rule is None or self._view is None:
+            return factor * margins
+        table = self._view.transform(self._view.start[None, :])
+        for steps in model.before:
+            table = steps.transform(table)
+        own = np.asarray(rule(core, table, None), float)
+        size = max(1.0, float(np.abs(own).max()))
+        none, some = (
+            np.asarray(rule(core, table, np.full(own.shape, o)), float).ravel()
+            for o in (0.0, size)
+        )
+        if not np.allclose(some - none, size, rtol=_SHIFT_TOLERANCE, atol=0.0):
+            return Reason(
+                f"{name_of(core)} does not add them to its trees; explain its booster"
+            )
+        intercept = (own.ravel() - none)[column if own.size > 1 else 0]
+        return factor * (margins - intercept)
 
     @property
     def words(self) -> TextStructure | Reason:

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -22,57 +24,180 @@ COUNTS = RNG.poisson(EXPOSURE * np.exp(0.4 * X["age"] + 0.3 * X["power"] ** 2))
 CLASS = (X["age"] * X["power"] > 0.0).astype(int)
 
 
-def _xgboost() -> tuple[Any, Any]:
-    xgboost = pytest.importorskip("xgboost")
-    model = xgboost.XGBClassifier(n_estimators=15, max_depth=3, base_score=0.5)
-    model.fit(X, CLASS, base_margin=OFFSET)
-
-    def margin(rows: pd.DataFrame, base_margin: Any) -> Any:
-        return model.predict(rows, output_margin=True, base_margin=base_margin)
-
-    return model, margin
+SETTINGS: dict[str, dict[str, Any]] = {
+    "catboost": {"iterations": 8, "verbose": 0, "thread_count": 1},
+    "lightgbm": {"n_estimators": 8, "verbosity": -1, "n_jobs": 1},
+    "xgboost": {"n_estimators": 8, "max_depth": 3, "n_jobs": 1},
+}
+CLASSES = {"catboost": "CatBoost", "lightgbm": "LGBM", "xgboost": "XGB"}
 
 
-def _lightgbm() -> tuple[Any, Any]:
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_estimators=15, verbose=-1, n_jobs=1)
-    model.fit(X, CLASS, init_score=OFFSET)
+def _fitted(library: str, kind: str, y: Any, margins: Any, **settings: Any) -> Any:
+    """A model of a library, trained with base margins or without."""
+    package = pytest.importorskip(library)
+    model = getattr(package, CLASSES[library] + kind)(**SETTINGS[library], **settings)
+    if library == "catboost":
+        return model.fit(package.Pool(X, y, baseline=margins))
+    keyword = {"lightgbm": "init_score", "xgboost": "base_margin"}[library]
+    if library == "lightgbm" and np.ndim(margins) == 2:
+        margins = margins.ravel(order="F")  # as LightGBM takes several classes
+    return model.fit(X, y, **{keyword: margins})
 
-    def margin(rows: pd.DataFrame, base_margin: Any) -> Any:
-        # predictions of LightGBM are without the offset; users add it
-        return model.predict(rows, raw_score=True) + base_margin
 
-    return model, margin
-
-
-def _catboost() -> tuple[Any, Any]:
-    catboost = pytest.importorskip("catboost")
-    model = catboost.CatBoostClassifier(iterations=15, verbose=0, thread_count=1)
-    model.fit(catboost.Pool(X, CLASS, baseline=OFFSET))
-
-    def margin(rows: pd.DataFrame, base_margin: Any) -> Any:
-        pool = catboost.Pool(rows, baseline=base_margin)
+def _margin(library: str, model: Any, rows: Any, given: Any) -> Any:
+    """The margin of the library's own prediction, given base margins."""
+    if library == "xgboost":
+        return model.predict(rows, output_margin=True, base_margin=given)
+    if library == "catboost":
+        pool = pytest.importorskip(library).Pool(rows, baseline=given)
         return model.predict(pool, prediction_type="RawFormulaVal")
+    # predictions of LightGBM are without the offset; users add it
+    return model.predict(rows, raw_score=True) + given
 
-    return model, margin
 
+def _check(model: Any, seen: Any, **settings: Any) -> None:
+    """Base, contributions and predictions, by each way to ask for them.
 
-@pytest.mark.parametrize("make", [_xgboost, _lightgbm, _catboost])
-def test_base_and_contributions_add_up_to_the_margin_of_a_user(make: Any) -> None:
-    """The tolerance is that of margins in float32."""
-    model, margin = make()
-    rows, own = X[:10], OFFSET[:10]
-    seen = np.asarray(margin(rows, own), float)
-    result = po.explain(model, rows, data=X, base_margin=own)
-    plain = po.explain(model, rows, data=X)
-    assert result.prediction == pytest.approx(seen, abs=2e-5)
+    The tolerance is that of margins in float32.
+    """
+    rows, own = X[:6], OFFSET[:6]
+    seen = np.asarray(seen, float)
+    result = po.explain(model, rows, data=X, base_margin=own, **settings)
+    plain = po.explain(model, rows, data=X, **settings)
+    assert result.prediction == pytest.approx(seen, abs=5e-6)
     sums = result.base_value + result.attributions.sum(axis=1)
-    assert sums == pytest.approx(seen, abs=2e-5)
+    assert sums == pytest.approx(seen, abs=5e-6)
     assert np.array_equal(result.attributions, plain.attributions)
     assert np.array_equal(result.contributions, plain.contributions)
-    assert result.base_value == pytest.approx(plain.base_value + own, abs=1e-12)
     assert np.abs(result.completeness_gap).max() < 1e-9
     assert "base margin" in result.parameters
+    assert result.target_error == 0.0  # exact, from the trees
+    table = po.Explainer(model, X, **settings).fit().transform(rows, base_margin=own)
+    assert np.array_equal(table["prediction"], result.prediction)
+    joint = po.explain(model, rows, base_margin=own, **settings)
+    assert joint.prediction == pytest.approx(seen, abs=5e-6)
+
+
+VALUES = 3.0 + X["age"] * X["power"]
+THREE = np.digitize(VALUES, [2.5, 3.3])
+MATRIX = np.stack([0.5 * OFFSET, OFFSET, np.zeros(80)], axis=1)
+TRAINED = pytest.mark.parametrize("trained", [False, True], ids=["plain", "margins"])
+LIBRARIES = pytest.mark.parametrize("library", sorted(SETTINGS))
+
+
+@TRAINED
+@LIBRARIES
+def test_the_prediction_is_that_of_the_library(library: str, trained: bool) -> None:
+    """Of a regressor and of two classes, whose intercepts are not zero."""
+    margins = OFFSET if trained else None
+    regressor = _fitted(library, "Regressor", VALUES, margins)
+    rows = X[:6]
+    _check(regressor, _margin(library, regressor, rows, OFFSET[:6]))
+    classifier = _fitted(library, "Classifier", CLASS, margins)
+    seen = _margin(library, classifier, rows, OFFSET[:6])
+    _check(classifier, seen)
+    _check(classifier, -seen, target=0)
+
+
+@TRAINED
+@LIBRARIES
+def test_one_of_several_classes_has_its_margins(library: str, trained: bool) -> None:
+    model = _fitted(library, "Classifier", THREE, MATRIX if trained else None)
+    seen = np.asarray(_margin(library, model, X[:6], MATRIX[:6]))
+    _check(model, seen[:, 1], target=1)
+    settings: dict[str, Any] = {"target": 1, "output": "log_odds"}
+    with pytest.raises(InvalidInput, match="give output='margin'"):
+        po.explain(model, X[:6], data=X, base_margin=OFFSET[:6], **settings)
+
+
+@TRAINED
+@pytest.mark.parametrize("kind", ["squared", "logistic", "classes", "dart", "linear"])
+def test_native_boosters_of_xgboost_replace_their_intercepts(
+    kind: str, trained: bool
+) -> None:
+    xgboost = pytest.importorskip("xgboost")
+    target, column = VALUES, None
+    settings: dict[str, Any] = {"max_depth": 3, "nthread": 1}
+    if kind == "logistic":
+        target, settings["objective"] = CLASS, "binary:logistic"
+    elif kind == "classes":
+        target, column = THREE, 1
+        settings |= {"objective": "multi:softprob", "num_class": 3}
+    elif kind == "dart":
+        settings |= {"booster": "dart", "rate_drop": 0.5}
+    elif kind == "linear":
+        settings = {"booster": "gblinear", "nthread": 1, "objective": "binary:logistic"}
+        target = CLASS
+    offsets = OFFSET if column is None else MATRIX
+    margins = offsets if trained else None
+    table = xgboost.DMatrix(X, target, base_margin=margins)
+    booster = xgboost.train(settings, table, 6)
+    rows = xgboost.DMatrix(X[:6], base_margin=offsets[:6])
+    seen = booster.predict(rows, output_margin=True)
+    if kind != "linear":
+        _check(booster, seen if column is None else seen[:, column], target=column)
+        return
+    linear = po.explain(booster, X[:6], data=X, base_margin=OFFSET[:6])
+    assert linear.prediction == pytest.approx(seen, abs=5e-6)
+
+
+def test_rankers_pipelines_saved_explainers_and_functions(tmp_path: Any) -> None:
+    xgboost = pytest.importorskip("xgboost")
+    rows, own = X[:6], OFFSET[:6]
+    settings = SETTINGS["xgboost"]
+    ranker = xgboost.XGBRanker(**settings).fit(X, CLASS, qid=np.arange(80) // 10)
+    _check(ranker, ranker.predict(rows, base_margin=own))
+    pipeline = make_pipeline(StandardScaler(), xgboost.XGBClassifier(**settings))
+    pipeline.fit(X, CLASS)
+    seen = pipeline.predict(rows, output_margin=True, base_margin=own)
+    _check(pipeline, seen)
+    po.Explainer(pipeline, X).fit().save(tmp_path / "e.npz")
+    again = po.Explainer.load(tmp_path / "e.npz", pipeline)
+    assert again.explain(rows, base_margin=own).prediction == pytest.approx(
+        seen, abs=5e-6
+    )
+    function = po.wrap(pipeline, data=X)
+    of_function = po.explain(function, rows, data=X, base_margin=own)
+    assert of_function.prediction == pytest.approx(seen, abs=5e-6)
+
+
+def test_labels_of_xgboost_have_their_own_intercepts() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    both = np.stack([CLASS, THREE > 1], axis=1)
+    model = xgboost.XGBClassifier(**SETTINGS["xgboost"]).fit(X, both)
+    given = np.stack([np.zeros(6), OFFSET[:6]], axis=1)
+    p = model.predict_proba(X[:6], base_margin=given)[:, 1].astype(float)
+    result = po.explain(model, X[:6], data=X, target=1, base_margin=OFFSET[:6])
+    assert result.prediction == pytest.approx(np.log(p / (1.0 - p)), abs=1e-5)
+
+
+def test_the_scale_of_a_sigmoid_counts() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    settings = SETTINGS["lightgbm"]
+    model = lightgbm.LGBMClassifier(sigmoid=2.0, **settings).fit(X, CLASS)
+    raw = model.predict(X[:6], raw_score=True) + OFFSET[:6]
+    _check(model, 2.0 * raw, output="log_odds")
+    _check(model, raw, output="margin")
+
+
+def test_what_the_library_does_not_add_to_its_trees_is_refused() -> None:
+    """XGBoost's estimators add it to each tree with dropout, its boosters once."""
+    xgboost = pytest.importorskip("xgboost")
+    settings = {**SETTINGS["xgboost"], "booster": "dart", "rate_drop": 0.5}
+    model = xgboost.XGBRegressor(**settings).fit(X, VALUES)
+    with pytest.raises(InvalidInput, match="base_margin: XGBRegressor"):
+        po.explain(model, X[:6], data=X, base_margin=OFFSET[:6])
+    booster = model.get_booster()  # as the message advises
+    rows = xgboost.DMatrix(X[:6], base_margin=OFFSET[:6])
+    _check(booster, booster.predict(rows))
+
+
+@LIBRARIES
+def test_methods_of_models_are_refused(library: str) -> None:
+    """The function cannot be asked for its link, nor for its intercept."""
+    model = _fitted(library, "Regressor", VALUES, None)
+    with pytest.raises(InvalidInput, match="give the fitted model itself"):
+        po.explain(model.predict, X[:6], data=X, base_margin=OFFSET[:6])
 
 
 def test_of_a_margin_with_a_link_by_a_function() -> None:

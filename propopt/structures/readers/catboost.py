@@ -436,6 +436,13 @@ def _path_values(model: Any, table: Any) -> Any:
     return model.get_feature_importance(pool, type="ShapValues")
 
 
+def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
+    """Margins given a baseline, which the trees are added to."""
+    categories = model.get_cat_feature_indices()
+    pool = require("catboost").Pool(table, cat_features=categories, baseline=margins)
+    return model.predict(pool, prediction_type="RawFormulaVal")
+
+
 def _loss(model: Any) -> str:
     """The name of the loss function; "" if the model is a sum over different ones.
 
@@ -454,7 +461,9 @@ def _n_labels(model: Any) -> int:
 
 
 CATBOOST: Final[Mapping[str, ModelReader]] = {
-    "catboost.CatBoost": replace(CONSTANT, trees=_trees, path_values=_path_values),
+    "catboost.CatBoost": replace(
+        CONSTANT, trees=_trees, path_values=_path_values, given_margin=_given_margin
+    ),
     "catboost.CatBoostClassifier": ModelReader(
         trees=_trees,
         margin=MarginRule(
@@ -464,6 +473,7 @@ CATBOOST: Final[Mapping[str, ModelReader]] = {
         ),
         takes_numbers=True,
         n_labels=_n_labels,
+        given_margin=_given_margin,
     ),
     "catboost.CatBoostRanker": ModelReader(trees=_trees),
     "catboost.CatBoostRegressor": ModelReader(trees=_trees, takes_numbers=True),

@@ -50,9 +50,13 @@ class XGBoostBooster:
         """The number of columns that the booster was trained on."""
         return int(self.booster_.num_features())
 
-    def predict(self, table: Any, *, output_margin: bool = False) -> Array:
+    def predict(
+        self, table: Any, *, output_margin: bool = False, base_margin: Any = None
+    ) -> Array:
         """Predictions of the booster, in the units of its objective."""
-        matrix = require("xgboost").DMatrix(table, enable_categorical=True)
+        matrix = require("xgboost").DMatrix(
+            table, enable_categorical=True, base_margin=base_margin
+        )
         predicted: Array = self.booster_.predict(matrix, output_margin=output_margin)
         return predicted
 
@@ -291,6 +295,11 @@ def _path_values_of_best(model: Any, table: Any) -> Any:
     return _path_values(booster, table, model.missing, rounds)
 
 
+def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
+    """Margins of an estimator, whose intercept a base margin replaces."""
+    return model.predict(table, output_margin=True, base_margin=margins)
+
+
 _ESTIMATOR: Final = ModelReader(trees=_estimator)
 
 XGBOOST: Final[Mapping[str, ModelReader]] = {
@@ -301,6 +310,7 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
         explains_margin=lambda model: _classifies(model.booster_),
         constant_if=lambda model: _constant_if(model.booster_),
         path_values=lambda model, table: _path_values(model.booster_, table),
+        given_margin=_given_margin,
         text=lambda model: _text(model.booster_),
     ),
     "xgboost.Booster": ModelReader(wraps=XGBoostBooster, text=_text),
@@ -314,6 +324,7 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
             ),
         ),
         has_custom_objective=lambda model: callable(model.objective),
+        given_margin=_given_margin,
         takes_numbers=True,
         n_labels=_n_labels,
     ),
@@ -322,6 +333,7 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
             None if model.get_params().get("booster") == "gblinear" else ()
         ),
         path_values=_path_values_of_best,
+        given_margin=_given_margin,
         text=lambda model: _text(model.get_booster()),
     ),
     "xgboost.XGBRFClassifier": _ESTIMATOR,
