@@ -26,8 +26,8 @@ class Custom(PropertyLoss):
     """A custom loss: any convex, nonnegative expression of cvxpy.
 
     ``po.solve`` takes it, alone or with other losses, with ``solver="conic"`` or any
-    conic backend, and recomputes the gap from conic duals. Sweeps, aims and
-    ``target_radius`` do not take it.
+    conic backend, and recomputes the gap from conic duals. Sweeps and aims
+    do not take it.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class Custom(PropertyLoss):
     def _refuse(self) -> NoReturn:
         raise Refused(
             f"{self.name} is a cvxpy expression: po.solve(objective, subject_to=...) "
-            "takes it with fixed weights; sweeps, aims, target_radius, gradients and "
-            "shares do not"
+            "takes it with fixed weights; sweeps, aims, gradients and shares "
+            "do not"
         )
 
     @property

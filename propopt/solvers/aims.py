@@ -1,9 +1,9 @@
-"""Aims of an explanation in place of weights: shares, orders, regrets, the knee.
+"""Aims of an explanation in place of weights: shares, orders, the knee.
 
 Every trade-off has two ends: the target, W = G, and the most faithful W among those
 that minimise the other losses (:mod:`propopt.results.shares`). The range of
-a loss goes from its best to its worst value at the two ends; all aims except regret
-are shares of that range.
+a loss goes from its best to its worst value at the two ends; all aims are shares of
+that range.
 
 * **shares**: a loss that is 50 % smaller has a limit halfway, and leaves the sum. One
   such limit on squared losses is a root on their exact curve (:mod:`.curves`). Several
@@ -12,15 +12,6 @@ are shares of that range.
   answer.
 * **order**: each loss is made as small as the losses before it allow; each of those may
   exceed its minimum by ``within`` of its range.
-* **regret**: for weights c in a box, the regret F_c(W) − F_c* of any W is convex in c:
-  F_c(W) is linear, and F_c* = min_V F_c(V), a minimum of linear functions, is concave.
-  So it is largest at a corner of the box, and the least of largest regrets is
-
-      min_W max_k F_{c_k}(W) − F*_{c_k}  =  max_λ F*_{Σ λ_k c_k} − Σ λ_k F*_{c_k}
-
-  over shares λ of the corners: a game, solved by cutting planes. The optimum at any λ
-  bounds it from below. Mixtures of optima have losses no larger than the mixed losses,
-  and bound it from above.
 * **knee**: of faithfulness A against the sum B of the others, each divided by its
   range, the point of the exact front farthest from the chord between both ends. That
   distance is (1 − a − b)/√2, linear in both, so that the knee is the optimum for the
@@ -29,7 +20,6 @@ are shares of that range.
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +31,7 @@ import numpy as np
 import scipy.optimize as opt
 
 from propopt.base.arrays import Array
-from propopt.base.checks import read_each_nonnegative, read_share
+from propopt.base.checks import read_share
 from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import enumerated
@@ -58,7 +48,6 @@ from propopt.solvers.task import Task
 _Terms: TypeAlias = tuple[tuple[float, PropertyLoss], ...]
 _Key: TypeAlias = str | PropertyLoss
 
-_MOST_CORNERS = 64
 _MOST_CUTS = 200
 _PENALTY = 1e4
 """The cost of exceeding a limit, paid where no mixture respects it."""
@@ -117,8 +106,7 @@ class Aim:
                 got = repr(given) if isinstance(given, str) else type(given).__name__
         raise InvalidInput(
             "aim: expected shares by loss such as {'pairwise_robustness': '-50%'}, a "
-            f"list of losses by importance, 'knee' or po.solvers.Aim.regret(...), got "
-            f"{got}"
+            f"list of losses by importance or 'knee', got {got}"
         )
 
     @staticmethod
@@ -164,30 +152,6 @@ class Aim:
                 f"{within!r}"
             )
         return Aim(partial(_reach_order, tuple(losses), float(within)))
-
-    @staticmethod
-    def regret(
-        weights: Mapping[str, Sequence[float]] | Mapping[PropertyLoss, Sequence[float]],
-    ) -> Aim:
-        """Minimise the largest regret over all weights in given intervals.
-
-        The minimised number is max_c F_c(W) − min_V F_c(V) over all weights c, in
-        units of the objective; ``parameters`` of the result hold it and a lower bound.
-        """
-        box = {}
-        for key, pair in weights.items():
-            low, *rest = read_each_nonnegative(pair, f"aim: weights of {_name(key)}")
-            if len(rest) != 1 or not low < rest[0]:
-                raise InvalidInput(
-                    f"aim: weights of {_name(key)}: expected low < high, got {pair!r}"
-                )
-            box[key] = (float(low), float(rest[0]))
-        if not 1 < 2 ** len(box) <= _MOST_CORNERS:
-            raise InvalidInput(
-                f"aim: expected weights of 1 to {math.log2(_MOST_CORNERS):.0f} losses, "
-                f"got {len(box)}"
-            )
-        return Aim(partial(_reach_regret, box))
 
     @staticmethod
     def knee() -> Aim:
@@ -358,34 +322,7 @@ def _span(case: AimCase, is_faithful: bool) -> tuple[float, float]:
     return least, span
 
 
-def _reach_regret(
-    box: Mapping[_Key, tuple[float, float]], case: AimCase
-) -> Explanation:
-    case, losses = case.having(list(box))
-    every = case.objective.losses
-    positions = [every.index(loss) for loss in losses]
-    corners = np.array(list(itertools.product(*box.values())))
-    C = np.tile(case.objective.coefficients, (len(corners), 1))
-    C[:, positions] = corners
-    is_faithful = [isinstance(loss, Faithfulness) for loss in every]
-    if not C[:, is_faithful].any(axis=1).all():
-        raise InvalidInput(
-            "aim: faithfulness needs a weight above 0 also at the low ends of the "
-            "intervals of weights; raise its low end, or weight it in the objective"
-        )
-    active = tuple(np.flatnonzero(C.any(axis=0)).tolist())
-    task = Task(case.program, case.solver, active=active)
-    words = [
-        f"{loss.name} from {low:g} to {high:g}"
-        for loss, (low, high) in zip(losses, box.values(), strict=True)
-    ]
-    aim = f"least regret for weights of {enumerated(words, 'and')}"
-    best, regret, least = _least_regret(_Optima(case, task), C)
-    regrets = {"regret": regret, "regret is at least": least}
-    return replace(best, parameters={**best.parameters, "aim": aim, **regrets})
-
-
-# ---- Mixtures of optima at many weights: games, and several limits at once
+# ---- Mixtures of optima at many weights: several limits at once
 
 
 @final
@@ -452,33 +389,6 @@ def _mixed(
     theta = np.maximum(result.x[:n], 0.0)
     prices = np.maximum(-result.ineqlin.marginals, 0.0)
     return theta / theta.sum(), prices, float(result.fun)
-
-
-def _least_regret(optima: _Optima, C: Array) -> tuple[Explanation, float, float]:
-    """The mixture with the smallest largest regret at corners C (K, k), and both."""
-    case, least, best_index = optima.case, -math.inf, 0
-    bounds = [optima.add(c) for c in C]
-    upper, lower = (np.array(values) for values in zip(*bounds, strict=True))
-    for _ in range(_MOST_CUTS):
-        M = C @ np.array(optima.losses).T - upper[:, None]  # regrets (K, i)
-        size = float(np.abs(M).max()) or 1.0
-        # min max_k of M θ: the largest of all, and prices that add up to one
-        n, ones = M.shape[1], np.ones((len(C), 1))
-        theta, prices, _ = _mixed(
-            M / size, np.zeros(len(C)), np.zeros(n), np.ones(1), ones, None
-        )
-        shares = prices / prices.sum()
-        value, low = optima.add(shares @ C)
-        bound = float(low - shares @ upper)
-        if bound > least:
-            least, best_index = bound, n
-        if float((M @ theta).max()) - least <= 0.5 * case.tolerance * value:
-            break
-    c = optima.weights[best_index]
-    solution = optima.mixture(theta, best_index)
-    best = optima.task.explain(solution, c, case.tolerance, case.began)
-    named = [best.losses[loss.name] for loss in case.objective.losses]
-    return best, float((C @ named - lower).max()), max(least, 0.0)
 
 
 def _within_limits(

@@ -76,8 +76,6 @@ AIMS = {
     "knee": "the knee of the exact front",
     "{order: [gradient_matching], within: 0.1}": "first gradient_matching, each to 10 "
     "% of its range",
-    "{regret: {pairwise_robustness: {low: 0.1, high: 3}}}": "least regret for weights "
-    "of pairwise_robustness from 0.1 to 3",
 }
 
 

@@ -1,7 +1,5 @@
 """Aims against Clarabel under the same limits, grids of weights, and what they mean."""
 
-import itertools
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -114,49 +112,6 @@ def test_order_is_a_chain_of_programs(objective, order, within):
         assert best.objective == close(MATCHING.value(MEAN))
     reported = [best.parameters[f"limit.{bound.loss.name}"] for bound in limits]
     assert reported == pytest.approx([b.limit for b in limits], rel=1e-5, abs=1e-7)
-
-
-BOXES = {
-    "one": (MATCHING + ROBUST, {ROBUST: (0.01, 3.0)}),
-    "two": (MATCHING + ROBUST, {ROBUST: (0.0, 1.0), SMOOTH: (0.1, 2.0)}),
-    "all": (MATCHING + ROBUST, {MATCHING: (0.5, 2.0), ROBUST: (0.1, 1.0)}),
-    "sizes": (MATCHING + ROBUST, {ROBUST: (0.1, 1.0), SPARSE: (0.1, 2.0)}),
-    "largest": (MATCHING + LARGEST, {LARGEST: (0.1, 2.0)}),
-    "offset": (MATCHING + COMBINED, {COMBINED: (0.1, 2.0)}),
-    "not unique": (1.0 * LOCAL + SPARSE, {SPARSE: (0.1, 5.0)}),
-}
-
-
-@pytest.mark.parametrize(("objective", "box"), BOXES.values(), ids=BOXES)
-def test_least_regret_over_a_grid_of_weights(objective, box):
-    """Of all weights of the grid, though it is computed from corners alone."""
-    best = po.solve(objective, aim=po.solvers.Aim.regret(box))
-    regret, least = (best.parameters[k] for k in ("regret", "regret is at least"))
-    assert least <= regret <= least + 1.1e-6 * best.objective
-    assert best.certificate.holds(1e-5)
-    new = [loss for loss in box if loss not in objective.losses]
-    whole = sum((0.0 * loss for loss in new), objective)
-    axes = [np.linspace(*ends, 4 if len(box) > 1 else 9) for ends in box.values()]
-    rows = [
-        whole.with_weights(dict(zip([x.name for x in box], c, strict=True)))
-        for c in itertools.product(*axes)
-    ]
-    ours = [optimum(row) for row in rows]
-    result = [
-        row.value(best.attributions) - F for row, F in zip(rows, ours, strict=True)
-    ]
-    size = 1e-6 * max(ours)
-    assert max(result) == pytest.approx(regret, abs=size)
-    W, t = cp.Variable(SHAPE), cp.Variable()
-    limits = [
-        row.expression(W) - F <= t
-        for row, F in list(zip(rows, ours, strict=True))
-        if row.coefficients.any()
-    ]
-    program = cp.Problem(cp.Minimize(t), limits)
-    solve_tightly(program)
-    assert program.value == pytest.approx(regret, abs=size)
-    assert least <= program.value + size
 
 
 @pytest.mark.parametrize(

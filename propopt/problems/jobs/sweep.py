@@ -42,10 +42,8 @@ from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_WEIGHTS,
     ErrorGroup,
-    Interval,
     Location,
     Missing,
-    Nonnegative,
     Positive,
     Section,
     Shaped,
@@ -204,13 +202,6 @@ def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
             yield wrong(f"{setting} needs columns that are numbers", "data", name)
 
 
-class WeightBox(Interval):
-    """A range of possible weights, of which none is preferred."""
-
-    low: Nonnegative
-    high: Positive
-
-
 class AimSection(Section):
     """The aim of an optimum, instead of weights."""
 
@@ -223,32 +214,26 @@ class AimSection(Section):
         description="for order: how far each may be above its minimum, as a share of "
         "its range",
     )
-    regret: dict[str, WeightBox] = Field(
-        {}, description="ranges of weights by loss, for the smallest worst-case regret"
-    )
 
     @property
     def named(self) -> list[tuple[str, str]]:
         """The key and the name of each loss that the aim mentions."""
-        keys = ("shares", "order", "regret")
+        keys = ("shares", "order")
         return [(key, name) for key in keys for name in getattr(self, key)]
 
     def build(self) -> Aim:
         """Make the aim from these settings."""
         if self.shares:
             return Aim.shares(self.shares)
-        if self.order:
-            return Aim.order(self.order, self.within)
-        boxes = {name: (box.low, box.high) for name, box in self.regret.items()}
-        return Aim.regret(boxes)
+        return Aim.order(self.order, self.within)
 
     def conflicts(self) -> Iterator[PropoptError]:
         given = sorted({key for key, _ in self.named})
         if len(given) != 1:
             got = " and ".join(given) or "none"
-            yield wrong(f"expected one of shares, order and regret, got {got}")
-        elif "order" not in given:
-            yield from self.without_effect(given[0], "within")
+            yield wrong(f"expected one of shares and order, got {got}")
+        elif self.shares:
+            yield from self.without_effect("shares", "within")
         else:
             group = ErrorGroup()
             with group.noted():
@@ -266,7 +251,7 @@ class Plot(Section):
 
 AimChoice: TypeAlias = Annotated[
     Literal["knee"] | AimSection,
-    Shaped("'knee', or a mapping with shares, order or regret"),
+    Shaped("'knee', or a mapping with shares or order"),
 ]
 
 
@@ -306,7 +291,7 @@ class SweepKeys(CommonKeys, JobSection):
     aim: AimChoice | None = Field(
         None,
         description="an additional optimum, which is then selected: the exact knee, "
-        "shares, losses by importance, or the least regret",
+        "shares, or losses by importance",
     )
     error: Annotated[Positive, Field(lt=1)] | None = Field(
         None,

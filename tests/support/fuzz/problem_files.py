@@ -107,12 +107,6 @@ objective:
   sparsity: 0.1
 error: 0.2
 aim: {order: [pairwise_robustness, sparsity], within: 0.1}
----  # the least regret
-data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 1}}
-function: {name: power, degree: 3}
-objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
-aim: {regret: {pairwise_robustness: {low: 0.1, high: 1}}}
-sweep: {pairwise_robustness: [0.1, 1]}
 ---  # shares
 data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
 model: {kind: linear}
@@ -203,7 +197,7 @@ KEYS = [
     "graph", "limits", "csv", "grid", "model", "function", "explain", "scale",
     "!!int 3", "standardize", "groups", "target", "sparsity", "a.b", '"\\ud800"', "''",
     "inductive", "lime", "rows", "kernel_width", "text", "vectorizer", "words",
-    "interactions", "scheme", "sets", "order", "aim", "shares", "regret", "error",
+    "interactions", "scheme", "sets", "order", "aim", "shares", "error",
     "compare", "before",
 ]  # fmt: skip
 
