@@ -20,7 +20,13 @@ from propopt.functions.texts import TextFunction, as_texts
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
 from propopt.structures.tfidf.vectorisers import VECTORISERS
-from propopt.tables.documents import PatternWords, TextSchema, VectoriserWords, WordRule
+from propopt.tables.documents import (
+    AnalyzerWords,
+    TextSchema,
+    VectoriserWords,
+    WordRule,
+    read_texts,
+)
 
 
 def word_rule_of(model: Any) -> WordRule | Reason:
@@ -35,17 +41,14 @@ def word_rule_of(model: Any) -> WordRule | Reason:
     return rules[0]
 
 
-def _rule_of(vectoriser: Any) -> VectoriserWords | Reason:
-    if type(vectoriser) not in VECTORISERS:
-        return Reason(f"{type(vectoriser).__name__} may find words by another rule")
+def _rule_of(vectoriser: Any) -> WordRule | Reason:
     settings = vectoriser.get_params(deep=False)
-    if settings["analyzer"] != "word":
-        return Reason("its vectoriser counts characters, or by a custom rule")
-    for name in ("preprocessor", "tokenizer"):
-        if settings[name] is not None:
-            return Reason(f"its vectoriser has a custom {name}")
-    if callable(settings["strip_accents"]):
-        return Reason("its vectoriser strips accents by a custom function")
+    if settings["analyzer"] in ("char", "char_wb"):
+        return Reason("its vectoriser counts characters")
+    custom = ("analyzer", "preprocessor", "tokenizer", "strip_accents")
+    is_custom = any(callable(settings[name]) for name in custom)
+    if is_custom or type(vectoriser) not in VECTORISERS:
+        return AnalyzerWords.of(vectoriser)
     return VectoriserWords(
         lowercase=bool(settings["lowercase"]),
         strip_accents=settings["strip_accents"],
@@ -93,9 +96,12 @@ def wrap_texts(
 
 
 def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
-    """The words of documents, by the rule of the model, or of the package ``lime``."""
+    """The words of documents, by the rule of the model if it has one for them all."""
     if isinstance(data, TextSchema):
         return data
-    rule = word_rule_of(model)
-    word_rule = PatternWords() if isinstance(rule, Reason) else rule
-    return TextSchema.of(data, word_rule, label)
+    rule: WordRule | Reason | None = word_rule_of(model)
+    if isinstance(rule, AnalyzerWords):
+        texts, _ = read_texts(data, label)
+        if any(rule.found(text) is None for text in texts):
+            rule = None  # such as stems
+    return TextSchema.of(data, None if isinstance(rule, Reason) else rule, label)

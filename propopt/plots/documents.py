@@ -17,6 +17,7 @@ from propopt.functions.texts import TextFunction
 from propopt.lime.explanation import LimeExplanation
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.tables.documents import (
+    MarkedWords,
     PatternWords,
     TextDocument,
     TextSchema,
@@ -28,7 +29,11 @@ from propopt.tables.frames import Labels
 from propopt.tables.imported import AttributionsLike
 
 
-_RULES: Final[tuple[WordRule, ...]] = (PatternWords(), VectoriserWords())
+_RULES: Final[tuple[WordRule, ...]] = (
+    PatternWords(),
+    MarkedWords(),
+    VectoriserWords(),
+)
 """The default rules that split a text into words; the better match is used."""
 
 
@@ -63,8 +68,9 @@ def highlight(
     rows : label, int or sequence of them, optional
         The documents to show; by default the first ``max_rows``.
     words : WordRule, TextSchema or TextFunction, optional
-        The rule that splits a text into words. By default that of the package ``lime``
-        or that of vectorisers (lower case), whichever matches more attributions. Each
+        The rule that splits a text into words. By default that of the package ``lime``,
+        with marks or without, or that of vectorisers (lower case), whichever matches
+        more attributions. Each
         text reports attributions without a matching word.
     n_words : int
         The number of attributions listed below each text, the largest.

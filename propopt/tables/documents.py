@@ -13,8 +13,10 @@ HTML                   not parsed: ``b`` and ``amp`` are words like others
 right-to-left          like any other text, in the order in which it is stored
 control characters,    no words: they stay as input of the model; messages and pages
 NUL, half characters   show them as escapes
-accents                an accent that is a separate character ends a word, unless a
-                       vectoriser strips accents: then it is deleted with the word
+marks                  accents, vowel signs and joiners that are separate characters
+                       belong to the word before them; by the rules of ``lime`` and
+                       of patterns of vectorisers they end it, unless a vectoriser
+                       strips accents: then they are deleted with the word
 ``İ``, final sigma     lower case as in Python; positions are those in the text
 no blanks              one word, such as in Chinese; a custom rule may do better
 =====================  =============================================================
@@ -83,6 +85,46 @@ class PatternWords:
         return [Occurrence(*m.span(), m.group()) for m in matches if m.group()]
 
 
+@final
+@dataclass(frozen=True)
+class MarkedWords:
+    """Words of letters, digits and underscores, with the marks that belong to them.
+
+    Marks are separate characters in decomposed accents, in Arabic with vowel signs and
+    in the scripts of India. Texts without them have the words of ``PatternWords()``.
+
+    Examples
+    --------
+    >>> from propopt.tables.documents import PatternWords
+    >>> text = "cafe\u0301 nul"
+    >>> [len(occurrence.word) for occurrence in MarkedWords().find(text)]
+    [5, 3]
+    >>> [len(occurrence.word) for occurrence in PatternWords().find(text)]
+    [4, 3]
+    """
+
+    filler: str = ""  # replaces a deleted word
+
+    def find(self, text: str, /) -> list[Occurrence]:
+        """The words of a text in order, with their positions."""
+        plain = text
+        if not text.isascii():
+            plain = "".join(_MARK if _is_mark(c) else c for c in text)
+        spans = (match.span() for match in _MARKED.finditer(plain))
+        return [Occurrence(start, end, text[start:end]) for start, end in spans]
+
+
+_MARK = "\N{COMBINING ACUTE ACCENT}"
+
+_MARKED = re.compile(rf"\w[\w{_MARK}]*")
+
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M" or character in _JOINERS
+
+
 def compiled(pattern: str) -> re.Pattern[str]:
     """Compile a regular expression for words; refused if it is not valid."""
     try:
@@ -128,7 +170,7 @@ class VectoriserWords:
 
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text in order, with their positions."""
-        normal, origins = self._normalized(text)
+        normal, origins = self.normalized(text)
         pattern = compiled(self.token_pattern)
         group = pattern.groups
         occurrences: list[Occurrence] = []
@@ -147,7 +189,7 @@ class VectoriserWords:
                 occurrences.append(Occurrence(start, end, word))
         return occurrences
 
-    def _normalized(self, text: str) -> tuple[str, Sequence[int]]:
+    def normalized(self, text: str) -> tuple[str, Sequence[int]]:
         """The text that the vectoriser splits, and the origin of each character."""
         if not self.lowercase and self.strip_accents is None:
             return text, range(len(text))
@@ -175,6 +217,116 @@ _ACCENTS: Mapping[Accents, Callable[[str], str]] = {
     "ascii": _ascii,
     "unicode": _without_marks,
 }
+
+
+# ---- The words of other vectorisers, as their own analyzers find them
+
+
+@final
+@dataclass(frozen=True)
+class AnalyzerWords:
+    """Words as a vectoriser with a custom tokenizer or analyzer finds them.
+
+    Its tokens are searched for in the text one after the other, in the spelling of the
+    text, in lower case, and without accents. A text is refused if one of them is not
+    there, or if the text without these words has further tokens.
+    """
+
+    kind: type[Any]  # the class of the vectoriser
+    settings: Mapping[str, Any]  # those that determine its words
+    filler: str = ""  # replaces a deleted word
+
+    @classmethod
+    def of(cls, vectoriser: Any) -> AnalyzerWords:
+        """The rule of a vectoriser, whatever its vocabulary and its weights are."""
+        settings = vectoriser.get_params(deep=False).items()
+        return cls(type(vectoriser), {k: v for k, v in settings if k not in _OF_COUNTS})
+
+    def find(self, text: str, /) -> list[Occurrence]:
+        """The words of a text in order, with their positions."""
+        found = self.found(text)
+        if found is None:
+            raise InvalidInput(
+                f"words: the tokens that {self.kind.__name__} of the model finds in "
+                f"{text!r:.40} do not stand there in order; for other words give "
+                "words='lime', or data=po.functions.TextSchema.of(texts)"
+            )
+        return found
+
+    def found(self, text: str) -> list[Occurrence] | None:
+        """As :meth:`find`; None if the tokens are not in the text."""
+        tokens = self._tokens(text)
+        for lowercase, accents in _SPELLINGS:
+            spelling = VectoriserWords(lowercase, accents).normalized(text)
+            occurrences = _in_order(tokens, *spelling)
+            if len(occurrences) == len(tokens):
+                ends = [0, *(o.end for o in occurrences)]
+                starts = [*(o.start for o in occurrences), len(text)]
+                between = zip(ends, starts, strict=True)
+                if not self._tokens("".join(text[a:b] for a, b in between)):
+                    return [o for o in occurrences if o.word not in self._stop_words]
+        return None
+
+    def _tokens(self, text: str) -> list[str]:
+        """The tokens of a text, among them stop words; empty ones do not count."""
+        return [str(token) for token in self._analyze(text) if token]
+
+    @cached_property
+    def _analyze(self) -> Callable[[str], list[str]]:
+        plain = {"ngram_range": (1, 1), "stop_words": None}
+        analyze: Callable[[str], list[str]] = self.kind(
+            **{**self.settings, **plain}
+        ).build_analyzer()
+        return analyze
+
+    @cached_property
+    def _stop_words(self) -> frozenset[str]:
+        words = self.kind(**self.settings).get_stop_words()
+        return frozenset(() if callable(self.settings["analyzer"]) else words or ())
+
+
+_OF_COUNTS = frozenset(
+    {
+        "alternate_sign",
+        "binary",
+        "dtype",
+        "max_df",
+        "max_features",
+        "min_df",
+        "n_features",
+        "ngram_range",
+        "norm",
+        "smooth_idf",
+        "sublinear_tf",
+        "use_idf",
+        "vocabulary",
+    }
+)
+"""Settings of vectorisers that do not change which words a text has."""
+
+_SPELLINGS: tuple[tuple[bool, Accents], ...] = (
+    (False, None),
+    (True, None),
+    (True, "unicode"),
+    (True, "ascii"),
+)
+"""Whether tokens are searched for in lower case, and without accents."""
+
+
+def _in_order(
+    tokens: Sequence[str], normal: str, origins: Sequence[int]
+) -> list[Occurrence]:
+    """The first tokens that a text has in order, with their positions."""
+    occurrences, position = list[Occurrence](), 0
+    for token in tokens:
+        start = normal.find(token, position)
+        # several tokens may stand in one character
+        if start < 0 or (occurrences and origins[start] < occurrences[-1].end):
+            break
+        position = start + len(token)
+        end = origins[position - 1] + 1
+        occurrences.append(Occurrence(origins[start], end, token))
+    return occurrences
 
 
 # ---- Texts as arguments: lists, arrays and Series
@@ -365,7 +517,8 @@ class TextSchema:
         documents : sequence of str, Series or array (N,)
             The texts; they may be equal, and may have no words.
         rule : WordRule, optional
-            The definition of a word; by default that of the package ``lime``.
+            The definition of a word; by default letters, digits and underscores with
+            their marks, such as vowel signs.
         what : str
             Their name in errors.
 
@@ -379,7 +532,7 @@ class TextSchema:
         InvalidInput
             If an item is no text; the first one is named.
         """
-        rule = PatternWords() if rule is None else rule
+        rule = MarkedWords() if rule is None else rule
         texts, _ = read_texts(documents, what)
         result = tuple(TextDocument.of(text, rule) for text in texts)
         words = dict.fromkeys(word for document in result for word in document.words)
@@ -532,7 +685,7 @@ class TextSchema:
 
 
 def word_counts(texts: Any) -> Points:
-    """The word counts of texts, (N, V), with words as in the package ``lime``."""
+    """The word counts of texts, (N, V)."""
     return TextSchema.of(texts).encode(texts)[0]
 
 

@@ -1,6 +1,7 @@
 """Models of texts as functions: words, values, effects, calls, refusals."""
 
 import pickle
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,12 @@ from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.structures.fitted_model import FittedModel
-from propopt.tables.documents import PatternWords, VectoriserWords
+from propopt.tables.documents import (
+    AnalyzerWords,
+    MarkedWords,
+    PatternWords,
+    VectoriserWords,
+)
 from propopt.tables.frames import Labels
 
 
@@ -273,7 +279,7 @@ def test_words_are_those_of_the_model_of_the_package_or_of_a_schema():
     assert "is" not in f.text_schema.names
     assert "everything" in f.text_schema.names
     f = po.wrap(lengths, data=NOTES)
-    assert f.text_schema.rule == PatternWords()
+    assert f.text_schema.rule == MarkedWords()
     assert {"Good", "good", "NO", "no"} <= set(f.text_schema.names)
     schema = po.functions.TextSchema.of(NOTES, PatternWords())
     f = po.wrap(MODEL, data=schema)
@@ -292,10 +298,6 @@ def pipeline(vectoriser=None, *steps):
     return make_pipeline(first, *steps, LogisticRegression())
 
 
-class Own(CountVectorizer):
-    """Counts by a rule that nobody knows."""
-
-
 MODELS = [
     pipeline(HashingVectorizer(n_features=64)),
     pipeline(None, TfidfTransformer()),
@@ -308,15 +310,8 @@ MODELS = [
 ]
 CASED = pipeline(CountVectorizer(lowercase=False))
 NOT_KNOWN = [
-    (CountVectorizer(analyzer="char"), "counts characters, or by a"),
-    (CountVectorizer(analyzer=str.split), "counts characters, or by a"),
-    (
-        CountVectorizer(tokenizer=str.split, token_pattern=None),
-        "a custom tokenizer",
-    ),
-    (CountVectorizer(preprocessor=str.upper), "a custom preprocessor"),
-    (CountVectorizer(strip_accents=str.upper), "strips accents by a"),
-    (Own(), "Own may find words by another rule"),
+    (CountVectorizer(analyzer="char"), "counts characters"),
+    (CountVectorizer(analyzer="char_wb"), "counts characters"),
 ]
 
 
@@ -350,6 +345,123 @@ def test_models_whose_words_are_not_known():
         rule = word_rule_of(model)
         assert isinstance(rule, Reason)
         assert reason in rule.reason
+
+
+# ---- words whose letters carry marks, and tokenizers of one's own
+MARKED = {
+    "Hindi": [
+        "यह फिल्म बहुत अच्छी है",
+        "यह फिल्म खराब है",
+        "बहुत खराब कहानी",
+        "अच्छी कहानी और संगीत",
+    ],
+    "Arabic": ["كِتَابٌ جَيِّدٌ", "فِيلْمٌ سَيِّئٌ", "كِتَابٌ سَيِّئٌ", "فِيلْمٌ جَيِّدٌ"],
+    "Tamil": ["படம் நல்லது", "படம் மோசம்", "கதை மோசம்", "கதை நல்லது"],
+    "Persian": ["می\u200cخواهم خوب", "می\u200cروم بد", "کتاب\u200cها بد", "خوب کتاب"],
+    "Thai": ["ที่นี่ ดี", "ที่นี่ แย่", "น้ำ แย่", "น้ำ ดี"],
+    "accents": [
+        "cafe\u0301 tre\u0300s bon",
+        "cafe\u0301 nul",
+        "the\u0301 nul",
+        "the\u0301 bon",
+    ],
+    "circles": ["a\u20dd b", "a\u20dd c", "d c", "d b"],
+}
+
+
+class Splits(CountVectorizer):
+    """Finds words by a rule of its own."""
+
+    def build_tokenizer(self):
+        return str.split
+
+
+def lower(text: str) -> str:
+    return text.lower()
+
+
+def blanks(text: str) -> list[str]:
+    return text.split(" ")
+
+
+OWN_WORDS = {
+    "tokenizer": CountVectorizer(tokenizer=str.split, token_pattern=None),
+    "blanks": CountVectorizer(tokenizer=blanks, token_pattern=None),
+    "weights": TfidfVectorizer(tokenizer=str.split, token_pattern=None),
+    "hashes": HashingVectorizer(tokenizer=str.split, token_pattern=None, n_features=97),
+    "analyzer": CountVectorizer(analyzer=str.split),
+    "preprocessor": CountVectorizer(preprocessor=lower, token_pattern=r"\S+"),
+    "stop words": CountVectorizer(
+        tokenizer=str.split, token_pattern=None, stop_words=["है", "nul", "b"]
+    ),
+    "subclass": Splits(),
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        *((script, kind) for script in MARKED for kind in (None, "tokenizer")),
+        *(("Hindi", kind) for kind in OWN_WORDS if kind != "tokenizer"),
+    ],
+)
+def test_words_with_marks_are_not_torn(script, kind):
+    """The words of a text are those at its blanks; effects are those of the model."""
+    texts = MARKED[script]
+    model = lambda texts: [2.5 + len(text) for text in texts]  # noqa: E731
+    counted = model
+    if kind is not None:
+        fit = pipeline(OWN_WORDS[kind]).fit(texts * 3, [1, 0, 0, 1] * 3)
+        model, counted = fit, lambda texts: fit.decision_function(texts)
+    f = po.wrap(model, data=texts, output="auto" if kind is None else "log_odds")
+    expected = list(dict.fromkeys(" ".join(texts).split()))
+    if kind == "stop words":
+        expected = [word for word in expected if word not in ("है", "nul", "b")]
+    assert list(f.text_schema.names) == expected
+    np.testing.assert_allclose(
+        f.gradient(texts), effects_of(counted, f.text_schema, texts), atol=1e-12
+    )
+    assert po.wrap(model, data=texts).text_schema.rule == f.text_schema.rule
+    best = po.explain(f, texts, kind="contributions")
+    assert list(best.to_frame().columns) == expected
+    if kind is not None:
+        limits = po.lime.text_limits(fit, texts, output="log_odds", words="model")
+        assert set(limits.to_frame()["word"]) == set(expected)
+        # the structure of the model is found in its own words
+        assert (limits.to_frame()["standard_error"] == 0.0).all()
+
+
+def test_marks_without_a_letter_are_no_words():
+    for text in ("\u0301 \u200d ?", "🙂\ufe0f 👩\u200d👧", ""):
+        assert MarkedWords().find(text) == []
+    for text in ODD_TEXTS.values():
+        if not any(unicodedata.category(c)[0] == "M" for c in text):
+            assert MarkedWords().find(text) == PatternWords().find(text)
+
+
+def stems(text: str) -> list[str]:
+    return [word.rstrip("s") + "z" for word in text.split()]
+
+
+def ends(text: str) -> list[str]:
+    """Only a part of each word, so that a rest of it remains."""
+    return [word[:2] for word in text.split()]
+
+
+@pytest.mark.parametrize("tokenizer", [stems, ends])
+def test_tokens_that_are_not_in_the_text_are_no_words(tokenizer):
+    vectoriser = CountVectorizer(tokenizer=tokenizer, token_pattern=None)
+    model = pipeline(vectoriser).fit(TEXTS, SIX)
+    rule = word_rule_of(model)
+    assert isinstance(rule, AnalyzerWords)
+    with pytest.raises(InvalidInput, match="CountVectorizer of the model finds in"):
+        po.lime.text_limits(model, TEXTS, words="model")
+    f = po.wrap(model, data=TEXTS)
+    assert f.text_schema.rule == MarkedWords()
+    margin = model.decision_function
+    f = po.wrap(model, data=TEXTS, output="log_odds")
+    expected = effects_of(margin, f.text_schema, TEXTS)
+    np.testing.assert_allclose(f.gradient(TEXTS), expected, atol=1e-12)
 
 
 def test_models_that_see_more_than_words_or_none():

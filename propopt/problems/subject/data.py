@@ -53,7 +53,7 @@ from propopt.problems.subject.tables import (
     standardized,
 )
 from propopt.tables.arrow import parts_of
-from propopt.tables.documents import PatternWords
+from propopt.tables.documents import MarkedWords
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
 
@@ -403,7 +403,7 @@ class ProblemFile:
         sized = partial(DataShape, data=data, folder=folder, n_rows=n_rows)
         with collect_errors() as mistakes:
             if data.text is not None:
-                texts, rule = rows.features, PatternWords()
+                texts, rule = rows.features, MarkedWords()
                 explained = texts.iloc[order[: data.explain]]
                 words = {one.word for text in explained for one in rule.find(text)}
                 with mistakes.noted():  # a model may know fewer words
