@@ -492,7 +492,9 @@ def other_classes(
     """The functions of the other classes of a model of three or more classes."""
     if isinstance(model, Function):
         return
-    fitted = FittedModel.of(model)
+    structure = function.structure if isinstance(function, NumericalModel) else None
+    # one object for all classes, which remembers what readers reported
+    fitted = FittedModel.of(model) if structure is None else structure.model
     labels = fitted.classes
     if fitted.labels is not None or labels is None or len(labels) < 3:
         return

@@ -448,4 +448,4 @@ def _checked(source: Source, code: Code) -> ProblemFile:
             schema = read_schema(source)
         if mistakes.errors:
             check_table(source)
-    return ProblemFile(source, schema, code, read=read_problem)
+    return ProblemFile(source, schema, code, read=read_problem, validate=read_schema)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -58,6 +58,26 @@ class Source:
                 continue
             steps = (*steps, step)
         return line, steps
+
+    def with_settings(self, key: str | None, settings: Mapping[str, Any]) -> Source:
+        """A copy with other settings of one section, or of the file itself for None.
+
+        Errors of new settings have the line of their section.
+        """
+        section = self.content if key is None else self.content[key] or {}
+        content = changed = {**section, **settings}
+        line = self.find(() if key is None else (key,))[0]
+        lines = {
+            (id(changed), name): self.lines.get((id(section), name), line)
+            for name in changed
+        }
+        if key is not None:
+            content = {**self.content, key: changed}
+            lines |= {
+                (id(content), name): self.lines.get((id(self.content), name), line)
+                for name in content
+            }
+        return replace(self, content=content, lines=self.lines | lines)
 
     def error(self, location: Location, message: str) -> ProblemFileError:
         """The error ``path.to.key: message``, with file and line for a file."""

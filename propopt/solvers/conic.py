@@ -20,6 +20,7 @@ from propopt.base.errors import Infeasible, SolverFailure
 from propopt.base.extras import install_hint
 from propopt.base.resources import memory_refusal
 from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import enumerated
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.maps import (
@@ -81,6 +82,13 @@ def missing_backend(backend: str) -> str | None:
     if backend in cp.installed_solvers():
         return None
     return f"{backend} is not installed; {install_hint(_PACKAGES[backend])}"
+
+
+def other_backends(failed: str) -> str:
+    """The advice after a backend failed: to try one that cvxpy brings along."""
+    names = [name for name in ("CLARABEL", "SCS") if name != failed]
+    choices = enumerated([f"solver={name!r}" for name in names], "or")
+    return f"try another solver, such as {choices}"
 
 
 def options_of(backend: str, accuracy: float) -> dict[str, Any]:
@@ -280,8 +288,8 @@ class _Compiled(Prepared):
 
     def _stopped(self, reason: str) -> SolverFailure:
         return SolverFailure(
-            f"{self._backend} stopped without a solution ({reason}); try another "
-            "solver, such as solver='CLARABEL' or solver='SCS'"
+            f"{self._backend} stopped without a solution ({reason}); "
+            f"{other_backends(self._backend)}"
         )
 
     def _solution(self, unit: float) -> Solution:

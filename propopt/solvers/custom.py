@@ -30,7 +30,13 @@ from propopt.proofs.target_error import (
     unknown_target,
 )
 from propopt.results.explanation import Explanation
-from propopt.solvers.conic import Conic, accuracy_of, options_of, too_large_refusal
+from propopt.solvers.conic import (
+    Conic,
+    accuracy_of,
+    options_of,
+    other_backends,
+    too_large_refusal,
+)
 from propopt.solvers.solver import Solver
 from propopt.solvers.task import Auto, find_solver
 
@@ -136,8 +142,8 @@ def _run(
                 program.problem.solve(solver=backend, **settings)
         except cp.SolverError as error:
             raise SolverFailure(
-                f"{backend} stopped without a solution ({error}); try another "
-                "solver, such as solver='CLARABEL' or solver='SCS'"
+                f"{backend} stopped without a solution ({error}); "
+                f"{other_backends(backend)}"
             ) from error
     status = program.problem.status
     if "infeasible" in status and program.problem.constraints:

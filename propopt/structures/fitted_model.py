@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
 import numpy as np
@@ -39,6 +41,7 @@ from propopt.structures.registry import (
     members_in,
     of_class,
     reader_of,
+    unreadable,
     working_steps,
 )
 from propopt.structures.scores import Link, Network
@@ -106,6 +109,11 @@ class FittedModel:
     def has(self, method: str) -> bool:
         """Whether the model has a method under its current settings."""
         return has_method(self.estimator, method)
+
+    @cached_property
+    def warned(self) -> set[str]:
+        """Reasons why readers failed for which a warning was issued."""
+        return set()
 
     @cached_property
     def steps(self) -> list[Any]:
@@ -478,15 +486,18 @@ class ModelStructure:
             )
         except UNREADABLE as error:
             # future versions of libraries may store trees differently
-            reason = (
-                f"its structure cannot be computed: {type(error).__name__}: {error}"
-            )
-            warnings.warn(
-                f"{self.model.name}: {reason}; means and slopes are sampled",
-                InexactBoxesWarning,
-                stacklevel=1,
-            )
-            return Reason(f"{self.model.name}: {reason}")
+            reason = unreadable(self.model.estimator, error)
+            if reason.reason not in self.model.warned:
+                self.model.warned.add(reason.reason)
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                warning = InexactBoxesWarning(
+                    f"{reason.reason} ({Path(place.filename).name}, line "
+                    f"{place.lineno}); another exact form is used if there is one, "
+                    "else the model is sampled: the card has the error of the target"
+                )
+                warning.__cause__ = error
+                warnings.warn(warning, stacklevel=1)
+            return reason
 
     @property
     def _view(self) -> ColumnView | None:

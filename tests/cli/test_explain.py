@@ -240,8 +240,8 @@ def test_reasons_of_ones_own_table_have_its_numbers_and_words(table, out, look, 
     # slopes are none, and told so before anything is fitted
     assert explain(look, "-o", out, "--reasons") == 2
     assert capsys.readouterr().err == (
-        f"{look}:3: explain: reasons need contributions, and these are slopes; write "
-        "kind: contributions\n"
+        f"{look}:3: explain.reasons: reasons need contributions, and these are slopes; "
+        "write kind: contributions\n"
     )
 
 

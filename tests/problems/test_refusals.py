@@ -223,3 +223,63 @@ def test_code_in_a_file_is_refused_and_not_run(write, tmp_path):
         "plain data only"
     )
     assert not trap.exists()
+
+
+# options of the command line are checked as settings of the file
+
+
+IRIS = {"data": {"sklearn": "iris"}, "model": {"kind": "logistic", "target_class": 1}}
+ALL = {"data": {"sklearn": "iris"}, "model": {"kind": "logistic"}}
+SINE = {"data": {"sklearn": "iris"}, "function": {"name": "sine"}}
+WRONG = [
+    ("lime", IRIS, "rows", 0),
+    ("lime", IRIS, "rows", -3),
+    ("lime", IRIS, "rows", []),
+    ("lime", IRIS, "rows", [2, -3]),
+    ("explain", IRIS, "rows", 3),
+    ("explain", IRIS, "rows", ""),
+    ("explain", IRIS, "kind", "slope"),
+    ("audit", IRIS, "attributions", 0),
+    ("audit", IRIS, "tolerance", -1.0),
+    ("interactions", ALL, "order", 0),
+    ("compare", IRIS, "level", "x"),
+    ("objective", SINE, "solver", "CLARABELL"),
+    ("objective", SINE, "solver", ""),
+    ("objective", SINE, "attributions", 0),
+    ("objective", SINE, "tolerance", 0),
+]
+VALID = {
+    "audit": {"attributions": "shap.csv", "output": "probability"},
+    "compare": {"before": "old.yaml"},
+    "objective": {"gradient_matching": 1, "sparsity": 0.1},
+}
+
+
+@pytest.mark.parametrize(("job", "subject", "option", "value"), WRONG)
+def test_an_option_is_refused_where_the_section_refuses_it(job, subject, option, value):
+    section = VALID.get(job, {})
+    file = po.problems.read_sections(subject | {job: section})
+    is_sweep = job == "objective"
+    changed = {option: value} if is_sweep else {job: section | {option: value}}
+    with pytest.raises(ProblemFileError) as of_section:
+        po.problems.read_sections(subject | {job: section} | changed)
+    with pytest.raises(ProblemFileError) as of_option:
+        file.with_options(**{option: value})
+    assert str(of_option.value) == str(of_section.value)
+    assert option in str(of_option.value)
+
+
+def test_a_valid_option_replaces_the_setting_of_the_file():
+    file = po.problems.read_sections(IRIS | {"lime": {"rows": 2, "n_bins": 3}})
+    changed = file.with_options(rows=[4, 5], n_jobs=2)
+    assert (changed.job.rows, changed.job.n_bins, changed.n_jobs) == ([4, 5], 3, 2)
+    assert file.job.rows == 2
+    with pytest.raises(po.errors.InvalidInput, match="n_jobs"):
+        file.with_options(n_jobs=0)
+
+
+def test_reasons_are_added_to_a_section_without_them():
+    plain = po.problems.read_sections(IRIS | {"explain": {}})
+    assert plain.with_options(reasons=True).job.reasons.k == 4
+    own = po.problems.read_sections(IRIS | {"explain": {"reasons": {"k": 2}}})
+    assert own.with_options(reasons=True).job.reasons.k == 2

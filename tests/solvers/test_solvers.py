@@ -1,5 +1,6 @@
 """The contract of a solver, each on every objective; losses that cost nothing."""
 
+import re
 import warnings
 from functools import cache
 
@@ -15,6 +16,7 @@ from propopt.losses import Program
 from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.solvers import Solver, Task
 from propopt.solvers import conic as conic_module
+from propopt.solvers import custom as custom_module
 from propopt.solvers.reductions import ShiftReduction
 from propopt.solvers.task import find_solver
 
@@ -188,6 +190,28 @@ def test_options_reach_the_backend_and_missed_gaps_are_reported():
     spoilt = clarabel(static_regularization_constant=1e10)
     with pytest.raises(SolverFailure, match=r"CLARABEL stopped.*solver='SCS'"):
         po.solve(OBJECTIVES["gradient, pairwise, sparsity"], spoilt)
+
+
+@pytest.mark.parametrize("failed", ["CLARABEL", "SCS", "OSQP"])
+@pytest.mark.parametrize("is_custom", [False, True])
+def test_a_backend_that_failed_is_not_advised(failed, is_custom, monkeypatch):
+    objective = OBJECTIVES["gradient, pairwise, sparsity"]
+    if is_custom:
+        objective = objective + po.losses.Custom(lambda W: cp.norm1(W))
+
+    def fails(*_, **__):
+        raise cp.SolverError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cp.Problem, "solve", fails)
+        patched.setattr(custom_module, "Solved", fails)
+        with pytest.raises(SolverFailure) as caught:
+            po.solve(objective, failed)
+    advised = re.findall(r"solver='(\w+)'", str(caught.value))
+    assert advised
+    assert failed not in advised
+    for name in advised:
+        assert po.solve(objective, solver=name, tolerance=1e-3).gap < 1e-3
 
 
 def test_function_matching_needs_what_determines_it():

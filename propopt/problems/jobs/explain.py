@@ -305,11 +305,6 @@ class ExplainSection(JobSection):
                 writers, {"reasons": _reasons_manifest(reasons)}, sheets, shown
             )
 
-    def with_reasons(self) -> ExplainSection:
-        """A copy with default reasons, if it has none."""
-        reasons = self.reasons or ReasonsSection()
-        return self.model_copy(update={"reasons": reasons})
-
 
 _SHEETS: Final = 10
 """Number of rows with printed reasons."""

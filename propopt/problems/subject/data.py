@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import Field, ValidationError
 
 from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.resources import read_workers
 from propopt.base.suggestions import suggests_arguments
 from propopt.functions import Function
 from propopt.functions.wrapping import wrap
@@ -187,6 +188,8 @@ class ProblemFile:
         The address of a scheduler of Dask, whose workers explain rows of large tables.
     read : callable, optional
         Reader of other problem files for jobs that name some: (path, code) ↦ file.
+    validate : callable, optional
+        Validation of the content of a file: source ↦ schema.
     """
 
     source: Source
@@ -197,6 +200,10 @@ class ProblemFile:
     report: bool = False
     scheduler: str | None = None
     read: Callable[[Path, Code], ProblemFile] | None = None
+    validate: Callable[[Source], CommonKeys] | None = None
+
+    def __post_init__(self) -> None:
+        read_workers(self.n_jobs)
 
     @property
     def job(self) -> Any:
@@ -240,9 +247,9 @@ class ProblemFile:
         reasons : bool
             Whether to add default reasons, for a job that explains a model.
         **options
-            Fields of the job, such as ``rows``, ``attributions`` and ``solver``, or of
-            this class, such as ``n_jobs``, ``resume`` and ``report``. Empty values do
-            not change the job.
+            Fields of the job, such as ``rows``, ``attributions`` and ``solver``, which
+            are checked as those of the file, or of this class, such as ``n_jobs``,
+            ``resume`` and ``report``. None does not change the job.
 
         Returns
         -------
@@ -251,22 +258,22 @@ class ProblemFile:
 
         Raises
         ------
-        InvalidInput
-            If the options contradict the sections of the file.
+        ProblemFileError
+            If an option cannot be used, or contradicts the sections of the file.
         TypeError
             If neither the job nor the file has an option of this name.
         """
-        job_options = {
+        given = {
             x: options.pop(x) for x in [*options] if x in type(self.job).model_fields
         }
-        job = self.job.model_copy(update={k: x for k, x in job_options.items() if x})
-        if reasons:
-            job = job.with_reasons()
-        schema = self.schema.model_copy(update={job.key: job})
-        if self.job is self.schema:
-            schema = job
-        for error in job.mistakes(schema):
-            raise error
+        given = {key: value for key, value in given.items() if value is not None}
+        if reasons and "reasons" not in self.job.model_fields_set:
+            given["reasons"] = {}
+        schema = self.schema
+        if given:
+            assert self.validate is not None, "the file was read by it"
+            key = None if self.job is schema else self.job.key
+            schema = self.validate(self.source.with_settings(key, given))
         return replace(self, schema=schema, **options)
 
     def with_seed(self, seed: int) -> ProblemFile:
