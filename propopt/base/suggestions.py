@@ -121,6 +121,10 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("solver_stats", "solver, seconds and gap"),
         ("predict", "prediction, of each row, or the model's own predict"),
         ("score", "losses, the value of each, and po.metrics"),
+        (
+            "certain shares measured certified",
+            "explainer.explain(rows), of some rows in memory, which has it",
+        ),
     ),
     "explainer": _by_word(
         ("shap_values transform", "explain(X).attributions"),

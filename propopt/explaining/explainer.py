@@ -375,7 +375,8 @@ class Explainer(Settings):
             Not with ``to``, nor for Dask.
         to : path, optional
             A folder for the explained rows, as parts of Parquet with the columns of
-            :meth:`transform`. It is made, or continued. Needs
+            :meth:`transform`, and lists of Φ or g and of standard errors, which
+            ``clear`` and ``reasons`` read. It is made, or continued. Needs
             ``pip install "propopt[parquet]"``.
         keep : sequence of str
             With ``to``: columns of the table to copy next to the attributions, such as
@@ -402,6 +403,8 @@ class Explainer(Settings):
             ``prediction``                  (m,), f(x)
             ``completeness_gap``            (m,), Σ_d w_d − (f(x) − base), rounding
             ``details["gap"]``              (m,), the certified relative gap of the row
+            ``details["error"]``            (m,), the standard error of Φ or g, as a
+                                            root mean square over features
             ``details["joint_excess"]``     (m,), a bound of the excess of the joint
                                             objective with this row appended
             ``details["joint_distance"]``   (m,), a bound of the distance from that
@@ -461,9 +464,12 @@ class Explainer(Settings):
             ``base_value``  the base; only contributions have one
             ``prediction``  f(x), base plus attributions; only contributions have one
             ``gap``         the certified relative gap of the row
+            ``error``       the standard error of its sampled contributions or slopes
+                            before optimization, as a root mean square over features:
+                            0 if they are computed exactly, missing if it is unknown
             =============== =========================================================
 
-            If a feature has one of the last three names, that column ends in an
+            If a feature has one of the last four names, that column ends in an
             underscore, such as ``prediction_``. Names of features do not change.
 
         Raises
@@ -481,7 +487,7 @@ class Explainer(Settings):
         >>> explainer = po.Explainer(lambda X: X.a * X.b, data=X).fit()
         >>> table = explainer.transform(X.iloc[5:8])
         >>> list(table.columns), list(table.index)
-        (['a', 'b', 'base_value', 'prediction', 'gap'], [5, 6, 7])
+        (['a', 'b', 'base_value', 'prediction', 'gap', 'error'], [5, 6, 7])
         """
         from propopt.explaining.row_tables import row_table
 

@@ -27,12 +27,15 @@ from propopt.base.files import writable_folder
 from propopt.base.terminal import LoggedProgress, progress_bar
 from propopt.explaining.out_of_sample import FittedReference, FittedRows
 from propopt.explaining.row_tables import (
+    free_name,
+    row_cells,
     row_columns,
     row_numbers,
     row_table,
     rows_of_tables,
 )
 from propopt.explaining.saved_explainer import SavedExplainer
+from propopt.proofs.target_error import TargetError
 from propopt.results.explained_table import (
     MANIFEST,
     ExplainedTable,
@@ -259,29 +262,42 @@ class PartWriter:
         blocks = self.source.blocks(first, (size for some in sizes for size in some))
         for part, some in zip(parts, sizes, strict=True):
             numbers, copied, new = [], [], dict[str, int]()
+            errors = list[TargetError]()
             start = self.header.rows_of(part).start
             for size in some:
                 table = next(blocks)
                 block = self._frame(table, start)
                 explained = self.fitted.explain(block, progress=False)
-                numbers.append(row_numbers(explained))
+                assert explained.target is not None, "each row has a target"
+                errors.append(explained.target)
+                row = [row_numbers(explained), row_cells(explained)]
+                numbers.append(np.hstack(row))
                 copied.append(table.select(list(self.header.copied)))
                 if "notes" in explained.parameters:
                     count, words = self.fitted.new_categories(block)
                     new |= {words: new.get(words, 0) + count} if count else {}
                 start += size
                 yield size
-            self._finish(part, np.concatenate(numbers), copied, new)
+            every = np.concatenate(numbers)
+            count = len(self.header.features) + len(self.header.numbers)
+            sums = PartSums.of(every[:, :count], len(self.header.features), new, errors)
+            self._finish(part, np.split(every, [count], axis=1), copied, sums)
 
     def _finish(
-        self, part: int, numbers: Any, copied: Any, new: dict[str, int]
+        self, part: int, numbers: Sequence[Any], copied: Any, sums: PartSums
     ) -> None:
-        """Write the numbers of a part."""
+        """Write the numbers and the cells of a part."""
         pyarrow, header = require("pyarrow"), self.header
-        columns = dict(zip((*header.features, *header.numbers), numbers.T, strict=True))
+        names = (*header.features, *header.numbers)
+        columns: dict[str, Any] = dict(zip(names, numbers[0].T, strict=True))
+        for name, cells in zip(
+            header.cells, np.split(numbers[1], 2, axis=1), strict=True
+        ):
+            columns[name] = pyarrow.FixedSizeListArray.from_arrays(
+                cells.ravel(), len(header.features)
+            )
         rest = pyarrow.concat_tables(copied)
         before = {name: rest.column(name) for name in header.copied}
-        sums = PartSums.of(numbers, len(header.features), new)
         write_part(self.folder, header, part, {**before, **columns}, sums)
 
     def _sizes(self, part: int) -> list[int]:
@@ -372,7 +388,9 @@ def _header(
             f"keep: {twice[0]!r} is also the name of a column of attributions; rename "
             "it in the table, or leave it out"
         )
-    n_columns = len(copied) + len(columns)
+    before = "gradient" if reference.base_value is None else "contributions"
+    taken = (*copied, *columns)
+    n_columns = len(taken) + 2 * len(features)
     return TableHeader(
         explainer=SavedExplainer.of(rows).digest,
         source=source.digest,
@@ -382,6 +400,8 @@ def _header(
         copied=copied,
         features=tuple(features),
         numbers=tuple(columns[len(features) :]),
+        cells=(free_name(before, taken), free_name("standard_errors", taken)),
+        row_size=rows.row_size,
         units=reference.units,
         quantity=rows.function.quantity,
         background=reference.background,

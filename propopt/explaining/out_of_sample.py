@@ -644,6 +644,7 @@ class FittedRows(FittedReference):
             certificate=proof,
             details={
                 "gap": read_only(gaps_of(measures)),
+                "error": read_only(targets.estimate.row_errors),
                 "joint_excess": measures["joint_excess"],
                 "joint_distance": largest * measures["joint_distance"],
                 "similarity": read_only(measures["similarity"]),

@@ -14,6 +14,7 @@ from propopt.explaining.out_of_sample import (
     FittedRows,
     with_base_margins,
 )
+from propopt.results.clear import is_exact
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import as_frame
 
@@ -21,7 +22,8 @@ from propopt.tables.frames import as_frame
 ENDS: Final = ("base_value", "prediction")
 """Numbers of each row that contributions have in addition to their parts."""
 
-GAP: Final = "gap"
+PROOFS: Final = ("gap", "error")
+"""The certified gap of each row, and the error of its target."""
 
 
 def row_table(fitted: FittedReference, X: Any, base_margin: Any) -> pd.DataFrame:
@@ -64,7 +66,18 @@ def row_columns(fitted: FittedReference, header: pd.Index | None) -> list[str]:
         features = tuple(map(str, header))
     features = features or reference.labels.feature_names(reference.shape[1])
     ends = () if reference.base_value is None else ENDS
-    return [*features, *(free_name(name, features) for name in (*ends, GAP))]
+    return [*features, *(free_name(name, features) for name in (*ends, *PROOFS))]
+
+
+def row_cells(explained: Explanation) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The targets of attributions and the standard errors of these (m, 2D)."""
+    before, errors = explained.gradient, explained.standard_errors
+    if before is None:
+        before = explained.contributions
+    assert before is not None, "each row has a target"
+    if errors is None:
+        errors = np.full(before.shape, 0.0 if is_exact(explained) else np.nan)
+    return np.hstack([before, errors])
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
@@ -84,8 +97,8 @@ def check_columns(rows: FittedRows, header: pd.Index) -> None:
 
 
 def row_numbers(explained: Explanation) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The attributions of rows, their base values, predictions and gaps (m, ...)."""
+    """The attributions of rows, their ends, gaps and errors (m, ...)."""
     numbers = [getattr(explained, name) for name in ENDS]
     numbers = [array for array in numbers if array is not None]
-    gaps = explained.details[GAP]
-    return np.column_stack([explained.attributions, *numbers, gaps])
+    numbers += [explained.details[name] for name in PROOFS]
+    return np.column_stack([explained.attributions, *numbers])

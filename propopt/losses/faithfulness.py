@@ -117,6 +117,14 @@ class Estimate:
             return None
         return error_of_blocks(self.blocks)
 
+    @property
+    def row_errors(self) -> Array:
+        """The root mean square of the standard errors of each row; NaN if unknown."""
+        errors = self.standard_errors
+        if errors is None:
+            return np.full(len(self.values), np.nan)
+        return np.sqrt((errors**2).mean(axis=1))
+
     def scaled(self, sizes: Array) -> Estimate:
         """Scale slopes by one number per feature (D,); effects are unchanged."""
         if self.units != "gradient":

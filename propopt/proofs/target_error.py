@@ -38,7 +38,7 @@ from scipy.special import fdtri
 
 from propopt.base.arrays import Array
 from propopt.base.checks import read_only
-from propopt.base.declared import field
+from propopt.base.declared import field, transient
 from propopt.base.text import percent
 from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
@@ -87,6 +87,8 @@ class TargetError:
     n_blocks: int = field(default=0, low=0)
     # "at most" if the objective is not quadratic, or there are bounds
     relation: Relation = "about"
+    # K of blocks of draws (B, B), which adds up over rows
+    gram: Sequence[Sequence[float]] = transient(default=(), compare=False, repr=False)
 
     @classmethod
     def of_gram(cls, gram: Array) -> TargetError:
@@ -97,7 +99,22 @@ class TargetError:
             spread=_spread(np.diag(gram)),
             degrees=_degrees(gram / n, n),
             n_blocks=n + 1,
+            gram=gram.tolist(),
         )
+
+    @classmethod
+    def joined(cls, errors: Sequence[TargetError]) -> TargetError:
+        """The error of all rows, from those of disjoint blocks of rows.
+
+        It is unknown if that of any block is.
+        """
+        worst = max(errors, key=lambda x: (math.isnan(x.value), x.n_blocks))
+        scale = math.fsum(one.scale for one in errors)
+        if not worst.n_blocks:
+            return replace(worst, scale=scale)
+        grams = [one.gram for one in errors if one.n_blocks]
+        total = cls.of_gram(np.sum(grams, axis=0))
+        return replace(total, scale=scale, source=worst.source, relation=worst.relation)
 
     @classmethod
     def of_energies(cls, energies: Array) -> TargetError:

@@ -13,7 +13,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, final
 
@@ -21,24 +21,39 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Attributions, Values
+from propopt.base.checks import read_count
 from propopt.base.codecs import Members, record_codec
 from propopt.base.declared import Declared, field
 from propopt.base.document import Bar, Bars, Chapter, Document, Finding, table_chapter
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.files import as_json, atomic_write
+from propopt.base.row_sample import RowSample
 from propopt.base.suggestions import NameKind
 from propopt.base.text import Quantity, enumerated, in_short, percent, plural, printable
 from propopt.losses.faithfulness import Units, units_in_words
+from propopt.proofs.near_optimal import OrderBy
 from propopt.proofs.optimum import Parameter
+from propopt.proofs.target_error import TargetError
+from propopt.results.clear import Clear
+from propopt.results.explanation import Explanation
+from propopt.results.explanation_document import target_finding
+from propopt.results.reasons import (
+    LEAST_SHARE,
+    MOST_LISTED,
+    N_REASONS,
+    Reasons,
+    Towards,
+)
 from propopt.results.result import Result
+from propopt.tables.frames import Labels
 
 
 MANIFEST: Final = "_propopt.json"
 """The file of a folder that says what was explained."""
 
 _FORMAT: Final = "propopt explained table"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _METADATA: Final = b"propopt"
 """The key of the sums in the metadata of a part."""
 
@@ -57,7 +72,10 @@ class TableHeader(Declared):
     part_rows: int = field(low=1)  # rows of each part but the last
     copied: tuple[str, ...] = field()  # columns that are copied from the source
     features: tuple[str, ...] = field(nonempty=True)
-    numbers: tuple[str, ...] = field(nonempty=True)  # base, prediction and gap
+    numbers: tuple[str, ...] = field(nonempty=True)  # base, prediction, gap and error
+    # lists of a number for each feature: the targets, and errors of attributions
+    cells: tuple[str, str] = field()
+    row_size: float = field(low=0.0)  # of the reference rows
     units: Units = field()
     quantity: Quantity | None = field(default=None)
     background: str | None = field(default=None)
@@ -67,14 +85,14 @@ class TableHeader(Declared):
 
     def validate(self) -> None:
         """Refuse columns with one name."""
-        columns = self.columns
+        columns = (*self.columns, *self.cells)
         if len(set(columns)) < len(columns):
             twice = [name for name in columns if columns.count(name) > 1]
             raise InvalidInput(f"features: two columns have one name: {twice[0]!r}")
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the parts, in order."""
+        """The columns of the parts with one cell for each row, in order."""
         return (*self.copied, *self.features, *self.numbers)
 
     @property
@@ -139,12 +157,19 @@ class PartSums:
     gap: float  # the largest
     n_new: int  # rows with categories that do not occur in data
     new: Sequence[str]  # which
+    target: TargetError
 
     @classmethod
-    def of(cls, table: Attributions, n_features: int, new: Mapping[str, int]) -> Self:
-        """The sums of attributions, base values, predictions and gaps (n, ...)."""
+    def of(
+        cls,
+        table: Attributions,
+        n_features: int,
+        new: Mapping[str, int],
+        errors: Sequence[TargetError],
+    ) -> Self:
+        """The sums of attributions, their ends, gaps and errors (n, ...)."""
         columns = np.ascontiguousarray(table.T)  # sums along rows are pairwise
-        W, ends, gaps = columns[:n_features], columns[n_features:-1], columns[-1]
+        W, ends, gaps = columns[:n_features], columns[n_features:-2], columns[-2]
         return cls(
             sums=W.sum(axis=1),
             sizes=np.abs(W).sum(axis=1),
@@ -155,13 +180,14 @@ class PartSums:
             gap=float(gaps.max()),
             n_new=sum(new.values()),
             new=[*new],
+            target=TargetError.joined(errors),
         )
 
     def metadata(self, header: TableHeader, part: int) -> dict[bytes, bytes]:
         """The sums for the metadata of a part."""
         plain = {
             key: value.tolist() if isinstance(value, np.ndarray) else value
-            for key, value in vars(self).items()
+            for key, value in asdict(self).items()
         }
         return {_METADATA: as_json([header.digest, part, plain]).encode()}
 
@@ -176,13 +202,13 @@ class PartSums:
                 name: value if name in _SCALARS else np.array(value, np.float64)
                 for name, value in plain.items()
             }
-            sums = cls(**fields)
+            sums = cls(**fields | {"target": TargetError(**fields["target"])})
         except (OSError, ValueError, LookupError, TypeError):  # absent, or not of ours
             return None
         return sums if (digest, number) == (header.digest, part) else None
 
 
-_SCALARS: Final = ("gap", "n_new", "new")
+_SCALARS: Final = ("gap", "n_new", "new", "target")
 """The sums that are no arrays."""
 
 
@@ -190,15 +216,16 @@ _SCALARS: Final = ("gap", "n_new", "new")
 
 
 class ExplainedTable(
-    Result, kind="propopt explained table", noun="a saved explained table", version=1
+    Result, kind="propopt explained table", noun="a saved explained table", version=2
 ):
     """Explained rows of a large table, in a folder of Parquet files.
 
     :meth:`summary` has the mean size and direction of each feature over all rows, from
     sums that were computed along with them. Rows stay in the folder: :meth:`parts`
-    reads one file after the other, and other programs read the folder as one table of
-    Parquet. :meth:`load` takes the folder, or a file of :meth:`save`, which contains
-    the summary and the path of the folder.
+    reads one file after the other, :meth:`rows` reads some of them as an explanation,
+    and other programs read the folder as one table of Parquet. :meth:`load` takes the
+    folder, or a file of :meth:`save`, which contains the summary and the path of the
+    folder.
 
     Parameters
     ----------
@@ -219,6 +246,8 @@ class ExplainedTable(
         The number of rows with categories that do not occur in ``data``.
     new : tuple of str
         Some of these categories.
+    target : TargetError
+        The error of sampled contributions or slopes, over all rows.
 
     Examples
     --------
@@ -232,7 +261,9 @@ class ExplainedTable(
     >>> explained.shape, list(explained.summary().index)
     ((40, 2), ['b', 'a'])
     >>> list(next(explained.parts()).columns)
-    ['a', 'b', 'base_value', 'prediction', 'gap']
+    ['a', 'b', 'base_value', 'prediction', 'gap', 'error']
+    >>> explained.reasons(rows=[39]).features
+    ('a', 'b')
     >>> folder.cleanup()
     """
 
@@ -248,6 +279,7 @@ class ExplainedTable(
     gap: float = field(low=0.0)
     n_new: int = field(low=0, default=0)
     new: tuple[str, ...] = field(default=())
+    target: TargetError = field()
 
     _words: ClassVar[NameKind | None] = "explanation"
 
@@ -299,6 +331,7 @@ class ExplainedTable(
             gap=max(part.gap for part in parts),
             n_new=sum(part.n_new for part in parts),
             new=tuple(dict.fromkeys(text for part in parts for text in part.new)),
+            target=TargetError.joined([part.target for part in parts]),
             **{name: np.array(total(name)) for name in _SUMS},
         )
 
@@ -324,6 +357,11 @@ class ExplainedTable(
     def quantity(self) -> Quantity | None:
         """The explained quantity."""
         return self.header.quantity
+
+    @property
+    def target_error(self) -> float:
+        """The relative error of the target; NaN if unknown."""
+        return self.target.relative
 
     @property
     def units_in_words(self) -> str:
@@ -357,14 +395,122 @@ class ExplainedTable(
         order = np.argsort(-table["mean_size"].to_numpy(), kind="stable")
         return table.iloc[order]
 
+    def top(self, k: int = 10) -> pd.DataFrame:
+        """The k features with the largest mean |w| over all rows.
+
+        The numbers are those of :meth:`propopt.results.Explanation.top`.
+        """
+        return self.summary().drop(columns="rms")[: read_count(k, "k")]
+
+    def rows(self, rows: Sequence[int] | None = None) -> Explanation:
+        """Read some rows as an explanation in memory.
+
+        It has ``clear()``, ``reasons()``, ``to_frame()`` and plots of these rows, with
+        the numbers of :meth:`propopt.Explainer.explain`. Values of the columns are not
+        in the folder. ``certain()`` and bounds need the objective: explain these rows
+        in memory for them.
+
+        Parameters
+        ----------
+        rows : sequence of int, optional
+            Positions in the table, which name the rows of the result. By default all
+            rows, or a sample of 2,000 if there are more than 100,000.
+
+        Returns
+        -------
+        Explanation
+            The rows in this order. Its ``target`` has the error of all rows.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row, or a part cannot be read.
+        """
+        header, n = self.header, self.header.n_rows
+        if rows is None:
+            rows = range(n) if n <= MOST_LISTED else RowSample.of(n).rows.tolist()
+        positions = np.array(rows, np.int64)
+        if not len(positions) or positions.min() < 0 or positions.max() >= n:
+            raise InvalidInput(f"rows: expected positions from 0 to {n - 1:,}")
+        columns = [*header.features, *header.numbers, *header.cells]
+        part_of = positions // header.part_rows
+        read, places = list[pd.DataFrame](), list[Any]()
+        for part in np.unique(part_of).tolist():
+            places.append(np.flatnonzero(part_of == part))
+            read.append(self._part(part, columns).loc[positions[places[-1]]])
+        table = pd.concat(read).iloc[np.argsort(np.concatenate(places))]
+        before, errors = (np.stack([*table[name]]) for name in header.cells)
+        *ends, gap, error = (table[name].to_numpy() for name in header.numbers)
+        targets: dict[str, Any] = dict(
+            zip(("base_value", "prediction"), ends, strict=False)
+        )
+        targets["contributions" if ends else "gradient"] = before
+        return Explanation(
+            attributions=table[[*header.features]].to_numpy(),
+            method="optimized",
+            units=header.units,
+            quantity=header.quantity,
+            background=header.background,
+            parameters={
+                **header.parameters,
+                "not proved": "as one problem; each row is optimal up to a gap of "
+                f"{gap.max():.0e}",
+            },
+            labels=Labels(tuple(positions.tolist()), header.features),
+            target=self.target,
+            standard_errors=errors if self.target.n_blocks else None,
+            row_size=header.row_size,
+            details={"gap": gap, "error": error},
+            **targets,
+        )
+
+    def clear(
+        self,
+        delta: float | None = None,
+        *,
+        order: OrderBy = "size",
+        groups: Mapping[str, Sequence[str]] | None = None,
+        rows: Sequence[int] | None = None,
+    ) -> Clear:
+        """Find signs and ranks of rows that no small change flips.
+
+        As :meth:`propopt.results.Explanation.clear`, for the rows of :meth:`rows`.
+        """
+        return self.rows(rows).clear(delta, order=order, groups=groups)
+
+    def reasons(
+        self,
+        k: int = N_REASONS,
+        towards: Towards = "higher",
+        groups: Mapping[str, Sequence[str]] | None = None,
+        *,
+        least_share: float = LEAST_SHARE,
+        delta: float | None = None,
+        rows: Sequence[int] | None = None,
+    ) -> Reasons:
+        """List the k largest contributions of rows towards a decision.
+
+        As :meth:`propopt.results.Explanation.reasons`, for the rows of :meth:`rows`.
+        """
+        n = self.header.n_rows
+        return Reasons.of(
+            self.rows(rows),
+            k=k,
+            towards=towards,
+            groups=groups,
+            least_share=least_share,
+            delta=delta,
+            drawn_from=n if rows is None and n > MOST_LISTED else None,
+        )
+
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """Read the rows, one part after the other.
 
         Parameters
         ----------
         columns : sequence of str, optional
-            The columns to read: attributions, base_value, prediction and gap, and those
-            that were copied from the table; by default all.
+            The columns to read: attributions, base_value, prediction, gap and error,
+            and those that were copied from the table; by default all.
 
         Yields
         ------
@@ -376,23 +522,23 @@ class ExplainedTable(
         InvalidInput
             If the folder, a part or a column is not there.
         """
-        parquet, folder, header = (
-            require("pyarrow.parquet"),
-            Path(self.folder),
-            self.header,
-        )
-        for name in columns or ():
-            if name not in header.columns:
+        columns = self.header.columns if columns is None else columns
+        for name in columns:
+            if name not in self.header.columns:
                 raise InvalidInput(f"columns: there is no column {name!r}")
-        for part in range(header.n_parts):
-            path = path_of_part(folder, part)
-            try:
-                table = parquet.ParquetFile(path).read(columns=columns)
-            except (OSError, ValueError) as error:
-                raise InvalidInput(f"{path}: it cannot be read: {error}") from None
-            frame = table.to_pandas(ignore_metadata=True)
-            rows = header.rows_of(part)
-            yield frame.set_axis(pd.RangeIndex(rows.start, rows.stop), axis=0)
+        for part in range(self.header.n_parts):
+            yield self._part(part, columns)
+
+    def _part(self, part: int, columns: Sequence[str]) -> pd.DataFrame:
+        """Some columns of a part."""
+        path = path_of_part(Path(self.folder), part)
+        try:
+            table = require("pyarrow.parquet").ParquetFile(path).read(columns=columns)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"{path}: it cannot be read: {error}") from None
+        rows = self.header.rows_of(part)
+        frame = table.to_pandas(ignore_metadata=True)
+        return frame.set_axis(pd.RangeIndex(rows.start, rows.stop), axis=0)
 
     def to_frame(self) -> pd.DataFrame:
         """All attributions (N, D), read from the folder; they have to fit in memory."""
@@ -430,6 +576,7 @@ class ExplainedTable(
                     "Is it the best possible?",
                     "yes" if self.gap <= _TOLERATED else f"up to {self.gap:.0e}",
                 ),
+                target_finding(self),
                 Finding(f"the summary is of all {plural(self.shape[0], 'row')}"),
             ],
             settings={

@@ -273,12 +273,8 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
         within = f"within {percent(certificate.gap)} %"
         words = f"{within} of optimal (gap {certificate.gap:.1e})"
         yield Finding(words, "proved", question, within)
-    if certificate is not None:
-        words, basis = target_in_words(explanation), target_basis(explanation)
-        if not is_sampled(explanation):
-            words = _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
-        question = "How exact is the target?"
-        yield Finding(words, basis, question, target_error_cell(explanation))
+    if certificate is not None or is_sampled(explanation):
+        yield target_finding(explanation)
     search = explanation.parameters.get("similar rows")
     if search:
         question = "Are similar rows the nearest?"
@@ -294,6 +290,15 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
         adds = most < 1e-6 * float(np.abs(explanation.attributions).max())
         words = f"rows {'add up' if adds else f'miss their sums by up to {most:.0e}'}"
         yield Finding(words, "checked", "Do rows add up?", "yes" if adds else "no")
+
+
+def target_finding(best: Any) -> Finding:
+    """The error of the target of rows in memory or in a folder, as a finding."""
+    words = target_in_words(best)
+    if not is_sampled(best):
+        words = _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+    question = "How exact is the target?"
+    return Finding(words, target_basis(best), question, target_error_cell(best))
 
 
 _FAITHFUL: Final = ("gradient_matching", "function_matching")

@@ -4,8 +4,10 @@ import dataclasses
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from lightgbm import LGBMRegressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
+from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from text_models import DOCUMENTS, linear
@@ -23,9 +26,14 @@ from text_models import DOCUMENTS, linear
 import propopt as po
 from propopt.base import terminal
 from propopt.base.errors import InvalidInput
+from propopt.base.row_sample import RowSample
 from propopt.explaining import large_tables
 from propopt.explaining.out_of_sample import FittedRows
 from propopt.explaining.saved_explainer import SavedExplainer
+from propopt.explaining.targets import error_of_parts
+from propopt.losses.faithfulness import Estimate
+from propopt.proofs.target_error import TargetError, exact_target, unknown_target
+from propopt.results import explained_table
 from propopt.results.explained_table import MANIFEST, PartSums
 
 
@@ -149,7 +157,9 @@ def test_any_table_has_the_bits_of_one_explanation(name, explainer, whole, tmp_p
     assert rows[whole.columns].to_numpy().tobytes() == expected.to_numpy().tobytes()
     assert rows.index.equals(pd.RangeIndex(N_NEW))
     read = pd.read_parquet(tmp_path / "to")  # as other programs read it
-    pd.testing.assert_frame_equal(read, rows, check_exact=True)
+    cells = ["contributions", "standard_errors"]
+    assert list(read.columns) == [*rows.columns, *cells]
+    pd.testing.assert_frame_equal(read[rows.columns], rows, check_exact=True)
     features = expected[list("abc")].to_numpy()
     assert explained.attributions.tobytes() == features.tobytes()
     assert explained.to_frame().columns.tolist() == list("abc")
@@ -188,9 +198,177 @@ def test_slopes_have_no_base(tmp_path):
     expected = explainer.transform(X_NEW)
     rows = pd.concat([*explained.parts()])
     assert rows.to_numpy().tobytes() == expected.to_numpy().tobytes()
-    assert list(rows.columns) == ["a", "b", "c", "gap"]
+    assert list(rows.columns) == ["a", "b", "c", "gap", "error"]
     assert (explained.base_value, explained.prediction) == (None, None)
     assert "per standard deviation" in explained.document().subtitle
+
+
+# ---- The error of sampling
+
+
+def wide(seed, n):
+    numbers = np.random.default_rng(seed).normal(size=(n, 8))
+    return pd.DataFrame(numbers, columns=list("abcdefgh"))
+
+
+WIDE, WIDE_NEW = wide(2, 30), wide(3, 20)
+
+
+def sampled(**settings):
+    """An explainer of a model whose contributions are sampled."""
+    model = MLPRegressor(hidden_layer_sizes=(8,), max_iter=300, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it has not converged
+        model.fit(WIDE, WIDE.a * WIDE.b + WIDE.h)
+    return po.Explainer(model.predict, data=WIDE, **settings).fit(progress=False)
+
+
+ERRORS = {
+    "exact": (fitted, {}, X_NEW[:20]),
+    "exact slopes": (fitted, {"kind": "slopes"}, X_NEW[:20]),
+    "sampled": (sampled, {}, WIDE_NEW),
+    "sampled slopes": (sampled, {"kind": "slopes", "law": "data"}, WIDE_NEW),
+    "unknown": (sampled, {"kind": "slopes", "law": "none"}, WIDE_NEW),
+}
+
+
+@pytest.fixture(scope="module", params=ERRORS)
+def in_memory(request):
+    """An explainer, rows, and their explanation in memory."""
+    make, settings, rows = ERRORS[request.param]
+    explainer = make(**settings)
+    return explainer, rows, explainer.explain(rows, progress=False)
+
+
+@pytest.fixture
+def few_rows(monkeypatch):
+    """Parts of eight rows, which are explained in blocks of four."""
+    monkeypatch.setattr(large_tables, "_PART_ROWS", 8)
+    monkeypatch.setattr(large_tables, "_BLOCK_ROWS", 4)
+
+
+def question_of(result):
+    """What the card says of the target."""
+    trust = result.document().trust
+    return next(x for x in trust if x.question == "How exact is the target?")
+
+
+@pytest.mark.usefixtures("few_rows")
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_files_have_the_error_of_memory(in_memory, suffix, tmp_path, frames):
+    explainer, rows, best = in_memory
+    getattr(rows, f"to_{suffix}")(tmp_path / f"rows.{suffix}")
+    explained = explainer.explain(tmp_path / f"rows.{suffix}", to=tmp_path / "to")
+    explained.save(tmp_path / "it.npz")
+    for one in (explained, po.results.ExplainedTable.load(tmp_path / "it.npz")):
+        for name in ("value", "scale", "spread", "degrees", "interval"):
+            expected = getattr(best.target, name)
+            found = getattr(one.target, name)
+            assert found == pytest.approx(expected, rel=1e-9, nan_ok=True)
+        assert one.target.source == best.target.source
+        assert question_of(one) == question_of(best)
+    table = pd.concat([*explained.parts()])
+    blocks = pd.concat([explainer.transform(rows[:3]), explainer.transform(rows[3:])])
+    lazy = explainer.explain(frames.from_pandas(rows, npartitions=3)).compute()
+    for other in (blocks, lazy, best.details):
+        assert table.error.to_numpy().tobytes() == np.array(other["error"]).tobytes()
+
+
+def test_errors_of_rows_add_up_to_that_of_the_table(in_memory):
+    explainer, rows, best = in_memory
+    errors = explainer.transform(rows).error
+    assert errors.isna().all() == np.isnan(best.target_error)
+    if best.units == "output":
+        total = best.shape[1] * float((errors**2).sum())
+        assert total == pytest.approx(best.target.value, rel=1e-9)
+
+
+@pytest.mark.usefixtures("few_rows")
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_a_folder_has_the_conclusions_of_memory(in_memory, suffix, tmp_path):
+    explainer, rows, best = in_memory
+    getattr(rows, f"to_{suffix}")(tmp_path / f"rows.{suffix}")
+    explained = explainer.explain(tmp_path / f"rows.{suffix}", to=tmp_path / "to")
+    pd.testing.assert_frame_equal(explained.top(2), best.top(2), rtol=1e-9, atol=1e-12)
+    assert str(explained.clear()) == str(best.clear())
+    chosen, groups = [15, 3, 10], {"both": ["a", "c"]}
+    some = explained.rows(chosen)
+    assert some.labels.points == (15, 3, 10)
+    assert some.attributions.tobytes() == best.attributions[chosen].tobytes()
+    for options in ({}, {"order": "value"}, {"groups": groups}, {"delta": 0.1}):
+        found, expected = explained.clear(**options, rows=chosen), best.clear(**options)
+        for name in ("signs", "best_ranks", "worst_ranks"):
+            every = getattr(expected, name)
+            assert np.array_equal(getattr(found, name), every[chosen])
+    if best.units != "output":
+        with pytest.raises(InvalidInput, match="expected contributions, got slopes"):
+            explained.reasons()
+        return
+    for options in ({}, {"towards": "lower"}, {"groups": groups, "k": 2}):
+        found = explained.reasons(**options, rows=chosen)
+        expected = best.reasons(**options, rows=chosen)
+        without = ["value", "words"]  # values of the columns are not in the folder
+        pd.testing.assert_frame_equal(
+            found.to_frame().drop(columns=without),
+            expected.to_frame().drop(columns=without),
+        )
+        assert found.notes == expected.notes
+    assert f"each row is optimal up to a gap of {some.details['gap'].max():.0e}" in str(
+        some
+    )
+    every = explained.reasons()
+    assert (every.shares, every.drawn_from) == (best.reasons().shares, None)
+
+
+def test_rows_are_read_from_their_parts_alone(explainer, source, tmp_path):
+    explained = explainer.explain(source, to=tmp_path / "to")
+    (tmp_path / "to" / "part-000001.parquet").unlink()  # rows 32 to 63
+    some = explained.rows([149, 2, 2])
+    assert some.labels.points == (149, 2, 2)
+    with pytest.raises(InvalidInput, match=r"part-000001\.parquet: it cannot be read"):
+        explained.clear(rows=[32])
+    for rows in ([150], [-1], []):
+        with pytest.raises(InvalidInput, match="positions from 0 to 149"):
+            explained.reasons(rows=rows)
+    with pytest.raises(AttributeError, match=r"instead: explainer\.explain\(rows\)"):
+        explained.certain()  # type: ignore[attr-defined]
+    in_memory = explainer.explain(X_NEW.iloc[[149, 2]])
+    assert in_memory.attributions.tobytes() == some.attributions[:2].tobytes()
+    assert in_memory.certain().shape == (2, 3)
+
+
+def test_a_large_folder_has_reasons_of_a_sample(
+    explainer, source, tmp_path, monkeypatch
+):
+    explained = explainer.explain(source, to=tmp_path / "to")
+    monkeypatch.setattr(explained_table, "MOST_LISTED", 100)
+    few = partial(RowSample.of, most=90)
+    monkeypatch.setattr(RowSample, "of", few)
+    some = explained.reasons()
+    assert (len(some.names), some.drawn_from) == (90, N_NEW)
+    assert explained.clear().shape == (90, 3)
+
+
+def test_errors_of_blocks_are_joined():
+    rng = np.random.default_rng(0)
+    blocks = [rng.normal(size=(10, n, 4)) for n in (3, 5, 1)]
+    errors = []
+    for block in [*blocks, np.concatenate(blocks, axis=1)]:
+        aim = Estimate.of_blocks(block, source="draws", n_draws=10)
+        errors.append(error_of_parts(aim))
+    whole = errors.pop()
+    joined = TargetError.joined(errors)
+    for name in ("value", "scale", "spread", "degrees"):
+        assert getattr(joined, name) == pytest.approx(getattr(whole, name), rel=1e-12)
+    assert joined.in_words() == whole.in_words()
+    exact = exact_target("trees", 2.0)
+    with_exact = TargetError.joined([exact, *errors])
+    assert with_exact.value == pytest.approx(whole.value, rel=1e-12)
+    assert with_exact.scale == pytest.approx(whole.scale + 2.0, rel=1e-12)
+    assert with_exact.source == whole.source
+    assert TargetError.joined([exact, exact]) == exact_target("trees", 4.0)
+    unknown = unknown_target("given", 1.0)
+    assert np.isnan(TargetError.joined([*errors, unknown, exact]).value)
 
 
 # ---- Columns of other types
@@ -388,7 +566,7 @@ def test_manifests_are_checked(explainer, source, tmp_path):
         manifest.replace('"gap"', '"gaps"'): "has been changed",
         manifest.replace('"n_rows": 150', '"n_rows": 0'): "n_rows: expected an integer",
         manifest[:-9]: "it cannot be read",
-        "{}": "expected the format propopt explained table 1",
+        "{}": "expected the format propopt explained table 2",
         manifest.replace('"0.', '"9.'): "propopt 9.",
         manifest.replace('"a",', '"b",'): "two columns have one name",
     }
@@ -512,8 +690,8 @@ def test_sums_that_no_rows_have_are_refused(explainer, source, tmp_path):
 
 
 def test_a_large_sum_is_rounded_once():
-    numbers = np.array([[1e16, 0.0], [1.0, 0.0], [-1e16, 0.5]])
-    sums = PartSums.of(numbers, 1, {"kind: 'x'": 2})
+    numbers = np.array([[1e16, 0.0, 0.0], [1.0, 0.0, 0.0], [-1e16, 0.5, 0.0]])
+    sums = PartSums.of(numbers, 1, {"kind: 'x'": 2}, [exact_target("trees", 1.0)])
     assert sums.sizes[0] == 2e16
     assert (sums.raises[0], sums.lowers[0], sums.gap) == (2.0, 1.0, 0.5)
     assert (sums.n_new, list(sums.new)) == (2, ["kind: 'x'"])
@@ -579,7 +757,7 @@ def test_a_frame_of_dask_is_explained_lazily(explainer, whole, frames, monkeypat
     one = explained.get_partition(2).compute()
     assert one.to_numpy().tobytes() == expected.loc[one.index].to_numpy().tobytes()
     few = explainer.explain(lazy[lazy.a > 100.0])  # partitions without rows
-    assert few.compute().shape == (0, 6)
+    assert few.compute().shape == (0, 7)
     assert few.gap.dtype == float
 
 

@@ -26,12 +26,13 @@ def test_a_block_has_the_bits_of_the_whole_explanation(name):
     whole = explainer.explain(rows, progress=False)
     table = explainer.transform(rows)
     parts = whole.base_value is not None
-    ends = ["base_value", "prediction", "gap"] if parts else ["gap"]
+    ends = ["base_value", "prediction"] * parts + ["gap", "error"]
     assert list(table.columns) == [*whole.to_frame().columns, *ends]
     assert set(table.dtypes) == {np.dtype(float)}
     pd.testing.assert_index_equal(table.index, whole.to_frame().index)
     numbers = [whole.attributions, *([whole.base_value, whole.prediction] * parts)]
-    expected = np.column_stack([*numbers[:1], *numbers[1:3], whole.details["gap"]])
+    numbers += [whole.details["gap"], whole.details["error"]]
+    expected = np.column_stack(numbers)
     assert table.to_numpy().tobytes() == expected.tobytes()
     again = pickle.loads(pickle.dumps(table))
     blocks = [explainer.transform(rows[start : start + 5]) for start in (0, 5, 10)]
@@ -43,12 +44,18 @@ def test_a_block_has_the_bits_of_the_whole_explanation(name):
 
 
 def test_numbers_of_a_row_yield_their_names_to_features():
-    names = ["gap", "prediction", "prediction_", "f3", "f4"]
+    names = ["gap", "prediction", "prediction_", "f3", "error"]
     table = X.set_axis(names, axis=1)
     explainer = po.Explainer(black_box, data=table).fit(progress=False)
     rows = X_NEW.set_axis(names, axis=1).iloc[:3]
     whole, explained = explainer.explain(rows), explainer.transform(rows)
-    assert list(explained.columns) == [*names, "base_value", "prediction__", "gap_"]
+    assert list(explained.columns) == [
+        *names,
+        "base_value",
+        "prediction__",
+        "gap_",
+        "error_",
+    ]
     np.testing.assert_array_equal(explained[names], whole.attributions)
     np.testing.assert_array_equal(explained["prediction__"], whole.prediction)
     np.testing.assert_array_equal(explained["gap_"], whole.details["gap"])
@@ -62,7 +69,7 @@ def test_other_columns_are_refused_also_without_rows():
         with pytest.raises(InvalidInput, match="another order"):
             explainer.transform(rows.iloc[:, ::-1])
     explainer = po.Explainer(black_box, data=X.to_numpy()).fit(progress=False)
-    assert explainer.transform(np.zeros((0, 5))).shape == (0, 8)
+    assert explainer.transform(np.zeros((0, 5))).shape == (0, 9)
     with pytest.raises(InvalidInput, match="expected 5 columns, got 4"):
         explainer.transform(np.zeros((0, 4)))
 
