@@ -1,7 +1,7 @@
 """Files: whole or not at all, archives that are not trusted, CSV, SVG, Markdown.
 
 Archives are arrays with one JSON header, and are not trusted. Members are stored
-uncompressed, so none is larger than the file, and no more memory is allocated.
+uncompressed, so none is larger than the file; a shape that needs more bytes is refused.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import math
 import os
 import re
 import reprlib
@@ -23,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -146,12 +145,6 @@ OTHER_FILES = frozenset(
 """Suffixes of other kinds of files; other dots are part of a name."""
 
 _ENCRYPTED = 0x1
-_PREAMBLE = {b"\x93NUMPY\x01\x00": "<H", b"\x93NUMPY\x02\x00": "<I"}
-_DESCRIPTION = re.compile(
-    r"\{'descr': '([<>|][fiubU]\d{1,18})', 'fortran_order': (True|False), "
-    r"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \}\s*"
-)
-"""The header of an array of numbers or text as NumPy writes it."""
 
 
 def archive_path(path: str | Path) -> Path:
@@ -279,24 +272,13 @@ def _read(path: Path) -> tuple[str, dict[str, Array]]:
                     "the arrays in it claim more bytes than the file has"
                 )
             for member in members:
-                name = member.filename.removesuffix(".npy")
-                arrays[name] = _array(_data(file, member))
+                with archive.open(member) as stream:
+                    arrays[member.filename.removesuffix(".npy")] = _array(stream)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise InvalidInput(_reason(error)) from None
     return _text(arrays.pop("header")), arrays
-
-
-def _data(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of an uncompressed member; faster than zipfile for small ones."""
-    file.seek(member.header_offset)
-    start, name, extra = struct.unpack("<4s22x2H", file.read(30))
-    file.seek(name + extra, os.SEEK_CUR)
-    data = file.read(member.file_size)
-    if start != b"PK\3\4" or zlib.crc32(data) != member.CRC:
-        raise zipfile.BadZipFile
-    return data
 
 
 def _refusal(member: zipfile.ZipInfo) -> str | None:
@@ -309,21 +291,15 @@ def _refusal(member: zipfile.ZipInfo) -> str | None:
     return None
 
 
-def _array(data: bytes) -> NDArray[Any]:
-    """An array of numbers or text, from the bytes of an ``.npy`` file."""
-    size = _PREAMBLE[data[:8]]
-    start = 8 + struct.calcsize(size)
-    end = start + struct.unpack(size, data[8:start])[0]
-    header = _DESCRIPTION.fullmatch(data[start:end].decode("latin-1"))
-    if header is None:
+def _array(stream: IO[bytes]) -> NDArray[Any]:
+    """An array of numbers or text, from an ``.npy`` file."""
+    array = np.lib.format.read_array(stream, allow_pickle=False)
+    if array.dtype.kind not in "fiubU":
         raise ValueError("neither numbers nor text")
-    dtype = np.dtype(header[1])
-    shape = tuple(int(length) for length in re.findall(r"\d+", header[3]))
-    if math.prod(shape) * dtype.itemsize != len(data) - end:
-        raise ValueError("the shape needs another number of bytes")
-    order = "F" if header[2] == "True" else "C"
-    array = np.frombuffer(data, dtype, offset=end).reshape(shape, order=order)  # type: ignore[call-overload]
-    return np.asarray(array, dtype.newbyteorder("="))
+    if stream.read(1):  # at the end zipfile compares the checksum
+        raise ValueError("more bytes than the shape needs")
+    array.flags.writeable = False
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _text(array: NDArray[Any]) -> str:
