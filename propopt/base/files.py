@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 import os
 import re
 import reprlib
@@ -16,6 +17,8 @@ import stat
 import struct
 import sys
 import tempfile
+import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -132,7 +135,10 @@ _BROKEN = (
     RuntimeError,  # such as too deep a nesting
     TypeError,
     ValueError,
+    SyntaxError,
+    UserWarning,
     struct.error,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -293,13 +299,21 @@ def _refusal(member: zipfile.ZipInfo) -> str | None:
 
 def _array(stream: IO[bytes]) -> NDArray[Any]:
     """An array of numbers or text, from an ``.npy`` file."""
-    array = np.lib.format.read_array(stream, allow_pickle=False)
-    if array.dtype.kind not in "fiubU":
-        raise ValueError("neither numbers nor text")
-    if stream.read(1):  # at the end zipfile compares the checksum
-        raise ValueError("more bytes than the shape needs")
-    array.flags.writeable = False
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    version = np.lib.format.read_magic(stream)
+    with warnings.catch_warnings():  # NumPy mends headers of Python 2
+        warnings.simplefilter("error")
+        shape, is_fortran, dtype = _HEADERS[version](stream)
+    data = stream.read()  # at the end zipfile compares the checksum
+    if dtype.kind not in "fiubU" or math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError("no numbers or text, or not as many as the shape needs")
+    array = np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")
+    return np.asarray(array, dtype.newbyteorder("="))
+
+
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 def _text(array: NDArray[Any]) -> str:
