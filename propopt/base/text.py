@@ -132,8 +132,12 @@ def percent(share: float) -> str:
 # ---- The explained quantity: one output of a model in words
 
 
-QuantityKind: TypeAlias = Literal["value", "probability", "log_odds", "margin"]
-"""``predict``; ``predict_proba``; log p/(1 − p); ``decision_function``."""
+QuantityKind: TypeAlias = Literal[
+    "value", "probability", "log_odds", "margin", "log", "logit", "score"
+]
+"""``predict``; ``predict_proba``; log p/(1 − p); ``decision_function``; then the margin
+of a model without classes: the logarithm or the log-odds of ``predict``, or another
+function of it."""
 
 ClassLabel: TypeAlias = str | int | float | bool
 
@@ -141,6 +145,9 @@ _NOUNS: Final[Mapping[str, str]] = {
     "probability": "probability",
     "log_odds": "log-odds",
     "margin": "margin",
+    "log": "log of the prediction",
+    "logit": "log-odds of the prediction",
+    "score": "margin of the prediction",
 }
 
 
@@ -214,11 +221,15 @@ class Quantity:
         """The quantity in words, with the model only where it is necessary."""
         if self.words is not None:
             return self.words
+        number = "" if self.position is None else f" {self.position}"
+        named = "prediction" if self.outcome is None else f"predicted {self.outcome}"
         if self.kind == "value":
-            number = "" if self.position is None else f" {self.position}"
-            if self.outcome is None:
-                return f"prediction{number} of {self.model}"
-            return f"predicted {self.outcome}{number}"
+            by = f" of {self.model}" if self.outcome is None else ""
+            return f"{named}{number}{by}"
+        if self.kind in ("log", "logit", "score"):
+            is_only = self.outcome is None and not number
+            value = "the prediction" if is_only else f"{named}{number}"
+            return self.noun.replace("the prediction", value)
         return f"{_NOUNS[self.kind]} of {self._event}"
 
     def __str__(self) -> str:

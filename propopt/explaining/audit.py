@@ -18,9 +18,11 @@ from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import in_percent, percent, plural
 from propopt.explaining.evidence import (
     AuditEvidence,
-    audited_output,
+    audited_outputs,
     class_position,
     other_functions,
+    output_of_sums,
+    predictions_of,
     read_parts,
 )
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
@@ -463,7 +465,9 @@ def audit(
         Weights of the background rows, as for :func:`propopt.explain`.
     output : {"log_odds", "probability", "margin", "value"}, optional
         The output that W are parts of, as in :func:`propopt.wrap`; required for
-        classifiers, which have several. Numbers of another output are refused.
+        classifiers, which have several. For regressors with a link, such as Poisson,
+        the sums of rows show whether W are parts of the prediction or of its log.
+        Numbers of another output are refused.
     base : float or array (N,), optional
         The base value, in the unit of the output, if ``attributions`` has none; by
         default the median of prediction minus row sum.
@@ -510,18 +514,20 @@ def audit(
     >>> po.audit(shap, forest, X)["exactness"].headline
     'All 180 values are exact Shapley values with the audited rows as background'
     """
-    function, table, unit = audited_output(model, X, data, output, target, outcome)
-    function = function.with_categories_of(X)
+    candidates = audited_outputs(model, X, data, output, target, outcome)
+    table, function = candidates[0].table, candidates[0].function
     points, labels = table.read(function, X, "X")
     rows = points if data is None else table.read(function, data, "data")[0]
     weighted = X if data is None else data
     background = Background.weighed(sample_weight, weighted, rows)
     if graph is not None:
         graph_of_rows(graph, len(points))
-    position = class_position(model, function)
-    imported = read_parts(attributions, labels, points.shape, position)
+    predictions = predictions_of(candidates, points, labels, rows)
+    position = class_position(model, function, points, labels)
+    imported = read_parts(attributions, labels, points.shape, *position)
     if base is not None:
         imported = replace(imported, base=base_values_of(base, len(points)))
+    function, _, unit = output_of_sums(candidates, predictions, imported.values)
     e = AuditEvidence(
         imported=imported,
         function=function,

@@ -7,17 +7,17 @@ other packages are compared with the truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from scipy.special import expit, logit
 
 from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.text import Reason, plural
+from propopt.base.text import QuantityKind, Reason, plural
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.explainers.main_effects import MainEffects, main_effects_of
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
@@ -32,7 +32,7 @@ from propopt.explaining.targets import Targets, coordinates_of, sizes_of
 from propopt.functions import Function
 from propopt.functions.means import CheckedStructure
 from propopt.functions.models import NumericalModel
-from propopt.functions.outputs import Target
+from propopt.functions.outputs import Target, outputs_of
 from propopt.functions.wrapping import ReferenceTable, wrap_with_table
 from propopt.laws.background import N_BACKGROUND, Background
 from propopt.laws.data_law import Reference
@@ -60,31 +60,114 @@ _OUTPUTS: Final[Mapping[str, tuple[Any, ...]]] = {
 }
 """Outputs to try for each argument: native boosters, for one, have no probabilities."""
 
+_KINDS: Final[Mapping[str, tuple[QuantityKind, ...]]] = {
+    "log_odds": ("log_odds", "logit"),
+    "probability": ("probability",),
+    "margin": ("margin", "log_odds", "log", "logit", "score", "value"),
+    "value": ("value",),
+}
+"""The kinds of quantity that each argument may mean."""
 
-def audited_output(
+
+class AuditedOutput(NamedTuple):
+    """An output that values may be parts of."""
+
+    function: Function
+    table: ReferenceTable  # its reader of tables
+    unit: str
+
+
+def audited_outputs(
     model: Any,
     X: Any,
     data: Any,
     output: str | None,
     target: Target,
     outcome: str | None,
-) -> tuple[Function, ReferenceTable, str]:
-    """The function that values are parts of, its reader of tables, its unit."""
+) -> list[AuditedOutput]:
+    """The outputs that values may be parts of: one, unless their sums must show it."""
+    if isinstance(model, Function) or output is not None:
+        return [_stated(model, X, data, output, target, outcome)]
+    fitted = FittedModel.of(model)
+    names = outputs_of(fitted) or ["value"]  # which is refused
+    if fitted.has("predict_proba") or fitted.has_custom_objective:
+        _refuse_open_output(fitted, names, target)
+    of_names = {name: _stated(model, X, data, name, target, outcome) for name in names}
+    kinds = {name: made[0].quantity.kind for name, made in of_names.items()}
+    if "value" in names and kinds.get("margin") == "value":
+        del of_names["margin"]  # the prediction itself
+    return [*of_names.values()]
+
+
+def _refuse_open_output(
+    fitted: FittedModel, names: Sequence[str], target: Target
+) -> NoReturn:
+    """Ask for the output of a classifier, and for the class of several."""
+    classes = fitted.classes
+    several = target is None and classes is not None and len(classes) > 2
+    words = listed([*names])
+    raise InvalidInput(
+        "output: required, because the model has several outputs and the values do "
+        f"not show which of them they explain; give output= one of {words}"
+        + (f", and target= one of {listed([*classes])}" if several else "")
+        + "; shap.TreeExplainer gives log-odds for boosted classifiers of two classes, "
+        "margins for those of several, and probabilities for forests"
+    )
+
+
+def predictions_of(
+    candidates: Sequence[AuditedOutput], points: Points, labels: Labels, rows: Points
+) -> list[Values]:
+    """The predictions of several candidates, or a question for output and target."""
+    predictions: list[Values] = []
+    for function, _, _ in candidates if len(candidates) > 1 else ():
+        try:
+            # the background first: until a model has answered, its errors are named
+            function.value_at(rows, labels.of_columns())
+            predictions.append(function.value_at(points, labels))
+        except InvalidInput as error:
+            if not str(error).startswith("target:"):
+                raise
+            raise InvalidInput(f"{error}; and {_question(candidates)}") from None
+    return predictions
+
+
+def output_of_sums(
+    candidates: Sequence[AuditedOutput], predictions: Sequence[Values], W: Attributions
+) -> AuditedOutput:
+    """The only output that the rows of W add up to, up to a base; else it is asked."""
+    if len(candidates) == 1:
+        return candidates[0]
+    sums = W.sum(axis=1)
+    fits = [adds_up_to(sums, predicted) for predicted in predictions]
+    if sum(fits) == 1:
+        return candidates[fits.index(True)]
+    raise InvalidInput(
+        "output: required, because the model has several outputs and the rows of "
+        f"attributions add up to {'both' if any(fits) else 'neither'}; "
+        f"{_question(candidates)}"
+    )
+
+
+def _question(candidates: Sequence[AuditedOutput]) -> str:
+    value, margin = (candidate.unit for candidate in candidates)
+    return f"give output='value' ({value}) or output='margin' ({margin})"
+
+
+def _stated(
+    model: Any,
+    X: Any,
+    data: Any,
+    output: str | None,
+    target: Target,
+    outcome: str | None,
+) -> AuditedOutput:
+    """The function of an output that was stated, or a function itself."""
     if output is not None and output not in _OUTPUTS:
         raise InvalidInput(
             f"output: expected one of {listed([*_OUTPUTS])}, got {output!r}"
         )
-    is_function, fitted = isinstance(model, Function), FittedModel.of(model)
-    has_probabilities = not is_function and fitted.has("predict_proba")
-    if output is None and (has_probabilities or fitted.margin is not None):
-        others = "'probability' or 'margin'" if has_probabilities else "'margin'"
-        raise InvalidInput(
-            "output: required, because the model has several outputs and the values "
-            "do not show which of them they explain; give output='log_odds', "
-            f"{others}; shap.TreeExplainer "
-            "gives log-odds for boosted classifiers of two classes, margins for those "
-            "of several, and probabilities for forests"
-        )
+    is_function = isinstance(model, Function)
     errors: list[str] = []
     for kind in ("auto",) if is_function else _OUTPUTS[output or "value"]:
         try:
@@ -96,11 +179,11 @@ def audited_output(
             continue
         quantity = function.quantity
         if (output, quantity.kind) == ("probability", "value"):
-            return function, table, "probability"
-        if output in (None, quantity.kind):
+            return AuditedOutput(function.with_categories_of(X), table, "probability")
+        if output is None or quantity.kind in _KINDS[output]:
             is_value = quantity.kind == "value"
             unit = "units of the prediction" if is_value else quantity.noun
-            return function, table, unit
+            return AuditedOutput(function.with_categories_of(X), table, unit)
         errors.append(
             f"output: expected parts of {output!r}, but the function is the "
             f"{quantity}; wrap the model with output={output!r}; the file of a booster "
@@ -139,13 +222,21 @@ def other_functions(
             yield words, made
 
 
-def class_position(model: Any, function: Function) -> int | None:
-    """The position of the explained class, if there are several."""
+def class_position(
+    model: Any, function: Function, points: Points, labels: Labels
+) -> tuple[int | None, int | None]:
+    """The position of the explained output, and the number of outputs, if known."""
+    if isinstance(function, NumericalModel) and function.structure is not None:
+        model = function.structure.model
     classes, quantity = FittedModel.of(model).classes, function.quantity
     if classes is None:
-        return quantity.position
+        if quantity.position is None or not isinstance(function, NumericalModel):
+            return quantity.position, None
+        row = function.readout.table(points[:1], labels.of_positions(slice(1)))
+        return quantity.position, np.size(function.readout.method(row))
     names = np.asarray(classes).tolist()
-    return names.index(quantity.label) if quantity.label in names else None
+    position = names.index(quantity.label) if quantity.label in names else None
+    return position, len(names)
 
 
 def read_parts(
@@ -153,11 +244,13 @@ def read_parts(
     labels: Labels,
     shape: tuple[int, int],
     position: int | None = None,
+    n_outputs: int | None = None,
 ) -> ImportedAttributions:
     """The audited values in the order of the table, for the explained class."""
     imported = read_attributions(
         *(source, "attributions", labels, shape),
         position=position,
+        n_outputs=n_outputs,
         saved=Explanation.load,
     )
     if imported.explanation is not None and imported.units != "output":
@@ -230,13 +323,16 @@ class AuditEvidence:
     @cached_property
     def targets(self) -> Targets:
         """Shapley values for the background: exact, or sampled."""
-        rule = ContributionRule(
+        return self._rule.of(self.points, self.labels)
+
+    @cached_property
+    def _rule(self) -> ContributionRule:
+        return ContributionRule(
             function=self.function,
             reference=self._reference,
             given_background=self.background,
             rng=self.seed,
         )
-        return rule.of(self.points, self.labels)
 
     @cached_property
     def _reference(self) -> Reference:
@@ -252,7 +348,11 @@ class AuditEvidence:
 
     @cached_property
     def prediction(self) -> Values:
-        """f(x) for each row, (N,)."""
+        """f(x) for each row, (N,); for the background first.
+
+        Until a model has answered, its errors are named with the table that it refused.
+        """
+        _ = self._rule.of_background
         return self.function.value_at(self.points, self.labels)
 
     @property

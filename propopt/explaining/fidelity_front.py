@@ -62,7 +62,9 @@ class FidelityRoughnessFront:
     def smoothest(self) -> Attributions:
         """Main effects, completed to the row sums of E evenly over used columns."""
         offset = self.robust.offset
-        return self.completed(np.zeros(self.aim.shape) if offset is None else offset)
+        return self.completed(
+            np.zeros(self.aim.shape) if offset is None else offset * self._used
+        )
 
     @cached_property
     def roughness(self) -> float:

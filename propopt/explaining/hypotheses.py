@@ -21,7 +21,13 @@ from propopt.base.document import minus
 from propopt.base.text import percent, plural
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
 from propopt.explaining.mixtures import Mixture
-from propopt.explaining.sources import PATHS, SUMMED, ReferenceHypothesis, adds_up_to
+from propopt.explaining.sources import (
+    PATHS,
+    RESCALED,
+    SUMMED,
+    ReferenceHypothesis,
+    adds_up_to,
+)
 from propopt.results.audit import Verdict
 
 
@@ -128,6 +134,10 @@ def _agreement(
     if source.words == PATHS:
         cause, evidence = "path-dependent", "They are right, but for another question."
         step = "Report them as path-dependent, or take audit.exact."
+    elif source.words == RESCALED:
+        cause = "rescaled log-odds"
+        evidence = "They add up, but are no Shapley values of the probability."
+        step = "Report them as rescaled log-odds, or take audit.exact."
     elif not source.is_given:
         is_summed = source.words == SUMMED
         cause = "one-hot sums" if is_summed else "another background"

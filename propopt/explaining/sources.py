@@ -18,8 +18,9 @@ from typing import Any, Final, final
 import numpy as np
 from scipy.special import expit, logit
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.errors import MissingExtra
+from propopt.base.resources import row_blocks
 from propopt.base.text import Reason
 from propopt.explaining.explainers.shapley_values import typical_row
 from propopt.functions import Function
@@ -86,14 +87,12 @@ def reference_hypotheses(
     if is_given and not np.array_equal(points, rows, equal_nan=True):
         tables[AUDITED_ROWS] = points, function.value_at(points, names)
     if len(rows) > N_SAMPLED:
-        order = np.arange(len(rows))
-        np.random.RandomState(0).shuffle(order)  # as the package does
-        for first, words in (
-            (order, "100 rows that shap samples from the background"),
-            (np.arange(len(rows)), "first 100 rows of the background"),
+        for sample, words in (
+            (_sample_of_shap(len(rows)), "100 rows that shap samples from the"),
+            (np.arange(N_SAMPLED), "first 100 rows of the"),
         ):
-            sample = first[:N_SAMPLED]
-            tables[f"exact values for the {words}"] = rows[sample], f[sample]
+            words = f"exact values for the {words} background"
+            tables[words] = rows[sample], f[sample]
     if structure is not None:  # the model itself need not accept such a row
         for words, row in typical_rows(function, rows).items():
             tables[words] = row, structure.value(row)
@@ -105,6 +104,7 @@ def reference_hypotheses(
         yield ReferenceHypothesis(words=words, base=base, exact=values)
     for candidate in (
         path_values(function, points, labels),
+        rescaled_scores(function, points, background, labels),
         sums_of_indicators(function, points, background, labels),
     ):
         if candidate is not None:
@@ -114,6 +114,13 @@ def reference_hypotheses(
         words = "values over the log-odds of the mean probability"
         yield ReferenceHypothesis(words=words, base=base)
     yield ReferenceHypothesis(words="values over a base of zero", base=0.0)
+
+
+def _sample_of_shap(count: int) -> Indices:
+    """The rows that the package shap takes from a larger background."""
+    order = np.arange(count)
+    np.random.RandomState(0).shuffle(order)
+    return order[:N_SAMPLED]
 
 
 def typical_rows(function: Function, background: Points) -> dict[str, Points]:
@@ -167,7 +174,51 @@ def path_values(
     phi = phi[:, 0 if has_one_output else position or 0]
     if has_one_output and position == 0:  # the first of two classes
         phi = -phi
+    predicted = function.value_at(points, labels)
+    tolerance = _MAX_MISS * max(float(np.ptp(predicted)), float(np.abs(phi).max()))
+    if (np.abs(phi.sum(axis=1) - predicted) > tolerance).any():
+        return None  # such as sums over a forest of LightGBM, which predicts means
     return ReferenceHypothesis(words=PATHS, base=float(phi[0, -1]), exact=phi[:, :-1])
+
+
+# ---- Log-odds rescaled to probabilities, as the package shap does
+
+
+RESCALED: Final = (
+    "log-odds contributions rescaled to probabilities row by row (shap with "
+    "model_output='probability')"
+)
+
+
+def rescaled_scores(
+    function: Function, points: Points, background: Background, labels: Labels
+) -> ReferenceHypothesis | None:
+    """Mean over background rows b of φ(x, b) (p(x) − p(b)) / (m(x) − m(b)).
+
+    φ(x, b) are the Shapley values of the margin m against b alone. None if the function
+    is no probability of a sum of trees.
+    """
+    boxes, rows = function.margin_boxes, background.points
+    if boxes is None or function.quantity.kind != "probability":
+        return None
+    if isinstance(function.products, Boxes):
+        return None
+    if len(rows) > N_SAMPLED:
+        rows = rows[_sample_of_shap(len(rows))]
+    m_x, m_b = boxes.value(points)[:, None], boxes.value(rows)
+    p_x = function.value_at(points, labels)[:, None]
+    p_b = function.value_at(rows, labels.of_columns())
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factors = np.where(m_x == m_b, 0.0, (p_x - p_b) / (m_x - m_b))
+    shapley = shapley_against(boxes, Game(rows, len(rows)))
+    parts = [
+        np.einsum("nb,nbd->nd", factors[few], shapley.of_blocks(points[few]))
+        / len(rows)
+        for few in row_blocks(len(points), rows.size)
+    ]
+    return ReferenceHypothesis(
+        words=RESCALED, base=float(p_b.mean()), exact=np.concatenate(parts)
+    )
 
 
 # ---- Sums over one-hot columns, for the model behind an encoder

@@ -22,7 +22,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, FewThreads
 from propopt.base.text import Quantity
 from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
-from propopt.structures.fitted_model import FittedModel
+from propopt.structures.fitted_model import FittedModel, MarginScale
 from propopt.structures.kinds import fitted_value, has_fitted, is_a, name_of
 from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
@@ -126,7 +126,7 @@ def read_output(model: FittedModel, output: str) -> str:
         raise InvalidInput(
             f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
         )
-    available = _outputs(model)
+    available = outputs_of(model)
     if not available:
         raise _no_numbers(model.estimator)
     if output == "auto":
@@ -139,11 +139,16 @@ def read_output(model: FittedModel, output: str) -> str:
     return output
 
 
-def read_index(model: FittedModel, output: str, target: Target) -> int | None:
+def read_index(
+    model: FittedModel, output: str, target: Target, few: Any = None
+) -> int | None:
     """Index of the class or of the output column; None if there should be only one."""
     classes = model.classes
     if output == "value" or classes is None:
-        return _read_position(target)
+        scale = None if target is None else _scale_of(model, output, few)
+        index = _read_position(target)
+        # the first margin of two classes would have the other sign
+        return None if index == 0 and scale is not None and scale.is_single else index
     labels = np.asarray(classes).tolist()
     if output == "margin":
         shape = fitted_value(model.final, "decision_function_shape")
@@ -178,9 +183,12 @@ def call_of(model: FittedModel, output: str) -> Call:
         logit = _logit_of(model)
         if logit is not None:  # probabilities close to 1 lose the digits of 1 − p
             return FewThreads(logit), "margin"
+    # decision_function of a forest of LightGBM is a sum, and its margin the mean
+    if output == "margin" and model.margin is not None:
+        return FewThreads(model.margin), "margin"
     if model.has(METHODS[output]):
         return FewThreads(getattr(model.estimator, METHODS[output])), output
-    if output in ("log_odds", "margin") and model.margin is not None:
+    if output == "log_odds" and model.margin is not None:
         return FewThreads(model.margin), "margin"
     return model.estimator, output
 
@@ -200,21 +208,34 @@ def direct_call(model: FittedModel, output: str) -> DirectCall | None:
     return None
 
 
-def quantity_of(model: FittedModel, output: str, index: int | None) -> Quantity:
-    """The name, kind and class of an output of a model; a margin may be log-odds."""
+def quantity_of(
+    model: FittedModel, output: str, index: int | None, few: Any = None
+) -> Quantity:
+    """The name, kind and class of an output of a model; a margin may be log-odds.
+
+    ``few`` are rows of its input table, at which margin and prediction are compared.
+    """
     name, classes = name_of(model.final), model.classes
     kind: Any = output
     if output == "value" or classes is None:
-        if output == "margin" and index is None and _has_logit_margin(model):
+        scale = _scale_of(model, output, few)
+        if scale is not None:
+            kind = scale.kind
+        elif output == "margin" and index is None and _has_logit_margin(model):
             kind = "log_odds"  # of a native booster, which has no labels
-        elif output == "margin" and model.predicts_scores:
-            kind = "value"
         return Quantity(model=name, kind=kind, position=index)
     labels = np.asarray(classes).tolist()
     label = labels[1 if index is None and len(labels) == 2 else index or 0]
     if output == "margin" and len(labels) == 2 and _has_logit_margin(model):
         kind = "log_odds"
     return Quantity(model=name, kind=kind, label=label)
+
+
+def _scale_of(model: FittedModel, output: str, few: Any) -> MarginScale | None:
+    """The scale of the margin; None for classifiers, which have one for each class."""
+    if output != "margin" or model.margin is None or model.is_explained_by_margin:
+        return None
+    return MarginScale("score", False) if few is None else model.margin_scale(few)
 
 
 def _has_logit_margin(model: FittedModel) -> bool:
@@ -277,7 +298,7 @@ def _read_scores(network: Network, link: Link, table: Any) -> Values:
     return np.concatenate(values)
 
 
-def _outputs(fitted: FittedModel) -> list[str]:
+def outputs_of(fitted: FittedModel) -> list[str]:
     """The outputs that a model has; predicted labels of classifiers do not count."""
     model = fitted.estimator
     _refuse_clusters(fitted)
@@ -453,6 +474,9 @@ _NEW_LINE: Final = "\n"
 
 COMPARED: Final = 64
 """Rows at which direct predictions are compared."""
+
+FEW: Final = 20
+"""Rows at which margins and predictions are compared, and exact forms."""
 
 
 @final

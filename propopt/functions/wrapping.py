@@ -24,6 +24,7 @@ from propopt.functions.images import ImageShape, OfInputs, read_sizes
 from propopt.functions.jumps import allowed_difference
 from propopt.functions.models import ExactModel, GivenGradient, NumericalModel
 from propopt.functions.outputs import (
+    FEW,
     METHODS,
     FittedColumns,
     Output,
@@ -110,7 +111,9 @@ def wrap(
     output : {"auto", "value", "probability", "log_odds", "margin"}
         The explained output: ``predict``, ``predict_proba``, log p/(1 − p), or
         ``decision_function`` (its negative for the first of two classes), which for
-        LightGBM, XGBoost and CatBoost is the sum of the trees. ``"auto"`` depends on
+        LightGBM, XGBoost and CatBoost is the sum of the trees. For regressors behind a
+        link the margin is the log, or the log-odds, of the prediction. ``"auto"``
+        depends on
         the final estimator: the margin of boosted classifiers (for two classes the
         log-odds); the probability of other classifiers, or the margin if they have no
         probabilities; the value of other models and of callables.
@@ -235,7 +238,7 @@ class ReferenceTable:
             assert self._encoded is not None, "it is a table with names"
             points = self._encoded[1]
         whole = points[~np.isnan(points).any(axis=1)]
-        return whole[:: -(-len(whole) // _COMPARED) or 1]
+        return whole[:: -(-len(whole) // FEW) or 1]
 
     @cached_property
     def _numbers(self) -> Points:
@@ -301,8 +304,6 @@ def wrap_model(
     return _with_settings(wrapped, batch_rows, outcome, label_index)
 
 
-_COMPARED: Final = 20
-
 _HAS_GRADIENT: Final = "has a gradient already; leave the argument out"
 
 
@@ -349,8 +350,9 @@ def _wrapped(
     schema = reference.schema
     refuse_text_model(model)
     quantity = read_output(model, output)
-    index = read_index(model, quantity, target)
-    name = quantity_of(model, quantity, index)
+    few = _few_rows(model, reference) if quantity == "margin" else None
+    index = read_index(model, quantity, target, few)
+    name = quantity_of(model, quantity, index, few)
     structure = model.structure(quantity, index, schema)
     if schema is not None:
         if gradient is not None:
@@ -386,6 +388,15 @@ def _wrapped(
         structure=structure,
         table=schema,
     )
+
+
+def _few_rows(model: FittedModel, reference: ReferenceTable) -> Any:
+    """A few rows of the input table of a model, or one that it should accept."""
+    view = model.structure("margin", schema=reference.schema).view
+    if view is None:
+        return None
+    points = reference.compared
+    return view.transform(points if len(points) else view.start[None])
 
 
 def _is_plain(data: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions.outputs import (
+    FEW,
     FittedColumns,
     Output,
     Readout,
@@ -84,12 +85,14 @@ def wrap_texts(
                 "input to 'content'"
             )
     quantity = read_output(fitted, output)
-    index = read_index(fitted, quantity, target)
+    schema = text_schema_of(model, data, label)
+    few = [document.text for document in schema.documents[:FEW]]
+    index = read_index(fitted, quantity, target, few)
     method, output_name = call_of(fitted, quantity)
     return TextFunction(
-        quantity=quantity_of(fitted, quantity, index),
+        quantity=quantity_of(fitted, quantity, index, few),
         values_of=Readout(method, as_texts, output_name, index),
-        text_schema=text_schema_of(model, data, label),
+        text_schema=schema,
         structure=fitted.structure(quantity, index).words,
         vectorisers=tuple(fitted.text_vectorisers),
     )

@@ -8,17 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, NamedTuple, TypeVar, final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from propopt.base.arrays import Array, Points
 from propopt.base.errors import InexactBoxesWarning
-from propopt.base.text import Reason
+from propopt.base.text import QuantityKind, Reason
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores, exact_score
 from propopt.structures.kinds import (
@@ -55,6 +56,17 @@ _SHIFT_TOLERANCE: Final = 1e-3
 """Relative tolerance of a shift of a margin, which libraries compute in float32."""
 
 _Read = TypeVar("_Read")
+
+
+class MarginScale(NamedTuple):
+    """The scale of the margin of a model without classes."""
+
+    kind: QuantityKind  # of the margin: the prediction itself, or a function of it
+    is_single: bool  # whether there is one margin for each row
+
+
+_SCALE_TOLERANCE: Final = 1e-4
+"""Relative differences of predictions that are rounding, also in single precision."""
 
 
 @final
@@ -180,7 +192,8 @@ class FittedModel:
     @property
     def classes(self) -> Any:
         """The class labels of a classifier; None for other models."""
-        return fitted_value(self.estimator, "classes_")
+        classes = fitted_value(self.estimator, "classes_")
+        return None if classes is None or len(classes) == 0 else classes
 
     @cached_property
     def labels(self) -> list[NDArray[Any]] | None:
@@ -218,6 +231,9 @@ class FittedModel:
         if self._rule is None:
             return None
         scores = partial(getattr(self.core, self._rule.method), **self._rule.settings)
+        weight = self._rule.weight(self.core)
+        if weight != 1.0:
+            scores = partial(_weighted, weight, scores)
         return self.behind_steps(scores)
 
     @cached_property
@@ -240,7 +256,33 @@ class FittedModel:
         if explains is not None:
             return explains(self.core)
         is_stack = inherits(self.final, _STACK) and inherits(self.core, *LOGISTIC)
-        return is_stack or self._rule is not None
+        return is_stack or (self._rule is not None and self.classes is not None)
+
+    def margin_scale(self, table: Any) -> MarginScale:
+        """Which function of the prediction the margin is, compared at a few rows.
+
+        The objective does not determine it: a CatBoostRegressor, for one, predicts
+        exp(margin) with the loss Poisson, and the margin with LogLinQuantile.
+        """
+        assert self.margin is not None, "only models with a margin are compared"
+        try:
+            margins = np.asarray(self.margin(table), dtype=np.float64)
+            predicted = np.asarray(self.estimator.predict(table), dtype=np.float64)
+        except Exception:  # noqa: BLE001 - refused where these rows are explained
+            return MarginScale("score", is_single=False)
+        is_single = margins.size == len(margins)
+        margins = margins.reshape(predicted.shape if is_single else margins.shape)
+        if margins.shape == predicted.shape:
+            with np.errstate(over="ignore"):
+                links: tuple[tuple[QuantityKind, Array], ...] = (
+                    ("value", margins),
+                    ("log", np.exp(margins)),
+                    ("logit", expit(margins)),
+                )
+            for kind, linked in links:
+                if np.allclose(linked, predicted, rtol=_SCALE_TOLERANCE, atol=0.0):
+                    return MarginScale(kind, is_single)
+        return MarginScale("score", is_single)
 
     @property
     def has_custom_objective(self) -> bool:
@@ -249,12 +291,6 @@ class FittedModel:
             self.core, lambda r: r.has_custom_objective, predicting=True
         )
         return predicate is not None and predicate(self.core)
-
-    @property
-    def predicts_scores(self) -> bool:
-        """Whether ``predict`` of a native booster returns the raw sums of its trees."""
-        predicate = of_class(self.estimator, lambda reader: reader.predicts_scores)
-        return predicate is not None and predicate(self.estimator)
 
     @property
     def takes_numbers(self) -> bool:
@@ -341,6 +377,10 @@ class FittedModel:
 
 _COUNT_WORDS: Final = "sklearn.CountVectorizer", "sklearn.HashingVectorizer"
 """``TfidfVectorizer`` is a subclass of ``CountVectorizer``."""
+
+
+def _weighted(weight: float, scores: Callable[[Any], Array], table: Any) -> Array:
+    return weight * np.asarray(scores(table))
 
 
 def _after(
@@ -448,9 +488,9 @@ class ModelStructure:
                 "give output='margin' and those of the class"
             )
         rule = of_class(core, lambda reader: reader.given_margin, predicting=True)
-        if rule is None or self._view is None:
+        if rule is None or self.view is None:
             return factor * margins
-        table = self._view.transform(self._view.start[None, :])
+        table = self.view.transform(self.view.start[None, :])
         for steps in model.before:
             table = steps.transform(table)
         own = np.asarray(rule(core, table, None), float)
@@ -477,7 +517,7 @@ class ModelStructure:
         self, reader: Callable[[Any, ModelOutput, ColumnView], _Read]
     ) -> _Read | Reason:
         """The structure that a reader computes; the reason if it cannot."""
-        view = self._view
+        view = self.view
         if view is None:
             return Reason(f"{self.model.name} can only be called")
         try:
@@ -500,7 +540,8 @@ class ModelStructure:
             return reason
 
     @property
-    def _view(self) -> ColumnView | None:
+    def view(self) -> ColumnView | None:
+        """The model's input as a function of the table; None if it is unknown."""
         if self.schema is not None:
             return ColumnView.of_schema(self.schema)
         names, count = self.model.columns, self.model.n_columns

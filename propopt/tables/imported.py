@@ -103,6 +103,7 @@ def read_attributions(
     *,
     table_name: str = "X",
     position: int | None = None,
+    n_outputs: int | None = None,
     saved: Callable[[Path], ExplanationFields] | None = None,
 ) -> ImportedAttributions:
     """Read attributions from an array, a table, a file or another package.
@@ -140,6 +141,8 @@ def read_attributions(
         The name of the table with these names in messages.
     position : int, optional
         The index of the explained class, if there are several.
+    n_outputs : int, optional
+        The number K of classes, which tells (N, D, K) from (N, K, D + 1).
     saved : callable, optional
         Loads a saved explanation from its path.
 
@@ -161,7 +164,9 @@ def read_attributions(
     >>> read_attributions(pairs, "W", names, (1, 2)).values
     array([[ 0.5 , -0.25]])
     """
-    reader = _Reader(label, names or Labels(), shape, table_name, position, saved)
+    reader = _Reader(
+        label, names or Labels(), shape, table_name, position, n_outputs, saved
+    )
     return reader.read(carrier)
 
 
@@ -214,6 +219,7 @@ class _Reader:
     shape: tuple[int, int] | None
     table_name: str
     position: int | None
+    n_outputs: int | None
     saved: Callable[[Path], ExplanationFields] | None
 
     def read(self, carrier: Any) -> ImportedAttributions:
@@ -270,12 +276,13 @@ class _Reader:
         array, (N, D) = as_floats(values, self.label), self.shape
         if array.ndim == 2 and array.shape[1] > D + 1 and array.shape[1] % (D + 1) == 0:
             array = array.reshape(len(array), -1, D + 1)  # classes after each other
-        if array.shape[1:] == (D, D + 1):
+            array = array.transpose(0, 2, 1)
+        elif array.shape[1:] == (D, D + 1) and self.n_outputs not in (D, D + 1):
             self._refuse(
                 f"shape {array.shape} has its outputs on the second axis or on the "
                 f"last; select one, as in {self.label}[:, 1] or {self.label}[..., 1]"
             )
-        if array.ndim == 3 and array.shape[2] == D + 1:
+        elif array.ndim == 3 and array.shape[2] == D + 1 != self.n_outputs:
             array = array.transpose(0, 2, 1)  # (N, K, D + 1)
         if array.ndim == 3:
             source += self._which(array.shape[2])

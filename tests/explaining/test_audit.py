@@ -34,7 +34,7 @@ def solved(aim, graph, centre, *, distance=None, roughness=None):
     W = cp.Variable(aim.shape)
     root = np.asarray(graph.differences(np.eye(len(aim))))
     rough, near = cp.norm(root @ (W - centre), "fro"), cp.norm(W - aim, "fro")
-    limits = [cp.sum(W, axis=1) == aim.sum(axis=1)]
+    limits = [cp.sum(W, axis=1) == aim.sum(axis=1), W[:, ~aim.any(axis=0)] == 0.0]
     if distance is not None:
         problem = cp.Problem(cp.Minimize(rough), [*limits, near <= distance**0.5])
     else:
@@ -48,6 +48,8 @@ def test_both_directions_and_prices_are_constrained_optima(seed):
     N, D = int(rng.integers(6, 16)), int(rng.integers(2, 6))
     E, W, centre = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
     W += (0.6 + 0.6 * (seed % 2)) * E  # less rough than E, or more
+    if seed % 5 == 4:  # a column that is not used, with main effects
+        E[:, 0] = W[:, 0] = 0.0
     graph = po.graphs.knn_graph(rng.normal(size=(N, 2)), 3)
     front = FidelityRoughnessFront(E, po.PairwiseRobustness(graph, offset=centre))
     V = front.completed(W)
@@ -499,7 +501,7 @@ def test_a_native_booster_has_values_or_margins_or_log_odds():
         target = {"value": y, "margin": np.abs(y), "log_odds": y > 0}[kind]
         booster = make(objective=objective, **few).fit(X, target).booster_
         function = po.wrap(booster, data=X, output="margin", outcome="income")
-        assert function.quantity.kind == kind
+        assert function.quantity.kind == ("log" if kind == "margin" else kind)
         raw = booster.predict(X, pred_contrib=True)
         model, output = (booster, kind) if kind == "log_odds" else (function, None)
         audit = po.audit(raw[:, :-1], model, X, base=raw[0, -1], output=output)
@@ -507,8 +509,10 @@ def test_a_native_booster_has_values_or_margins_or_log_odds():
         if kind == "value":
             assert audit.explanation.quantity.in_words() == "predicted income"
             assert audit.settings["unit"] == "units of the prediction"
-    with pytest.raises(InvalidInput, match="several outputs"):
-        po.audit(raw[:, :-1], booster, X)
+    shown = po.audit(raw[:, :-1], booster, X)  # by the sums of its rows
+    assert shown.explanation.quantity.kind == "log_odds"
+    with pytest.raises(InvalidInput, match="add up to neither"):
+        po.audit(raw[:, 1:], booster, X)
     probability = po.wrap(booster, data=X, output="value")
     parts = po.explainers.Shap(data=X).explain(probability, X[:20]).attributions
     with pytest.raises(InvalidInput, match="up to the log-odds"):

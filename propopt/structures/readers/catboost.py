@@ -327,15 +327,18 @@ _CATBOOST_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
 
 _CATBOOST_VALUES: Final = frozenset(
     {
+        "Cox",
         "Expectile",
         "Huber",
         "LogCosh",
+        "LogLinQuantile",
         "Lq",
         "MAE",
         "MAPE",
         "MultiRMSE",
         "Quantile",
         "RMSE",
+        "SurvivalAft",
     }
 )
 """Loss functions with the prediction as score."""
@@ -460,21 +463,23 @@ def _n_labels(model: Any) -> int:
     return len(model.classes_) if several else 1
 
 
+_MODEL: Final = ModelReader(
+    trees=_trees,
+    margin=MarginRule(
+        "predict",
+        {"prediction_type": "RawFormulaVal"},
+        lambda model: 1.0 if _loss(model) in _CATBOOST_LOGITS else None,
+    ),
+    given_margin=_given_margin,
+)
+
 CATBOOST: Final[Mapping[str, ModelReader]] = {
     "catboost.CatBoost": replace(
         CONSTANT, trees=_trees, path_values=_path_values, given_margin=_given_margin
     ),
-    "catboost.CatBoostClassifier": ModelReader(
-        trees=_trees,
-        margin=MarginRule(
-            "predict",
-            {"prediction_type": "RawFormulaVal"},
-            lambda model: 1.0 if _loss(model) in _CATBOOST_LOGITS else None,
-        ),
-        takes_numbers=True,
-        n_labels=_n_labels,
-        given_margin=_given_margin,
+    "catboost.CatBoostClassifier": replace(
+        _MODEL, takes_numbers=True, n_labels=_n_labels
     ),
     "catboost.CatBoostRanker": ModelReader(trees=_trees),
-    "catboost.CatBoostRegressor": ModelReader(trees=_trees, takes_numbers=True),
+    "catboost.CatBoostRegressor": replace(_MODEL, takes_numbers=True),
 }

@@ -91,7 +91,7 @@ def linear_scores(model: Any) -> Network:
 def _exponential_if(is_so: Callable[[Any], bool]) -> LinkRule:
     """The link of a regressor: the score, or its exponential for a log link."""
     return lambda model, output, _: ScoreLink(
-        "exp" if is_so(model) else "identity", output.column
+        "exp" if output.name == "value" and is_so(model) else "identity", output.column
     )
 
 

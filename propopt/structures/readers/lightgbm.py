@@ -63,11 +63,14 @@ def _header(model: Any) -> Mapping[str, Any]:
 
 
 def _logit(model: Any) -> float | None:
-    header, booster = _header(model), model.booster_
-    _, _, slope = _objective(header)
-    if slope is not None and header["average_output"]:  # the mean of a random forest
-        slope /= max(booster.best_iteration, 0) or booster.current_iteration()
-    return slope
+    return _objective(_header(model))[2]
+
+
+def _weight(model: Any) -> float:
+    """1/T for a forest: the library predicts from the mean, but its scores are sums."""
+    booster = model.booster_
+    count = max(booster.best_iteration, 0) or booster.current_iteration()
+    return 1.0 / count if _header(model)["average_output"] else 1.0
 
 
 def _objective(dumped: Mapping[str, Any]) -> tuple[str, list[str], float | None]:
@@ -102,11 +105,6 @@ def _scores_are_values(dumped: Mapping[str, Any]) -> bool:
     return name in _VALUES and "sqrt" not in settings
 
 
-def _predicts_scores(model: LightGBMBooster) -> bool:
-    header = _header(model)
-    return _scores_are_values(header) and not header["average_output"]
-
-
 def _direct_estimator(model: Any) -> Callable[..., Array] | None:
     """A call of the booster for numeric tables, ten times faster than the model's."""
     # other parameters than the estimator's are passed to the booster at prediction
@@ -130,7 +128,7 @@ def _of_booster(
 
 
 def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """The sum of trees i = score (mod K); plain for the margin of random forests."""
+    """The sum of trees i = score (mod K), or for random forests their mean."""
     header, booster = _header(model), model.booster_
     count = header["num_tree_per_iteration"]
     logit, plain = _objective(header)[2], _scores_are_values(header)
@@ -139,8 +137,7 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
         return None
     dumped = booster.dump_model()
     chosen = dumped["tree_info"][score.column :: count]
-    averaged = dumped["average_output"] and output.name != "margin"
-    weight = score.factor / (len(chosen) if averaged else 1)
+    weight = score.factor / (len(chosen) if dumped["average_output"] else 1)
     trees = [build_tree(t["tree_structure"], partial(_split, weight)) for t in chosen]
     categories = booster.pandas_categorical or []
     return sum_of_trees(
@@ -186,7 +183,11 @@ def _text(booster: Any) -> bytes:
     return str(booster.model_to_string()).encode()
 
 
-_ESTIMATOR: Final = ModelReader(trees=_trees, direct=_direct_estimator)
+_ESTIMATOR: Final = ModelReader(
+    trees=_trees,
+    margin=MarginRule("predict", {"raw_score": True}, _logit, _weight),
+    direct=_direct_estimator,
+)
 _MODEL: Final = ModelReader(
     path_values=lambda model, table: model.booster_.predict(table, pred_contrib=True),
     text=lambda model: _text(model.booster_),
@@ -196,7 +197,6 @@ LIGHTGBM: Final[Mapping[str, ModelReader]] = {
     "lightgbm.Booster": ModelReader(wraps=LightGBMBooster, text=_text),
     "lightgbm.LGBMClassifier": replace(
         _ESTIMATOR,
-        margin=MarginRule("predict", {"raw_score": True}, _logit),
         has_custom_objective=lambda model: callable(model.objective),
     ),
     "lightgbm.LGBMModel": replace(
@@ -211,10 +211,9 @@ LIGHTGBM: Final[Mapping[str, ModelReader]] = {
         _MODEL,
         wrapped=lambda model: model.booster_,
         trees=_trees,
-        margin=MarginRule("scores", {}, _logit),
+        margin=MarginRule("scores", {}, _logit, _weight),
         explains_margin=_classifies,
         direct=lambda model: partial(_of_booster, model, {}),
         constant_if=_constant_if,
-        predicts_scores=_predicts_scores,
     ),
 }

@@ -22,6 +22,8 @@ class MarginRule(NamedTuple):
     settings: Mapping[str, Any]  # keywords of the method
     # the factor from the margin to the log-odds of the second of two classes
     logit: Callable[[Any], float | None]
+    # the factor from these scores to the margin, such as 1/T for a mean of T trees
+    weight: Callable[[Any], float] = lambda _model: 1.0
 
 
 @final
@@ -42,7 +44,7 @@ class ModelReader:
         The rule of the margin. Like the next four, it applies to subclasses that
         inherit ``predict``, ``predict_proba`` and ``decision_function``.
     explains_margin : callable, optional
-        Whether ``output="auto"`` is the margin; by default where there is a ``margin``.
+        Whether ``output="auto"`` is the margin; by default for classifiers with one.
     has_custom_objective : callable, optional
         Whether a user's objective was fitted, so that there is no probability.
     takes_numbers : bool
@@ -55,8 +57,6 @@ class ModelReader:
         every subclass.
     n_labels : callable, optional
         The number of labels that a classifier predicts for each point.
-    predicts_scores : callable, optional
-        Whether ``predict`` returns the margin.
     wraps : callable, optional
         Makes an estimator of a model without the methods of one.
     wrapped : callable, optional
@@ -79,7 +79,6 @@ class ModelReader:
     direct: Callable[[Any], Callable[..., Array] | None] | None = None
     constant_if: Callable[[Any], Sequence[Any] | None] | None = None
     n_labels: Callable[[Any], int] | None = None
-    predicts_scores: Callable[[Any], bool] | None = None
     wraps: Callable[[Any], Any] | None = None
     wrapped: Callable[[Any], Any] | None = None
     path_values: Callable[[Any, Any], Any] | None = None

@@ -227,7 +227,9 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
     "sklearn.HistGradientBoostingClassifier": replace(
         _HISTOGRAMS, margin=MarginRule("decision_function", {}, lambda _: 1.0)
     ),
-    "sklearn.HistGradientBoostingRegressor": _HISTOGRAMS,
+    "sklearn.HistGradientBoostingRegressor": replace(
+        _HISTOGRAMS, margin=MarginRule("_raw_predict", {}, lambda _: None)
+    ),
     "sklearn.TransformedTargetRegressor": ModelReader(
         constant_if=lambda model: [model.regressor_]
     ),
@@ -262,4 +264,7 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
         _NEIGHBORS,
     ),
     "sklearn._BaseHeterogeneousEnsemble": _ENSEMBLE,
+    "sklearn._GeneralizedLinearRegressor": ModelReader(
+        margin=MarginRule("_linear_predictor", {}, lambda _: None)
+    ),
 }

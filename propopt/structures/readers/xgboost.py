@@ -300,7 +300,16 @@ def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
     return model.predict(table, output_margin=True, base_margin=margins)
 
 
-_ESTIMATOR: Final = ModelReader(trees=_estimator)
+_ESTIMATOR: Final = ModelReader(
+    trees=_estimator,
+    margin=MarginRule(
+        "predict",
+        {"output_margin": True},
+        lambda model: (
+            None if callable(model.objective) else _logit(model.get_booster())
+        ),
+    ),
+)
 
 XGBOOST: Final[Mapping[str, ModelReader]] = {
     "propopt.XGBoostBooster": ModelReader(
@@ -316,13 +325,6 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
     "xgboost.Booster": ModelReader(wraps=XGBoostBooster, text=_text),
     "xgboost.XGBClassifier": replace(
         _ESTIMATOR,
-        margin=MarginRule(
-            "predict",
-            {"output_margin": True},
-            lambda model: (
-                None if callable(model.objective) else _logit(model.get_booster())
-            ),
-        ),
         has_custom_objective=lambda model: callable(model.objective),
         given_margin=_given_margin,
         takes_numbers=True,

@@ -1,0 +1,185 @@
+"""Conventions of libraries in an audit: shapes, averages, links, unknown levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+
+
+RNG = np.random.default_rng(15)
+X = pd.DataFrame(RNG.normal(size=(300, 4)), columns=["hours", "age", "gain", "loss"])
+SCORE = 0.5 + X.hours * X.age + X.gain
+CLASS = (SCORE + RNG.normal(size=300) > 0.0).astype(int)
+FOUR = np.digitize(SCORE, [-0.5, 0.5, 1.5])
+DATA = X[50:90]
+
+
+def _boosted(library: str, **settings: Any) -> Any:
+    package = pytest.importorskip(library)
+    few = {"n_estimators": 8, "n_jobs": 1, **settings}
+    if library == "lightgbm":
+        return package.LGBMClassifier(verbosity=-1, **few)
+    if library == "xgboost":
+        return package.XGBClassifier(max_depth=3, **few)
+    return package.CatBoostClassifier(
+        iterations=8, verbose=0, thread_count=1, allow_writing_files=False
+    )
+
+
+def _contributions(library: str, model: Any, rows: Any) -> Any:
+    """The values of the library itself, with the base, as it returns them."""
+    if library == "lightgbm":
+        return model.predict(rows, pred_contrib=True)  # (N, K (D + 1))
+    package = pytest.importorskip(library)
+    if library == "xgboost":
+        table = package.DMatrix(rows)
+        return model.get_booster().predict(table, pred_contribs=True)
+    return model.get_feature_importance(package.Pool(rows), type="ShapValues")
+
+
+@pytest.mark.parametrize("n_rows", [4, 5, 9])
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
+def test_as_many_classes_as_columns(library: str, n_rows: int) -> None:
+    """A wrong axis would not add up to the margin of the class."""
+    model, rows = _boosted(library).fit(X, FOUR), X[:n_rows]
+    phi = np.asarray(_contributions(library, model, rows), float)
+    native = None
+    if library != "catboost":
+        native = model.booster_ if library == "lightgbm" else model.get_booster()
+    three = phi.reshape(n_rows, 4, 5)
+    for k in (0, 3):
+        forms: list[Any] = [
+            phi,
+            three,
+            three[:, :, :-1].transpose(0, 2, 1),
+            [three[:, j, :-1] for j in range(4)],
+            three[:, k],
+        ]
+        for explained in (model, native):
+            for values in forms if explained is not None else ():
+                audit = po.audit(
+                    values, explained, rows, data=DATA, target=k, output="margin"
+                )
+                assert audit["additivity"].verdict == "right"
+                assert audit["exactness"].cause == "path-dependent"
+
+
+def test_as_many_columns_as_classes_but_one() -> None:
+    """(N, D, K) and K = D + 1, where the other reading has a base in each row."""
+    model = RandomForestClassifier(5, random_state=0).fit(X[["hours", "age"]], FOUR % 3)
+    rows, data = X[:6][["hours", "age"]], DATA[["hours", "age"]]
+    parts = [
+        po.explainers.ExactShap(data=data)
+        .explain(po.wrap(model, k, "probability", data=data), rows)
+        .attributions
+        for k in range(3)
+    ]
+    stacked = np.stack(parts, axis=2)
+    assert stacked.shape == (6, 2, 3)
+    for k in range(3):
+        how = {"data": data, "target": k, "output": "probability"}
+        audit = po.audit(stacked, model, rows, **how)
+        assert audit["exactness"].verdict == "right"
+
+
+def test_a_shape_with_two_readings_is_asked_where_the_outputs_are_unknown() -> None:
+    def f(table: Any) -> Any:
+        return np.asarray(table) @ np.ones((4, 3))
+
+    with pytest.raises(InvalidInput, match="select one"):
+        po.audit(np.zeros((6, 4, 5)), f, X[:6].to_numpy(), target=1)
+
+
+@pytest.mark.parametrize("output", ["log_odds", "margin"])
+def test_sums_over_an_averaged_forest_are_no_reference(output: str) -> None:
+    """LightGBM predicts the mean of the trees of a forest, and explains their sum."""
+    settings = {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.7}
+    model = _boosted("lightgbm", n_estimators=10, **settings).fit(X, CLASS)
+    rows = X[:20]
+    phi = model.predict(rows, pred_contrib=True)
+    p = model.predict_proba(rows)[:, 1]
+    odds = np.log(p / (1.0 - p))
+    assert phi.sum(axis=1) == pytest.approx(10.0 * odds)
+    audit = po.audit(phi, model, rows, data=DATA, output=output)
+    assert audit["additivity"].verdict == "wrong"
+    assert audit["exactness"].verdict == "wrong"
+    assert audit["exactness"].cause == "a constant factor"
+    assert audit.explanation.prediction == pytest.approx(odds)
+    mended = po.audit(phi / 10.0, model, rows, data=DATA, output="log_odds")
+    assert mended["additivity"].verdict == "right"
+
+
+@pytest.mark.parametrize("n_background", [40, 130])
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "scikit-learn"])
+def test_log_odds_that_shap_rescales_to_probabilities(
+    library: str, n_background: int
+) -> None:
+    shap = pytest.importorskip("shap")
+    model: Any = GradientBoostingClassifier(n_estimators=20)
+    if library != "scikit-learn":
+        model = _boosted(library)
+    model.fit(X, CLASS)
+    rows, data = X[:15], X[100 : 100 + n_background]
+    explainer = shap.TreeExplainer(model, data, model_output="probability")
+    values = explainer(rows).values
+    values = values if values.ndim == 2 else values[..., 1]
+    audit = po.audit(values, model, rows, data=data, output="probability")
+    assert audit["additivity"].verdict == "right"
+    assert audit["exactness"].cause == "rescaled log-odds"
+    assert audit["exactness"].verdict == "depends on settings"
+    exact = po.explain(model, rows, data=data, output="probability").contributions
+    assert np.abs(values - exact).max() > 1e-3  # they are other numbers
+    if n_background > 100:  # an explanation takes fewer rows, and an audit all
+        return
+    right = po.audit(exact, model, rows, data=data, output="probability")
+    assert right["exactness"].verdict == "right"
+
+
+def _levels() -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+    table = pd.DataFrame(
+        {"ward": RNG.choice(["ER", "ICU", "GP"], 120), "score": RNG.normal(size=120)}
+    )
+    part = table[table.ward != "ICU"]
+    encoder = make_column_transformer(
+        (OneHotEncoder(), ["ward"]), remainder="passthrough"
+    )
+    return encoder, table, part
+
+
+@pytest.mark.parametrize("learner", [RandomForestRegressor(5), Ridge()], ids=str)
+def test_a_level_of_data_that_the_model_refuses(learner: Any) -> None:
+    encoder, table, part = _levels()
+    model = make_pipeline(encoder, learner).fit(part, part.score)
+    with pytest.raises(InvalidInput, match="unknown categor") as refused:
+        po.audit(np.zeros((12, 2)), model, part[:12], data=table)
+    assert "the one that it was fitted on" in str(refused.value)
+    po.audit(np.zeros((12, 2)), model, part[:12], data=part)  # the advice
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_output_and_class_are_asked_in_one_message(library: str) -> None:
+    model, rows = _boosted(library).fit(X, FOUR), X[:8]
+    phi = _contributions(library, model, rows)
+    booster = model.booster_ if library == "lightgbm" else model.get_booster()
+    for explained in (model, booster):
+        with pytest.raises(InvalidInput) as asked:
+            po.audit(phi, explained, rows, data=DATA)
+        assert "output=" in str(asked.value)
+        assert "target" in str(asked.value)
+        assert "'margin'" in str(asked.value)
+        po.audit(phi, explained, rows, data=DATA, output="margin", target=3)
