@@ -67,6 +67,14 @@ class FidelityRoughnessFront:
         )
 
     @cached_property
+    def _of_used(self) -> PairwiseRobustness:
+        """R without the main effects of columns that stay zero, which are constants."""
+        offset = self.robust.offset
+        if offset is None or self._used.all():
+            return self.robust
+        return PairwiseRobustness(self.robust.graph, offset=offset * self._used)
+
+    @cached_property
     def roughness(self) -> float:
         """R(E), the roughness of the given values."""
         return self.robust.value(self.aim)
@@ -95,7 +103,8 @@ class FidelityRoughnessFront:
     def _below(self, roughness: float) -> Explanation:
         # at the least roughness itself the multiplier of R would be infinite
         lowest = self.least + _FINE * self.removable
-        limit = self.robust <= max(roughness, lowest)
+        constant = self.roughness - self._of_used.value(self.aim)
+        limit = self._of_used <= max(roughness, lowest) - constant
         bounds: list[Constraint] = [self.totals, limit]
         return solve(self._matching, subject_to=bounds, tolerance=_FINE)
 
@@ -104,7 +113,7 @@ class FidelityRoughnessFront:
         if distance == 0.0:
             return self.aim
         bounds: list[Constraint] = [self.totals, self._matching <= distance]
-        best = solve(1.0 * self.robust, subject_to=bounds, tolerance=_FINE)
+        best = solve(1.0 * self._of_used, subject_to=bounds, tolerance=_FINE)
         return best.attributions
 
     def without(self, share: float) -> Attributions:
