@@ -54,6 +54,7 @@ from propopt.tables.documents import (
 )
 from propopt.tables.frames import Labels, listed
 from propopt.tables.imported import aligned
+from propopt.tables.row_order import digests_of, order_of
 
 
 # ---- Targets of words: effects of deletion, limits of LIME, Shapley values
@@ -302,19 +303,24 @@ class FittedDocuments(FittedReference):
         X: Any,
         progress: bool | None,
     ) -> DocumentsProblem:
+        documents = X
         if X is None:
             settings.refuse_joint_settings()
-            X = _drawn(settings, data)
+            documents = _first(settings, data)
         data_of_function = None if isinstance(model, Function) else data
         wrapping = settings.target, settings.output, data_of_function
         batch_rows, outcome = settings.sampling.batch_rows, settings.outcome
-        function, _ = wrap_with_table(model, X, *wrapping, batch_rows, outcome)
+        function, _ = wrap_with_table(model, documents, *wrapping, batch_rows, outcome)
         if not isinstance(function, TextFunction):
             raise InvalidInput(
                 f"X: got documents, and {function!r} is a function of tables; write "
                 "propopt.wrap(model, data=documents)"
             )
-        return DocumentsProblem.of(settings, function, X, progress)
+        if X is None:  # columns, too, are independent of the order of data
+            words = tuple(sorted(function.text_schema.vocabulary))
+            schema = replace(function.text_schema, vocabulary=words)
+            function = replace(function, text_schema=schema)
+        return DocumentsProblem.of(settings, function, documents, progress)
 
     @classmethod
     def of(cls, problem: DocumentsProblem, data: Any, X: Any) -> FittedDocuments:
@@ -455,13 +461,11 @@ class FittedDocuments(FittedReference):
         return document, targets, row
 
 
-def _drawn(settings: CheckedSettings, data: Any) -> Any:
-    """A sample of the documents of ``data`` as reference; all if there are few."""
+def _first(settings: CheckedSettings, data: Any) -> Any:
+    """The first documents of ``data`` in canonical order, as reference."""
     texts, names = read_texts(data, "data")
-    most = settings.nearest.n_reference
-    if len(texts) > most:
-        rng = read_rng(settings.sampling.rng)
-        chosen = np.sort(rng.choice(len(texts), most, replace=False)).tolist()
-        texts = [texts[n] for n in chosen]
-        names = names and tuple(names[n] for n in chosen)
-    return texts if names is None else pd.Series(texts, index=list(names))
+    chosen = order_of(digests_of(texts))[: settings.nearest.n_reference].tolist()
+    texts = [texts[n] for n in chosen]
+    if names is None:
+        return texts
+    return pd.Series(texts, index=[names[n] for n in chosen])

@@ -579,7 +579,7 @@ class AuditEvidence:
         """G: what each column contributes by its own value alone."""
         rows = self.background
         if self.structure is None:  # the model is evaluated
-            rows = rows.thinned(N_BACKGROUND)
+            rows = rows.ordered(self.function.schema).thinned(N_BACKGROUND)
         return main_effects_of(self.function, self.points, self.labels, rows)
 
     def front(

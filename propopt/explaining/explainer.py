@@ -119,7 +119,7 @@ def explain(
     base, Φ      the mean of f over the rows of ``data``, and the Shapley values of x
                  against these rows: all of them for models that are computed exactly
                  (trees, linear and additive models, kernel machines), else 100 rows
-                 that depend only on ``data``
+                 that depend only on ``data``, not on its order
     g            the main effect of each column: its centred partial dependence over
                  the same rows
     w_j, g_j     the same for the 8 nearest of up to 500 reference rows of ``data``,
@@ -267,8 +267,10 @@ class Explainer(Settings):
     Attributes
     ----------
     reference_ : Explanation
-        The joint explanation of the reference rows. A new row that equals one of them
-        has the contributions of that row.
+        The joint explanation of the reference rows, named as in ``data``. A new row
+        that equals one of them has the contributions of that row. Rows of ``data`` are
+        sorted by a digest of their values, so all numbers are equal for any order of
+        ``data``.
     robustness_ : float
         The weight b in use.
 

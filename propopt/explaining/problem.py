@@ -24,7 +24,7 @@ from typing import (
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import read_option, read_seed, read_share
+from propopt.base.checks import read_only, read_option, read_seed, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.suggestions import suggests_arguments
@@ -76,6 +76,7 @@ from propopt.structures.boxes.links import MOST_LINK_STEPS
 from propopt.structures.kinds import has_method, name_of
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, numbers_of_rows
+from propopt.tables.row_order import order_of, row_digests
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -447,14 +448,14 @@ class RowsProblem(ExplanationProblem):
             points, labels = rows
         reference = Reference.of_points(points, labels, function.schema)
         weighted = Background.weighed(settings.sample_weight, table, points)
+        if weighted is not None:
+            weighted = weighted.ordered(function.schema)
         if rows is not None:
             points, labels = rows
         elif X is None:
             most = settings.most_reference_rows(function, reference)
-            if len(points) > most:  # a fixed seed: rows depend on data only
-                rng = np.random.default_rng(0)
-                chosen = np.sort(rng.choice(len(points), most, replace=False))
-                points, labels = points[chosen], labels.of_positions(chosen)
+            first = order_of(row_digests(points, function.schema))[:most]
+            points, labels = read_only(points[first]), labels.of_positions(first)
         return cls(
             settings=settings,
             function=function,
@@ -793,7 +794,8 @@ class RowsProblem(ExplanationProblem):
         if precision is not None and not best.target_error <= precision:
             error = "is unknown" if best.target is None else best.target.in_words()
             warnings.warn(
-                f"precision: expected a target error of {precision:.2g}: {error}; "
+                f"precision: expected a target_error, a share of squares, of "
+                f"{precision:.2g}, got {best.target_error:.2g}: {error}; "
                 "give more max_evaluations if the target is sampled",
                 ImpreciseWarning,
                 stacklevel=3,

@@ -173,7 +173,7 @@ def _read_widths(scale: ArrayLike | None) -> Array:
 def _by_data(
     function: Function, data: Any, n_samples: int | None, seed: int
 ) -> ExactMean | SampledMean:
-    reference = _read_reference(function, data, seed)
+    reference = _read_reference(function, data)
     reference.refuse_equal_rows()
     law = DataLaw(reference)
     checked = CheckedStructure.of(function, reference.points.shape[1])
@@ -191,7 +191,7 @@ def _by_data(
     return SampledMean(function, law, n_samples, seed, control)
 
 
-def _read_reference(function: Function, data: Any, seed: int) -> Reference:
+def _read_reference(function: Function, data: Any) -> Reference:
     if isinstance(data, Reference):
         return data
     if data is None:
@@ -200,4 +200,4 @@ def _read_reference(function: Function, data: Any, seed: int) -> Reference:
             "table: smoothed(function, law='data', data=X_train)"
         )
     points, labels = function.read(data, "data")
-    return Reference.of_points(points, labels, function.schema, seed)
+    return Reference.of_points(points, labels, function.schema)

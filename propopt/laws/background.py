@@ -1,9 +1,10 @@
 """The background: rows that replace the values of unknown columns.
 
 A Shapley value, a centred partial dependence and the base are means over the same rows.
-If a table has more rows than affordable, some are drawn. The draw depends only on the
-table, so it is the same in every call, with a computable error: the mean of M rows out
-of M₀ has the variance s²/M (1 − M/M₀).
+If a table has more rows than affordable, some are drawn, by the digests of their values
+(:mod:`propopt.tables.row_order`). The draw depends only on the set of rows, so it is
+the same in every call and for any order of the table, with a computable error: the mean
+of M rows out of M₀ has the variance s²/M (1 − M/M₀).
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import box_steps
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.tables.frames import numbers_of_rows
+from propopt.tables.row_order import order_of, row_digests
+from propopt.tables.schema import TableSchema
 
 
 N_BACKGROUND: Final = 100
@@ -64,7 +67,8 @@ class Background:
         positive = weights > 0.0
         points, weights = points[positive], weights[positive] / weights.max()
         equal = bool((weights == weights[0]).all())
-        shares = None if equal else read_only(weights / weights.sum())
+        # rounded once, for any order of the rows
+        shares = None if equal else read_only(weights / math.fsum(weights.tolist()))
         return cls(read_only(points + 0.0), len(points), shares)
 
     @classmethod
@@ -81,23 +85,28 @@ class Background:
         weights = weights_of_rows(sample_weight, table, len(points))
         return None if weights is None else cls.of_points(points, weights)
 
-    def thinned(self, most: int) -> Background:
-        """Draw at most ``most`` rows, with a fixed seed.
+    def ordered(self, schema: TableSchema | None = None) -> Self:
+        """The same rows in canonical order."""
+        order = order_of(row_digests(self.points, schema), self.weights)
+        weights = None if self.weights is None else read_only(self.weights[order])
+        return replace(self, points=read_only(self.points[order]), weights=weights)
 
-        Weighted rows are drawn with replacement, in proportion to their weights, and
-        then have equal weights.
+    def thinned(self, most: int) -> Self:
+        """Draw at most ``most`` of rows in canonical order: the last ones.
+
+        The first ones are the reference rows. Weighted rows are drawn with replacement,
+        in proportion to their weights, and then have equal weights.
         """
         if len(self.points) <= most:
             return self
         count = max(most // N_DRAWN_BLOCKS, 1) * N_DRAWN_BLOCKS
-        rng, M = np.random.default_rng(0), len(self.points)
-        if self.weights is None:
-            chosen = rng.permutation(M)[:count]
-        else:
-            chosen = rng.choice(M, count, p=self.weights)
+        chosen = np.arange(len(self.points))[-count:]
+        if self.weights is not None:
+            rng = np.random.default_rng(0)
+            chosen = np.sort(rng.choice(len(self.points), count, p=self.weights))
         return replace(
             self,
-            points=read_only(self.points[np.sort(chosen)]),
+            points=read_only(self.points[chosen]),
             weights=None,
             by_weight=self.weights is not None,
         )
@@ -150,13 +159,14 @@ class Background:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of rows and weights in float64 and of the number of table rows."""
-        rows = canonical_rows(self.points)
+        """SHA-256 of the set of rows, their weights and the number of table rows."""
+        ordered = self.ordered()
+        rows = canonical_rows(ordered.points)
         drawn = ("by weight",) if self.by_weight else ()
         content = hashlib.sha256(repr((rows.shape, self.n_rows, *drawn)).encode())
         content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
-        if self.weights is not None:  # as shares, to nine digits
-            shares = [f"{share:.8e}" for share in self.weights.tolist()]
+        if ordered.weights is not None:  # as shares, to nine digits
+            shares = [f"{share:.8e}" for share in ordered.weights.tolist()]
             content.update(" ".join(shares).encode())
         return content.hexdigest()
 

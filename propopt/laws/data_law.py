@@ -12,7 +12,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.checkpoints import checkpointed_array
-from propopt.base.checks import read_only, read_rng
+from propopt.base.checks import read_only
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import SERIAL_BELOW, for_each_column
 from propopt.laws.column_laws import (
@@ -27,11 +27,12 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.sums import ROWS_AT_ONCE, Mixing, SumOfProducts
 from propopt.tables.frames import Labels
+from propopt.tables.row_order import order_of, row_digests
 from propopt.tables.schema import TableSchema
 
 
 MOST_ROWS: Final = 10_000
-"""Larger tables are sampled down to this many rows."""
+"""Of larger tables, this many rows are taken."""
 
 
 @final
@@ -51,16 +52,14 @@ class Reference:
         points: Points,
         labels: Labels | None = None,
         schema: TableSchema | None = None,
-        rng: int | np.random.Generator | None = 0,
     ) -> Reference:
-        """Take encoded rows, or 10,000 random ones of more."""
+        """Take encoded rows in canonical order, or the first 10,000 of more."""
         names = Labels() if labels is None else labels
         n_rows, n_columns = points.shape
         n_codes = (None,) * n_columns if schema is None else schema.n_codes
-        if n_rows > MOST_ROWS:
-            chosen = np.sort(read_rng(rng).choice(n_rows, MOST_ROWS, replace=False))
-            points, names = points[chosen], names.of_positions(chosen)
-        return cls(read_only(points + 0.0), n_codes, names, n_rows)
+        chosen = order_of(row_digests(points, schema))[:MOST_ROWS]
+        rows, names = points[chosen] + 0.0, names.of_positions(chosen)
+        return cls(read_only(rows), n_codes, names, n_rows)
 
     def refuse_equal_rows(self) -> None:
         """Raise an error if all rows are equal, as slopes would be zero."""
@@ -89,7 +88,7 @@ class Reference:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the rows in float64: equal for equal rows in the same order."""
+        """SHA-256 of the rows in float64: equal for equal rows in any order."""
         rows = np.where(np.isnan(self.points), np.nan, self.points)
         content = hashlib.sha256(repr((rows.shape, self.n_codes)).encode())
         content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())

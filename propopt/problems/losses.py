@@ -210,6 +210,7 @@ def _mean_slopes(section: Any, subject: Subject) -> MainEffects | None:
     function = subject.function_with_slopes
     points, labels = function.read(subject.points)
     other_rows = Background.of_points(function.read(subject.others)[0])
+    other_rows = other_rows.ordered(function.schema)
     origin = "X" if subject.others is subject.points else "data that are not explained"
     background = other_rows.thinned(N_BACKGROUND)
     return main_effects_of(function, points, labels, background, origin, "gradient")

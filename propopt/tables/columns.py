@@ -242,7 +242,7 @@ class Numeric:
                 "numbers, text, booleans or categories"
             )
         values = read_numbers(column, what)
-        present = values[~np.isnan(values)]
+        present = np.sort(values[~np.isnan(values)])  # sums round alike for any order
         mean, std = (present.mean(), present.std()) if len(present) else (np.nan, 0.0)
         observed = ObservedValues.of(present)
         numeric = cls(

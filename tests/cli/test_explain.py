@@ -399,3 +399,43 @@ def test_settings_that_rows_do_not_take_are_refused(large, change, message, caps
     assert explain(file, "--rows", rows, "-o", out) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
+
+
+MODULE = """\
+import numpy as np
+
+
+def product(X):
+    X = np.asarray(X)
+    return np.tanh(X[:, 0] * X[:, 1]) + X[:, 2] * np.sin(X[:, 3] * X[:, 4])
+"""
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_of_a_file_in_any_order_get_the_bits_of_python(
+    suffix, tmp_path, rng, monkeypatch
+):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "ordered_products.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    frame = pd.DataFrame(rng.normal(size=(130, 5)), columns=list("abcde"))
+    results, options = [], ("--allow-code", "-q")
+    for order in (np.arange(130), rng.permutation(130)):
+        name = f"table.{suffix}"
+        shuffled = frame.iloc[order].reset_index(drop=True)
+        if suffix == "csv":
+            shuffled.to_csv(tmp_path / name, index=False)
+        else:
+            shuffled.to_parquet(tmp_path / name)
+        model = "model: {import: 'ordered_products:product'}\nexplain: {}\n"
+        text = f"data: {{{suffix}: {name}}}\n{model}"
+        file = write(tmp_path, "ordered", text)
+        assert explain(file, "-o", tmp_path / "out", *options) == 0
+        best = po.results.Explanation.load(tmp_path / "out" / "ordered.npz")
+        back = np.argsort(order)
+        results.append(best.attributions[back])
+    np.testing.assert_array_equal(*results)
+    from ordered_products import product
+
+    whole = po.explain(product, frame, data=frame)
+    np.testing.assert_array_equal(results[0], whole.attributions)

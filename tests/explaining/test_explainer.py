@@ -132,8 +132,10 @@ def test_reference_rows_are_explained_as_explain_does(kind):
     model, settings = forest() if kind == "contributions" else black_box, {"kind": kind}
     together = po.explain(model, X, **settings)
     explainer = po.Explainer(model, data=X, **settings).fit()
-    reference = explainer.reference_
-    np.testing.assert_array_equal(reference.attributions, together.attributions)
+    reference = explainer.reference_.to_frame().loc[X.index]  # in their own order
+    np.testing.assert_allclose(reference, together.attributions, atol=1e-9)
+    given = po.Explainer(model, data=X, **settings).fit(X).reference_
+    np.testing.assert_array_equal(given.attributions, together.attributions)
     assert explainer.robustness_ == together.weights["pairwise_robustness"]
     # and one row among the rows of the data
     settings |= {"metric": "effects"} if kind == "contributions" else {}
@@ -145,8 +147,9 @@ def test_reference_rows_are_explained_as_explain_does(kind):
 
 def test_a_row_of_the_reference_is_new_and_scales_are_those_of_the_data(plain):
     result = plain.explain(X.iloc[[3]])
-    assert result.details["reference_rows"][0, 0] == 3
-    own = plain.reference_.attributions[3]
+    place = result.details["reference_rows"][0, 0]
+    assert plain.reference_.labels.points[place] == X.index[3]
+    own = plain.reference_.attributions[place]
     assert not np.allclose(result.attributions[0], own, rtol=1e-6)
     constant = X_NEW.iloc[:3].assign(f3=0.0)
     slopes = po.wrap(black_box).gradient(constant) * X.std(ddof=0)
@@ -252,8 +255,8 @@ def test_missing_numbers_count_in_distances_as_in_graphs():
     ).fit()
     result = explainer.explain(NEW_GAPS.iloc[:10])
     same(explainer.explain(NEW_GAPS.iloc[[4]]), result, [4])
+    points = GAPS.loc[[*explainer.reference_.labels.points]].to_numpy()
     for n, row in enumerate(NEW_GAPS.to_numpy()[:10]):
-        points = GAPS.to_numpy()
         odd = np.isnan(points) != np.isnan(row)
         squares = np.where(odd, 1.0, np.nan_to_num((points - row) ** 2)).sum(axis=1)
         near = result.details["reference_rows"][n]

@@ -32,13 +32,13 @@ def test_a_digest_is_that_of_rows_and_of_how_many_they_were():
     assert Background.of_points(zeros).digest == Background.of_points(signed).digest
     moved = rows.copy()
     moved[7, 2] = np.nextafter(moved[7, 2], 9.0)
+    assert whole.digest == Background.of_points(rows[::-1]).digest  # a set of rows
     others = [
         Background.of_points(moved),
-        Background.of_points(rows[::-1]),
         Background.of_points(rows[:, ::-1]),
         Background(rows, 500),  # the same rows, drawn from more
     ]
-    assert len({x.digest for x in others} | {whole.digest}) == 5
+    assert len({x.digest for x in others} | {whole.digest}) == 4
 
 
 def test_a_thinned_draw_follows_from_the_table_alone():

@@ -51,9 +51,9 @@ class Nearest:
     n_neighbors : int
         The number of reference rows that each row is compared with.
     n_reference : int
-        The number of reference rows, drawn without replacement if ``data`` has more.
-        They depend only on ``data``. The default, 500, is reduced if contributions of a
-        row take long.
+        The number of reference rows if ``data`` has more. A digest of each row decides,
+        so they depend only on the set of rows of ``data``, not on its order. The
+        default, 500, is reduced if contributions of a row take long.
     same_pattern : bool
         Compare only rows with the same missing columns. Otherwise a warning reports
         more than 5 % of other neighbours, where slopes are compared with effects.

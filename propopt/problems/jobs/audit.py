@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import pandas as pd
-
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.explaining.audit import audit
@@ -122,8 +120,6 @@ class AuditSection(JobSection):
         settings = self.settings()
         decision, tolerance = settings.pop("decision"), settings.pop("tolerance")
         X: Any = subject.points
-        if isinstance(X, pd.DataFrame):
-            X = X.sort_index()  # the order of the file
         with part(self.key):
             if settings["attributions"] is None:
                 raise wrong(

@@ -47,8 +47,8 @@ from propopt.problems.subject.subject import (
 from propopt.problems.subject.tables import (
     Data,
     Rows,
+    divided,
     missing_numbers,
-    order_of_rows,
     read_rows,
     split,
     standardized,
@@ -404,14 +404,13 @@ class ProblemFile:
             for error in schema.job.mistakes(schema):
                 raise error
         n_rows = len(rows.features)
-        order = order_of_rows(schema.seed, n_rows)
-        learned = order[data.explain or 0 :]
+        shown, learned = divided(schema.seed, n_rows, data.explain)
         target = None if rows.target is None else rows.target.iloc[learned]
         sized = partial(DataShape, data=data, folder=folder, n_rows=n_rows)
         with collect_errors() as mistakes:
             if data.text is not None:
                 texts, rule = rows.features, MarkedWords()
-                explained = texts.iloc[order[: data.explain]]
+                explained = texts.iloc[shown]
                 words = {one.word for text in explained for one in rule.find(text)}
                 with mistakes.noted():  # a model may know fewer words
                     self._check_sizes(sized(n_columns=max(len(words), 1)))

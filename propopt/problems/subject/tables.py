@@ -471,7 +471,7 @@ def check_declared(columns: Sequence[Hashable], data: Data) -> None:
                 errors.add(message, *location)
 
 
-# ---- Tables of a problem file: read, shuffled, split and standardized
+# ---- Tables of a problem file: read, split and standardized
 
 
 @dataclass(frozen=True, eq=False)
@@ -500,15 +500,21 @@ def read_rows(data: Data, folder: Path) -> Rows:
     return rows
 
 
-def order_of_rows(seed: int, n_rows: int) -> Any:
-    """A random order of rows; the explained rows come first."""
-    return np.random.default_rng(seed).permutation(n_rows)
+def divided(seed: int, n_rows: int, n_explained: int | None) -> tuple[Any, Any]:
+    """The places of explained rows, drawn unless all are, and of the rows of the fit.
+
+    Both keep the order of the file, so a model is fitted as in Python.
+    """
+    if n_explained is None:
+        return np.arange(n_rows), np.arange(n_rows)
+    order = np.random.default_rng(seed).permutation(n_rows)
+    return np.sort(order[:n_explained]), np.sort(order[n_explained:])
 
 
 def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
-    """A table shuffled, split and scaled, as fields of a ``Subject``."""
-    order, is_split = order_of_rows(seed, len(rows.features)), data.explain is not None
-    explained, fitted = order[: data.explain], order[data.explain or 0 :]
+    """A table split and scaled, as fields of a ``Subject``."""
+    explained, fitted = divided(seed, len(rows.features), data.explain)
+    is_split = data.explain is not None
     points = rows.features.iloc[explained]
     others = rows.features.iloc[fitted] if is_split else points
     unscaled = None

@@ -1,0 +1,241 @@
+"""Explanations follow from the set of rows of ``data``: to the bit, for any order."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import propopt as po
+from propopt.laws import data_law
+from propopt.laws.background import Background
+from propopt.laws.data_law import Reference
+from propopt.tables.row_order import digests_of, order_of, row_digests
+from propopt.tables.schema import TableSchema
+
+
+N = 300  # more than the reference rows, and the 100 rows of a sampled background
+FEW = po.graphs.Nearest(n_reference=60)
+
+
+def table(seed: int = 0, n: int = N) -> pd.DataFrame:
+    """Numbers with gaps and repeats, a category with gaps, whole numbers."""
+    rng = np.random.default_rng(seed)
+    area = rng.normal(size=n).round(1) / 3.0  # 0.1/3 is not exact, so sums round
+    area[rng.random(n) < 0.1] = np.nan
+    region = rng.choice(np.array(["north", "south", "east", None], object), n)
+    X = pd.DataFrame({"area": area, "rooms": rng.integers(1, 6, n), "region": region})
+    X["price"] = rng.lognormal(size=n) + X["rooms"]
+    twice = X.index % 7 == 3
+    X[twice] = X[X.index % 7 == 2][: twice.sum()].to_numpy()  # equal rows
+    return X.astype({"area": float, "rooms": int, "price": float})
+
+
+X, NEW = table(), table(1, 12)
+WEIGHTS = np.random.default_rng(2).integers(0, 4, N).astype(float)
+Y = X["price"].to_numpy() * X["rooms"] + X["area"].fillna(2.0)
+NUMBERS = ["area", "rooms", "price"]
+
+
+def encoded(model: Any) -> Any:
+    """The model behind an encoder of the category, and zeros where numbers miss."""
+    encoder = ColumnTransformer(
+        [("region", OneHotEncoder(handle_unknown="ignore"), ["region"])],
+        remainder="passthrough",
+    )
+    return make_pipeline(encoder, model)
+
+
+@cache
+def case(name: str) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+    """A fitted model, its table, and new rows."""
+    full, new = X.fillna({"area": 0.0}), NEW.fillna({"area": 0.0})
+    high = np.median(Y) < Y
+    if name == "trees":
+        as_category = X.astype({"region": "category"})
+        model: Any = HistGradientBoostingClassifier(
+            max_iter=15, categorical_features="from_dtype"
+        )
+        dtype = as_category["region"].dtype
+        return model.fit(as_category, high), as_category, NEW.astype({"region": dtype})
+    if name == "linear":
+        model = encoded(make_pipeline(StandardScaler(), LogisticRegression()))
+        return model.fit(full, high), full, new
+    if name == "sampled forest":
+        model = encoded(RandomForestClassifier(8, max_depth=5, random_state=0))
+        fitted = model.fit(full, high)
+
+        def probability(X: Any) -> Any:  # a black box of a table
+            return fitted.predict_proba(X)[:, 1]
+
+        return probability, full, new
+    assert name == "network"
+    numbers, rows = full[NUMBERS], new[NUMBERS]
+    layers = {"hidden_layer_sizes": [8], "solver": "lbfgs", "max_iter": 5_000}
+    model = make_pipeline(StandardScaler(), MLPRegressor(**layers, random_state=0))
+    return model.fit(numbers.to_numpy(), Y), numbers.to_numpy(), rows.to_numpy()
+
+
+def taken(table: Any, order: Any) -> Any:
+    return table.iloc[order] if isinstance(table, pd.DataFrame) else table[order]
+
+
+def numbers_of(best: Any) -> list[bytes]:
+    """All numbers of an explanation as bytes."""
+    arrays = [best.attributions, best.contributions, best.base_value, best.prediction]
+    arrays += [best.details[name] for name in sorted(best.details)]
+    return [np.ascontiguousarray(array).tobytes() for array in arrays]
+
+
+KINDS = ("trees", "linear", "sampled forest", "network")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_order_of_data_gives_the_same_bits(kind, weighted, tmp_path):
+    model, data, new = case(kind)
+    weights = WEIGHTS if weighted else None
+    first = po.explain(model, new, data=data, sample_weight=weights, graph=FEW)
+    for seed in range(2):
+        order = np.random.default_rng(seed).permutation(N)
+        other = None if weights is None else weights[order]
+        explainer = po.Explainer(
+            model, taken(data, order), sample_weight=other, graph=FEW
+        ).fit()
+        again = explainer.explain(new)
+        assert numbers_of(again) == numbers_of(first)
+        assert again.background == first.background
+        assert again.parameters == first.parameters
+        explainer.save(tmp_path / "explainer.npz")
+        loaded = po.Explainer.load(tmp_path / "explainer.npz", model)
+        assert numbers_of(loaded.explain(new)) == numbers_of(first)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_streamed_rows_are_the_same_for_any_order_of_data(kind, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    model, data, new = case(kind)
+    order = np.random.default_rng(3).permutation(N)
+    names = NUMBERS if kind == "network" else list(data)
+    rows = pd.DataFrame(new, columns=names)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    if kind == "network":
+        network = model
+
+        def model(X: Any) -> Any:
+            return network.predict(np.asarray(X))
+
+        data = pd.DataFrame(data, columns=names)
+    tables = []
+    for name, table_ in (("a", data), ("b", taken(data, order))):
+        explainer = po.Explainer(model, table_, graph=FEW).fit()
+        explainer.explain(tmp_path / "rows.parquet", to=tmp_path / name)
+        tables.append(parquet.read_table(tmp_path / name).to_pandas())
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    best = po.explain(model, rows, data=data, graph=FEW)
+    assert (best.to_frame().to_numpy() == tables[0][names].to_numpy()).all()
+
+
+def test_a_very_large_table_is_sampled_by_its_rows(monkeypatch):
+    """As with more than 10,000 rows; one row more changes one row of the sample."""
+    monkeypatch.setattr(data_law, "MOST_ROWS", 150)
+    for kind in ("trees", "network"):
+        model, data, new = case(kind)
+        order = np.random.default_rng(4).permutation(N)
+        first = po.explain(model, new, data=data, graph=FEW)
+        again = po.explain(model, new, data=taken(data, order), graph=FEW)
+        assert "drawn from 300" in str(first.parameters["data"])
+        assert numbers_of(again) == numbers_of(first)
+    rows = np.random.default_rng(5).normal(size=(900, 2))
+    first_sets = [
+        {row.tobytes() for row in Reference.of_points(part).points}
+        for part in (rows, rows[1:])
+    ]
+    assert len(first_sets[0] - first_sets[1]) <= 1
+
+
+TEXTS = [
+    f"the {a} {b} was {c}"
+    for a in ("good", "bad", "cold", "warm", "old")
+    for b in ("soup", "room", "waiter", "bill")
+    for c in ("fine", "late", "wrong")
+]
+GOOD = ["good" in text or "fine" in text for text in TEXTS]
+
+
+@pytest.mark.parametrize("kind", ["default", "contributions", "lime"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_documents_in_any_order_give_the_same_bits(kind, wrapped):
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, GOOD)
+    options: dict[str, Any] = {"graph": po.graphs.Nearest(n_reference=40)}
+    if kind == "contributions":
+        options["kind"] = kind
+    if kind == "lime":
+        options["law"] = po.lime.TextLaw()
+    new = ["the good bill was late", "a warm surprise"]
+    results = []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(TEXTS))
+        texts = [TEXTS[n] for n in order] if seed else TEXTS
+        f = po.wrap(model, data=texts) if wrapped else model
+        best = po.explain(f, new, data=texts, **options)
+        results.append((best.to_frame().columns.tolist(), best.attributions.tobytes()))
+    assert results[0] == results[1] == results[2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-2, 2), st.sampled_from("abc")), min_size=1),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_follows_from_the_set_of_rows(rows, random):
+    """Also for repeated rows, other types of the same values, and other names."""
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    names = [str(random.random()) for _ in order]
+    whole = pd.DataFrame(rows, columns=["number", "letter"])
+    other = whole.iloc[order].set_axis(names, axis=0).astype({"number": "float32"})
+    other["letter"] = other["letter"].astype(pd.CategoricalDtype(list("cxba")))
+    sorted_rows = []
+    for frame in (whole, other):
+        schema = TableSchema.of(frame)
+        points, _ = schema.encode(frame)
+        places = order_of(row_digests(points, schema))
+        assert sorted(places.tolist()) == list(range(len(rows)))
+        cells = frame.iloc[places]
+        sorted_rows.append([*zip(cells["number"], cells["letter"], strict=True)])
+    assert sorted_rows[0] == sorted_rows[1]
+
+
+def test_copies_are_spread_and_codes_are_what_they_encode():
+    many = np.repeat([[1.0], [2.0]], [5_000, 5_000], axis=0)
+    first = many[order_of(row_digests(many))[:200], 0]
+    assert 70 <= (first == 1.0).sum() <= 130  # |z| > 4 by chance: 6e-5, and fixed
+    numbers = np.array([[0.0], [1.0], [np.nan]])
+    flags = pd.DataFrame({"x": pd.array([False, True, None], "boolean")})
+    schema = TableSchema.of(flags)
+    codes, _ = schema.encode(flags)
+    assert (row_digests(codes, schema) == row_digests(numbers)).all()
+    assert (digests_of([1, 1.0, True, "1"]) == digests_of([1.0])).tolist() == [
+        *[True] * 3,
+        False,
+    ]
+    weights = np.array([1.0, 2.0])
+    rows = np.ones((2, 1))
+    one, other = Background(rows, 2, weights), Background(rows, 2, weights[::-1])
+    assert (one.ordered().weights == other.ordered().weights).all()
