@@ -189,7 +189,9 @@ def gap_in_words(best: Optimum) -> str:
 
 def target_in_words(best: Optimum) -> str:
     """The error of the target, as a phrase."""
-    return _UNKNOWN if best.target is None else best.target.in_words()
+    if best.target is None:
+        return _UNKNOWN
+    return best.target.in_words("" if best.quantity is None else best.quantity.unit)
 
 
 def targets_in_words(explanations: Iterable[Optimum]) -> list[str]:
@@ -200,10 +202,11 @@ def targets_in_words(explanations: Iterable[Optimum]) -> list[str]:
     words = list(dict.fromkeys(others))
     if not sampled:
         return words
-    errors = [best.target_error for best in sampled]
-    sources = dict.fromkeys(best.target.source for best in sampled if best.target)
-    ends = f"{percent(min(errors))} to {percent(max(errors))}"
-    return [f"target error {ends} % ({' and '.join(sources)})", *words]
+    targets = [best.target for best in sampled if best.target]
+    shares = [target.share for target in targets]
+    sources = dict.fromkeys(target.source for target in targets)
+    ends = f"{percent(min(shares))} to {percent(max(shares))}"
+    return [f"target error {ends} % of its size ({' and '.join(sources)})", *words]
 
 
 def is_sampled(best: Optimum) -> bool:
@@ -219,13 +222,19 @@ def target_basis(best: Optimum) -> Basis:
 
 
 def target_error_cell(best: Optimum) -> str:
-    """The relative error of the target, for a table cell."""
+    """The root mean square error of the target, for a table cell."""
     if best.target is None or math.isnan(best.target_error):
         return "unknown"
     if not best.target.n_blocks:
         return "exact"
-    most = "≤ " if best.target.relation == "at most" else ""
-    return f"{most}{best.target_error:.2g}"
+    return f"{percent(best.target.share)} %"
+
+
+def base_in_words(base: Array | float, parameters: Mapping[str, Any]) -> str:
+    """The base, with its standard error if the background is a sample."""
+    error = parameters.get("base error", 0.0)
+    words = f"{np.mean(base):.4g}"
+    return f"{words} ± {error:.2g}" if error > 0.0 else words
 
 
 # ---- Consistency of a saved certificate with its losses

@@ -87,6 +87,10 @@ class TargetError:
     n_blocks: int = field(default=0, low=0)
     # "at most" if the objective is not quadratic, or there are bounds
     relation: Relation = "about"
+    # root mean square over the entries: of the target's error, and of the target
+    rms: float = field(default=math.nan, low=0.0, missing=True)
+    size: float = field(default=math.nan, low=0.0, missing=True)
+    n_entries: int = field(default=0, low=0)
     # K of blocks of draws (B, B), which adds up over rows
     gram: Sequence[Sequence[float]] = transient(default=(), compare=False, repr=False)
 
@@ -113,8 +117,16 @@ class TargetError:
         if not worst.n_blocks:
             return replace(worst, scale=scale)
         grams = [one.gram for one in errors if one.n_blocks]
-        total = cls.of_gram(np.sum(grams, axis=0))
-        return replace(total, scale=scale, source=worst.source, relation=worst.relation)
+        counts = [one.n_entries for one in errors]
+        return replace(
+            cls.of_gram(np.sum(grams, axis=0)),
+            scale=scale,
+            source=worst.source,
+            relation=worst.relation,
+            rms=_joint_rms([one.rms for one in errors], counts),
+            size=_joint_rms([one.size for one in errors], counts),
+            n_entries=sum(counts),
+        )
 
     @classmethod
     def of_energies(cls, energies: Array) -> TargetError:
@@ -138,21 +150,39 @@ class TargetError:
         relation: Relation = "about",
     ) -> TargetError:
         """The target error of an estimate, with the excess of its draws if any."""
+        count = aim.values.size
+        size = math.sqrt(float(np.vdot(aim.values, aim.values)) / max(count, 1))
         if aim.exact:
-            return exact_target(aim.source, scale)
-        if excess is None:
+            return replace(exact_target(aim.source, scale), size=size, n_entries=count)
+        if excess is None or aim.blocks is None:
             unknown = "given as a function, its error is unknown"
             source = unknown if aim.source == "given" else f"by {aim.source}"
             return unknown_target(source, scale)
         source = aim.source
         if "draws" not in source:  # the source may contain their number
             source = f"{source}, {aim.n_draws:,} draws"
-        return replace(excess, scale=scale, source=source, relation=relation)
+        squares = aim.blocks.var(axis=0) / (len(aim.blocks) - 1)
+        return replace(
+            excess,
+            scale=scale,
+            source=source,
+            relation=relation,
+            rms=math.sqrt(float(squares.sum()) / max(count, 1)),
+            size=size,
+            n_entries=count,
+        )
 
     @property
     def relative(self) -> float:
         """The relative excess ``value/scale``; NaN if unknown."""
         return self._share(self.value)
+
+    @property
+    def share(self) -> float:
+        """The root mean square of the error relative to that of the target."""
+        if not self.rms:
+            return 0.0
+        return self.rms / self.size if self.size else math.inf
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -163,21 +193,25 @@ class TargetError:
         """
         if not self.n_blocks:
             return self.relative, self.relative
-        tail, below = (1.0 - _LEVEL) / 2.0, self.degrees * (self.n_blocks - 1)
-        ratios = fdtri(self.degrees, below, np.array([tail, 1.0 - tail])).tolist()
-        low, high = (self._share(self.value * x) for x in ratios)
+        low, high = (self._share(self.value * x) for x in self._ratios)
         return (low if self.relation == "about" else 0.0), high
 
-    def in_words(self) -> str:
-        """The target error as a phrase to follow the gap."""
+    @property
+    def _ratios(self) -> list[float]:
+        """The 95 % limits of squares of errors, relative to their estimate."""
+        tail, below = (1.0 - _LEVEL) / 2.0, self.degrees * (self.n_blocks - 1)
+        limits: list[float] = fdtri(self.degrees, below, [tail, 1.0 - tail]).tolist()
+        return limits
+
+    def in_words(self, unit: str = "") -> str:
+        """The target error as a phrase to follow the gap: a root mean square."""
         if not self.n_blocks:
             return f"target {self.source}"
-        low, high = (percent(bound) for bound in self.interval)
-        if self.relation == "at most":
-            error = f"at most {percent(self.relative)} % (up to {high} %"
-        else:
-            error = f"{percent(self.relative)} % ({low} to {high} %"
-        return f"target error {error}; {self.source})"
+        if math.isnan(self.rms):  # of a file that an earlier version wrote
+            return f"target sampled: {self.source}"
+        low, high = (percent(self.share * math.sqrt(x)) for x in self._ratios)
+        error = f"{self.rms:.2g} (rms{unit and ', in '}{unit}), {percent(self.share)} %"
+        return f"target error {error} of its size ({low} to {high} %; {self.source})"
 
     def _share(self, excess: float) -> float:
         """The excess relative to the scale; infinite for an objective of zero."""
@@ -188,12 +222,18 @@ class TargetError:
 
 def exact_target(source: str, scale: float) -> TargetError:
     """The target error (zero) of an exactly computed target."""
-    return TargetError(value=0.0, scale=scale, spread=0.0, source=source)
+    return TargetError(value=0.0, scale=scale, spread=0.0, source=source, rms=0.0)
 
 
 def unknown_target(source: str, scale: float) -> TargetError:
     """The target error (NaN) of a target with an unknown error."""
     return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
+
+
+def _joint_rms(sizes: Sequence[float], counts: Sequence[int]) -> float:
+    """The root mean square of all entries of some parts; 0 without entries."""
+    squares = (x**2 * n for x, n in zip(sizes, counts, strict=True) if n)
+    return math.sqrt(math.fsum(squares) / max(sum(counts), 1))
 
 
 def _spread(energies: Array) -> float:

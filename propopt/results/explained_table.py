@@ -37,7 +37,7 @@ from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetError
 from propopt.results.clear import Clear
 from propopt.results.explanation import Explanation
-from propopt.results.explanation_document import target_finding
+from propopt.results.explanation_document import base_findings, target_finding
 from propopt.results.reasons import (
     LEAST_SHARE,
     MOST_LISTED,
@@ -577,6 +577,7 @@ class ExplainedTable(
                     "yes" if self.gap <= _TOLERATED else f"up to {self.gap:.0e}",
                 ),
                 target_finding(self),
+                *base_findings(self.base_value, self.header.parameters),
                 Finding(f"the summary is of all {plural(self.shape[0], 'row')}"),
             ],
             settings={

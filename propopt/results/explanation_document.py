@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, get_args
 
@@ -24,6 +24,7 @@ from propopt.base.text import (
 from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.proofs.optimum import (
     Optimum,
+    base_in_words,
     gap_in_words,
     is_sampled,
     target_basis,
@@ -132,8 +133,8 @@ def _subtitle(explanation: Optimum) -> str:
         words.append("mean size over rows")
     base, value = explanation.base_value, explanation.prediction
     if explanation.shape[0] == 1 and base is not None and value is not None:
-        ends = float(base[0]), float(value[0])
-        words.append("from {:.4g} on average to {:.4g} here".format(*ends))
+        start = base_in_words(base, explanation.parameters)
+        words.append(f"from {start} on average to {value[0]:.4g} here")
     return "; ".join(words)
 
 
@@ -146,10 +147,11 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
     phi, W = explanation.contributions, explanation.attributions
     if phi is None or explanation.method != "optimized" or not phi.any():
         return
-    kind = "sampled" if is_sampled(explanation) else "exact"
+    if 0.0 in explanation.weights.values():  # they are the Shapley values
+        return
+    same, turned, count, moved, size = 0, 0, 0, 0.0, 0.0
     blocks = list(_blocks(W))
     large = _LARGE * np.concatenate([np.abs(phi[x]).max(axis=1) for x in blocks]).mean()
-    same, turned, count, moved, size = 0, 0, 0, 0.0, 0.0
     for rows in blocks:
         w, exact = W[rows], phi[rows]
         first = without_ties(exact)[np.arange(len(w)), np.abs(w).argmax(axis=1)]
@@ -159,15 +161,22 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
         count += int(is_large.sum())
         moved += float(np.abs(w - exact).sum())
         size += float(np.abs(exact).sum())
+    differ = f"by {percent(moved / size)} % on average"
+    if is_sampled(explanation):  # their order and signs are sampled, too
+        yield Finding(
+            f"Values differ from the sampled ones {differ}, and these from the exact "
+            "ones by the target error."
+        )
+        return
     same_largest = same / len(W)
     where = f"in {percent(same_largest)} % of rows" if len(W) > 1 else "here"
-    top = f"The largest feature is that of the {kind} contributions {where}"
+    top = f"The largest feature is that of the exact contributions {where}"
     if len(W) == 1 and not same_largest:
-        top = f"The largest feature is not that of the {kind} contributions"
+        top = "The largest feature is not that of the exact contributions"
     signs = f"{turned:,} of {count:,} large values have another sign"
     yield Finding(
         f"{top}; {signs if turned else 'no large value has another sign'}. Values "
-        f"differ from the {kind} ones by {percent(moved / size)} % on average."
+        f"differ from the exact ones {differ}."
     )
 
 
@@ -275,6 +284,7 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
         yield Finding(words, "proved", question, within)
     if certificate is not None or is_sampled(explanation):
         yield target_finding(explanation)
+    yield from base_findings(explanation.base_value, explanation.parameters)
     search = explanation.parameters.get("similar rows")
     if search:
         question = "Are similar rows the nearest?"
@@ -299,6 +309,14 @@ def target_finding(best: Any) -> Finding:
         words = _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
     question = "How exact is the target?"
     return Finding(words, target_basis(best), question, target_error_cell(best))
+
+
+def base_findings(base: Any, parameters: Mapping[str, Any]) -> Iterator[Finding]:
+    """The standard error of the base, if the background is a sample."""
+    if base is not None and "base error" in parameters:
+        cell = base_in_words(base, parameters)
+        words = f"base {cell}, the standard error of a mean over drawn rows"
+        yield Finding(words, "estimated", "How exact is the base?", cell)
 
 
 _FAITHFUL: Final = ("gradient_matching", "function_matching")

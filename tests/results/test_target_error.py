@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from exact_forests import TABLES, ForestCase
 from scipy import stats
 
 import propopt as po
+from propopt.base.text import percent
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs import hessian
 from propopt.proofs.hessian import QuadraticPart
@@ -18,6 +20,7 @@ from propopt.proofs.target_error import DrawCovariance, TargetError, contrasts
 N, D, B = 9, 2, 10
 BLOCKS = np.random.default_rng(0).normal(1.0, 0.5, (B, N, D))
 DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
+DRAWN_RMS = math.sqrt((BLOCKS.var(axis=0, ddof=1) / B).mean())
 EXACT = Estimate(
     values=DRAWN.values, source="exact (computed from the model)", exact=True
 )
@@ -81,18 +84,25 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     words = best.target.in_words()
     assert words.startswith("target error ")
     assert words.endswith("; noise, 200 draws)")
+    assert best.target.rms == pytest.approx(DRAWN_RMS, rel=1e-12)
+    assert best.target.size == pytest.approx(math.sqrt((DRAWN.values**2).mean()))
+    assert f" {best.target.rms:.2g} (rms)" in words
+    assert f" {percent(best.target.share)} % of its size" in words
+    assert " (rms, in euros), " in best.target.in_words("euros")
     mine = po.results.Explanation(attributions=DRAWN.values, method="mine")
     certified = mine.certified(po.GradientMatching(DRAWN) + ROBUST)
     assert certified.target.value == best.target.value
     assert certified.target.scale == certified.certificate.scale
     assert mine.target is None
     assert math.isnan(mine.target_error)
-    same = np.broadcast_to(BLOCKS[0], BLOCKS.shape).copy()  # not called exact
+    same = np.broadcast_to(BLOCKS[0].round(), BLOCKS.shape).copy()  # not called exact
     best = solved(Estimate.of_blocks(same, source="noise", n_draws=20))
-    assert best.target.in_words() == "target error 0 % (0 to 0 %; noise, 20 draws)"
+    words = "target error 0 (rms), 0 % of its size (0 to 0 %; noise, 20 draws)"
+    assert best.target.in_words() == words
     error = TargetError(value=1.0, scale=0.0, spread=0.1, source="noise", n_blocks=10)
     assert error.relative == math.inf
-    assert "inf %" in error.in_words()
+    assert replace(error, rms=1.0, size=0.0).share == math.inf
+    assert error.in_words() == "target sampled: noise"  # of an older file
 
 
 def test_with_other_losses_and_bounds_the_error_is_an_upper_bound():
@@ -103,7 +113,7 @@ def test_with_other_losses_and_bounds_the_error_is_an_upper_bound():
         po.solve(1.0 * matching, subject_to=[ROBUST <= 0.0]),
     ):
         assert best.target.relation == "at most"
-        assert best.target.in_words().startswith("target error at most ")
+        assert best.target.rms == pytest.approx(DRAWN_RMS, rel=1e-12)
         assert best.target.interval[0] == 0.0
 
 

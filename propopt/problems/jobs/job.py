@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, requires, version
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
@@ -451,8 +451,11 @@ def manifest(
 
 def _explanation(explanation: Explanation) -> dict[str, Any]:
     """Values of an explanation for JSON, with null for NaN and text for infinity."""
-    target, error = explanation.target, explanation.target_error
-    has_error = target is not None and not isnan(error)
+    target = explanation.target
+    errors = dict.fromkeys(("relative", "rms", "share"), nan)
+    if target is not None:
+        errors = {name: getattr(target, name) for name in errors}
+    has_error = not isnan(explanation.target_error)
     return {
         "weights": _finite(explanation.rates),
         "losses": _finite(explanation.losses),
@@ -463,7 +466,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "objective": explanation.objective,
         "gap": explanation.gap,
         "target_error": {
-            "relative": error if has_error else None,
+            **{name: None if isnan(x) else x for name, x in errors.items()},
             "interval": target.interval if target is not None and has_error else None,
             "in_words": target_in_words(explanation),
         },

@@ -263,9 +263,9 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "Shapley values or slopes.",
     "weight": "The factor of a loss in the objective.",
     # terms of this project
-    "target error": "The estimated share by which the objective is worse "
-    "because the model was sampled; 0 where nothing was "
-    "sampled.",
+    "target error": "The estimated root mean square error of the target because the "
+    "model was sampled, and its share of the target's root mean square; 0 where "
+    "nothing was sampled.",
     "clear": "Not turned by any change of the row's attributions up to a stated size.",
     "certain": "The same in every near-optimal explanation.",
     "retained": "The share of faithfulness that an explanation still has; "
