@@ -77,6 +77,6 @@ def _bits(values: Values) -> Digests:
 
 def _mixed(digests: Digests) -> Digests:
     """Bits that all depend on each bit, by the finaliser of SplitMix64."""
-    digests = (digests ^ (digests >> 30)) * np.uint64(0xBF58476D1CE4E5B9)
-    digests = (digests ^ (digests >> 27)) * np.uint64(0x94D049BB133111EB)
-    return digests ^ (digests >> 31)
+    digests = (digests ^ (digests >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    digests = (digests ^ (digests >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return digests ^ (digests >> np.uint64(31))

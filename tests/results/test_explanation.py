@@ -229,7 +229,9 @@ WAYS = {
     "parts alone": lambda: (
         po.Explainer(MODEL, data=TABLE, kind="contributions").fit().explain(EIGHT)
     ),
-    "reference": lambda: po.Explainer(MODEL, EIGHT, kind="slopes").fit().reference_,
+    "reference": lambda: (
+        po.Explainer(MODEL, EIGHT, kind="slopes").fit(EIGHT).reference_
+    ),
     "baseline": lambda: po.explainers.TreeShap(data=TABLE).explain(
         po.wrap(MODEL, data=TABLE), EIGHT
     ),

@@ -263,9 +263,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "Shapley values or slopes.",
     "weight": "The factor of a loss in the objective.",
     # terms of this project
-    "target error": "The estimated root mean square error of the target because the "
-    "model was sampled, and its share of the target's root mean square; 0 where "
-    "nothing was sampled.",
+    "target error": "The estimated root mean square error of a sampled target, and "
+    "its share of the target's size; 0 without sampling.",
     "clear": "Not turned by any change of the row's attributions up to a stated size.",
     "certain": "The same in every near-optimal explanation.",
     "retained": "The share of faithfulness that an explanation still has; "
