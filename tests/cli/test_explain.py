@@ -355,12 +355,13 @@ def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     X = pd.read_parquet(rows)[["age", "=dose", "plan"]]
     expected = explainer.transform(X)
     read = pd.read_parquet(out / "large_rows")
-    pd.testing.assert_frame_equal(read, expected, check_exact=True)
+    same = read[list(expected)]  # and two columns of lists
+    pd.testing.assert_frame_equal(same, expected, check_exact=True)
     table = po.results.ExplainedTable.load(out / "large_rows")
     assert repr(po.results.ExplainedTable.load(out / "large.npz")) == repr(table)
     stored = json.loads((out / "large.json").read_text())
     assert stored["rows"]["n_rows"] == 50
-    assert stored["rows"]["columns"] == list(read.columns)
+    assert stored["rows"]["columns"] == list(expected.columns)
     assert main(["report", str(out / "large_rows"), "-o", str(out / "page.html")]) == 0
     assert "over 50 rows" in (out / "page.html").read_text()
 
