@@ -1,11 +1,11 @@
-"""Array aliases; each sentence gives the shape.
+"""Array aliases, each with its shape, and sparse tables as arrays.
 
 Symbols: N points, D features, M residuals or samples per point, E edges.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,3 +35,10 @@ Edges: TypeAlias = NDArray[np.intp]
 
 Sparse: TypeAlias = sp.csr_array
 """A sparse matrix in compressed rows."""
+
+
+def filled(table: Any, absent: float) -> Array:
+    """A sparse table as a dense one, with a number for entries that it lacks."""
+    array, entries = np.full(table.shape, absent), table.tocoo()
+    array[entries.row, entries.col] = entries.data
+    return array

@@ -165,11 +165,14 @@ _RAGGED = "rows of several lengths, or several tables; give one table"
 
 
 def refuse_sparse(values: object, label: str) -> None:
-    """Refuse a sparse matrix: some libraries take its zeros as missing."""
+    """Refuse a sparse matrix: some models take its absent entries as missing."""
     if sp.issparse(values):
+        name = label.split(": ")[-1]
+        of_model = name in ("X", "data")
+        remedy = f"po.functions.dense(model, {name})" if of_model else "its toarray()"
         raise InvalidInput(
             f"{label}: expected a dense table, got a sparse {type(values).__name__}; "
-            "give its toarray()"
+            f"give {remedy}"
         )
 
 

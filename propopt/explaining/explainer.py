@@ -32,7 +32,7 @@ from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
 from propopt.functions.function import Function
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import TextSchema
-from propopt.tables.frames import is_documents, is_frame
+from propopt.tables.frames import is_documents, is_frame, table_of_rows
 
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def explain(
     model : estimator, torch module, callable or Function
         The fitted model; see :func:`propopt.wrap`.
     X : DataFrame or array (N, D), or documents
-        The rows to explain. A list or Series of texts is explained word by word.
+        The rows to explain. A list or Series of texts is explained word by word. One
+        row may be a Series or a dict of the names of ``data``, and rows a list of
+        dicts.
     data : DataFrame, array, TableSchema, documents or TextSchema, optional
         The background and reference rows, preferably the training data of the model.
     base_margin : Series or array (N,), optional
@@ -160,6 +162,7 @@ def explain(
     no ``scale``, ``metric``, ``offset``, ``groups`` or ``sample_weight``.
     """
     explainer = Explainer(model, data, **settings)
+    X = table_of_rows(X, data)
     # without a table of two rows or more, rows are explained jointly
     is_joint = joint_setting_of(explainer) is not None or n_rows_of(data) < 2
     table = X if is_joint else None
@@ -369,7 +372,8 @@ class Explainer(Settings):
         Parameters
         ----------
         X : DataFrame or array (m, D), path, or table of Arrow or Dask
-            The rows to explain, with the columns of the reference rows. With ``to``: a
+            The rows to explain, with the columns of the reference rows; one row may be
+            a Series or a dict, and rows a list of dicts. With ``to``: a
             file or folder of Parquet or Arrow (Feather), a dataset or table of pyarrow,
             or a DataFrame; it may have more columns, which are not read.
         base_margin : Series or array (m,), optional
@@ -438,6 +442,7 @@ class Explainer(Settings):
             return explain_large(self.fitted_, X, to, **options)
         if keep or scheduler is not None:
             raise InvalidInput("keep, scheduler: expected none without to=, a folder")
+        X = self._rows(X)
         margins = self.fitted_.problem.margins(base_margin, X)
         return with_base_margins(self.fitted_.explain(X, progress), margins)
 
@@ -452,7 +457,7 @@ class Explainer(Settings):
         Parameters
         ----------
         X : DataFrame or array (m, D)
-            The rows to explain, as for :meth:`explain`; m may be 0.
+            The rows to explain, as for :meth:`explain`, also as dicts; m may be 0.
         base_margin : Series or array (m,), optional
             As for :meth:`explain`.
 
@@ -493,6 +498,7 @@ class Explainer(Settings):
         """
         from propopt.explaining.row_tables import row_table
 
+        X = self._rows(X)
         return row_table(self.fitted_, X, base_margin)
 
     def save(self, path: str | Path) -> None:
@@ -589,6 +595,11 @@ class Explainer(Settings):
             return f"{name}({self.model!r}, not fitted)"
         n, _ = self._fitted.reference.shape
         return f"{name}({self._fitted.function!r}, {n} reference rows)"
+
+    def _rows(self, X: Any) -> Any:
+        """A table of rows that are given as Series or mappings; else X."""
+        encoding, points = self.fitted_.function.encoding, self.fitted_.problem.points
+        return table_of_rows(X, points if encoding is None else encoding)
 
     @property
     def fitted_(self) -> FittedReference:

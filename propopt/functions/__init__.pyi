@@ -5,6 +5,7 @@ from .function import Function as Function
 from .gaussian_means import SmoothedFunction as SmoothedFunction
 from .images import ImageShape as ImageShape
 from .smoothing import smoothed as smoothed
+from .sparse_tables import dense as dense
 from .texts import TextFunction as TextFunction
 from .wrapping import TableSchema as TableSchema
 from .wrapping import TextSchema as TextSchema

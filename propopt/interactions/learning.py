@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, clone, is_classifier, is_regressor
@@ -28,7 +27,13 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from propopt.base.arrays import Array, Values
-from propopt.base.checks import as_array, read_array, refuse_overflow, refuse_underflow
+from propopt.base.checks import (
+    as_array,
+    read_array,
+    refuse_overflow,
+    refuse_sparse,
+    refuse_underflow,
+)
 from propopt.base.errors import InvalidInput, PropoptError, WrongType
 from propopt.structures.kinds import fitted_value, has_method, is_passthrough
 from propopt.tables.frames import (
@@ -48,11 +53,7 @@ def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
 
     A table that is not a DataFrame becomes an array with columns 0, 1, ...
     """
-    if sp.issparse(X):
-        raise InvalidInput(
-            f"X: expected a dense table, got a sparse {type(X).__name__}; give its "
-            "toarray()"
-        )
+    refuse_sparse(X, "X")
     names = column_names(X)
     table = as_array(X, "X") if names is None else X
     shape = tuple(table.shape)

@@ -448,4 +448,9 @@ def _checked(source: Source, code: Code) -> ProblemFile:
             schema = read_schema(source)
         if mistakes.errors:
             check_table(source)
-    return ProblemFile(source, schema, code, read=read_problem, validate=read_schema)
+    return ProblemFile(source, schema, code, read=_read)
+
+
+def _read(file: Path | Source, code: Code) -> ProblemFile:
+    """Read another file, or one with other settings."""
+    return _checked(file if isinstance(file, Source) else yaml_source(file), code)

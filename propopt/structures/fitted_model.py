@@ -529,10 +529,10 @@ class ModelStructure:
             reason = unreadable(self.model.estimator, error)
             if reason.reason not in self.model.warned:
                 self.model.warned.add(reason.reason)
-                place = traceback.extract_tb(error.__traceback__)[-1]
+                frame = traceback.extract_tb(error.__traceback__)[-1]
                 warning = InexactBoxesWarning(
-                    f"{reason.reason} ({Path(place.filename).name}, line "
-                    f"{place.lineno}); another exact form is used if there is one, "
+                    f"{reason.reason} ({Path(frame.filename).name}, line "
+                    f"{frame.lineno}); another exact form is used if there is one, "
                     "else the model is sampled: the card has the error of the target"
                 )
                 warning.__cause__ = error

@@ -793,6 +793,30 @@ def order_of(
     return np.array([index[key] for key in want], dtype=np.intp)
 
 
+def table_of_rows(X: Any, like: Any) -> Any:
+    """A table of one row that is a Series or a mapping, or of a list of mappings.
+
+    They need the names of ``like``, a table or its schema, in any order; anything else
+    is returned unchanged.
+    """
+    index, header = None, getattr(like, "header", column_names(like))
+    rows = X if isinstance(X, list) and X else [X]
+    if isinstance(X, pd.Series):
+        is_row = X.dtype.kind in "biuf" if header is None else X.name not in header
+        if like is None or not (is_row and X.index.is_unique):
+            return X
+        rows, index = [X.to_dict()], [X.name]
+    table = []
+    for n, row in enumerate(rows):
+        if not isinstance(row, Mapping) or any(np.ndim(x) > 0 for x in row.values()):
+            return X
+        header = tuple(row) if header is None else tuple(header)
+        order = order_of(tuple(row), header, f"X: row {n}: its names", "data")
+        cells = [*row.values()]
+        table.append(cells if order is None else [cells[k] for k in order])
+    return pd.DataFrame(table, columns=header, index=index)
+
+
 _REMEDY = "give them the same names, or an array, which is matched by position"
 
 

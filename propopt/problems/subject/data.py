@@ -187,9 +187,8 @@ class ProblemFile:
     scheduler : str, optional
         The address of a scheduler of Dask, whose workers explain rows of large tables.
     read : callable, optional
-        Reader of other problem files for jobs that name some: (path, code) ↦ file.
-    validate : callable, optional
-        Validation of the content of a file: source ↦ schema.
+        Reader of other problem files, for jobs that name some, and of this one with
+        other settings: (path or Source, code) ↦ file.
     """
 
     source: Source
@@ -199,8 +198,7 @@ class ProblemFile:
     resume: str | Path | None = None
     report: bool = False
     scheduler: str | None = None
-    read: Callable[[Path, Code], ProblemFile] | None = None
-    validate: Callable[[Source], CommonKeys] | None = None
+    read: Callable[[Path | Source, Code], ProblemFile] | None = None
 
     def __post_init__(self) -> None:
         read_workers(self.n_jobs)
@@ -271,9 +269,10 @@ class ProblemFile:
             given["reasons"] = {}
         schema = self.schema
         if given:
-            assert self.validate is not None, "the file was read by it"
+            assert self.read is not None, "the file was read by it"
             key = None if self.job is schema else self.job.key
-            schema = self.validate(self.source.with_settings(key, given))
+            changed = self.source.with_settings(key, given)
+            schema = self.read(changed, self.code).schema
         return replace(self, schema=schema, **options)
 
     def with_seed(self, seed: int) -> ProblemFile:

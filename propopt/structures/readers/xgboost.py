@@ -15,7 +15,7 @@ from typing import Any, Final, final
 import numpy as np
 import scipy.sparse as sp
 
-from propopt.base.arrays import Array, Mask
+from propopt.base.arrays import Array, Mask, filled
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
@@ -242,10 +242,7 @@ def _names(encoding: Mapping[str, Any]) -> list[Any]:
 def _numbers(table: Any, categories: Sequence[Any]) -> Array:
     """Numbers of a table; entries that a sparse array does not store are missing."""
     if sp.issparse(table):
-        dense = np.full(table.shape, np.nan)
-        entries = table.tocoo()
-        dense[entries.row, entries.col] = entries.data
-        return dense
+        return filled(table, np.nan)
     return coded_numbers(table, categories)
 
 
