@@ -165,5 +165,5 @@ def test_names_that_are_no_text_are_compared_as_files_store_them():
     table = pd.DataFrame(rng.normal(size=(40, 2)), columns=dates)
     explainer = po.Explainer(lambda X: X.iloc[:, 0] * 2.0, data=table).fit()
     expected = explainer.explain(table.iloc[[0]]).attributions
-    for given in (table.iloc[0], dict(reversed([*row.items()]))):
+    for given in (table.iloc[0], dict(reversed([*table.iloc[0].items()]))):
         np.testing.assert_array_equal(explainer.explain(given).attributions, expected)
