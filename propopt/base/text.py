@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from html import escape
 from numbers import Integral
-from typing import Final, Literal, Self, TypeAlias, final
+from typing import Any, Final, Literal, Self, TypeAlias, final
+
+from propopt.base.errors import InvalidInput
 
 
 # ---- Names as text: no name is a command to a terminal or a page
@@ -141,6 +143,9 @@ function of it."""
 
 ClassLabel: TypeAlias = str | int | float | bool
 
+Outcome: TypeAlias = str | Mapping[Any, str]
+"""The name of the predicted column, or a name for each class of it."""
+
 _NOUNS: Final[Mapping[str, str]] = {
     "probability": "probability",
     "log_odds": "log-odds",
@@ -164,7 +169,13 @@ class Quantity:
     position: int | None = None
     # the name of the predicted column
     outcome: str | None = None
+    # the name of the class that stands alone, such as "malignant"; None for its label
+    event: str | None = None
+    # the name of the other one of two classes, if classes have names
+    opposite: str | None = None
     words: str | None = None  # the description of a sum of outputs
+    # the other one of probability and log-odds, if the model has a finite one
+    alternative: QuantityKind | None = field(default=None, compare=False)
 
     @classmethod
     def sum_of(
@@ -217,6 +228,15 @@ class Quantity:
             return self.outcome or "units of the prediction"
         return self.noun if self.words is None else self.in_words()
 
+    @property
+    def choice(self) -> str:
+        """The unit, and the ``output`` that gives the other one."""
+        words = self.noun
+        if self.alternative is not None:
+            other = _NOUNS[self.alternative]
+            words += f"; output={self.alternative!r} gives the {other}"
+        return words
+
     def in_words(self) -> str:
         """The quantity in words, with the model only where it is necessary."""
         if self.words is not None:
@@ -237,25 +257,88 @@ class Quantity:
         named = self.is_by_name if self.words is None else self.model in words
         return words if named else f"{words}, by {self.model}"
 
-    def of_outcome(self, outcome: str | None) -> Self:
-        """The quantity with the name of the predicted column; None changes nothing."""
-        return self if outcome is None else replace(self, outcome=str(outcome))
+    def of_outcome(
+        self, outcome: Outcome | None, classes: Sequence[ClassLabel] | None = None
+    ) -> Self:
+        """The quantity with the name of the predicted column, or names of its classes.
+
+        Class 1 of 0 and 1 is called by the column. None changes nothing.
+        """
+        if outcome is None:
+            return self
+        label = self._label
+        if isinstance(outcome, Mapping):
+            self._check_names(outcome, classes)
+            others = [str(name) for key, name in outcome.items() if key != label]
+            opposite = others[0] if len(others) == 1 else None
+            return replace(self, event=str(outcome[label]), opposite=opposite)
+        pair = str(label), *(str(x) for x in classes or (0, 1) if x != label)
+        is_alone = self._is_of_class and self.position is None and pair in _YES_OR_NO
+        event = str(outcome) if is_alone else None
+        return replace(self, outcome=str(outcome), event=event)
+
+    def _check_names(
+        self, names: Mapping[Any, str], classes: Sequence[ClassLabel] | None
+    ) -> None:
+        """Refuse names of classes that a model does not have, and missing ones."""
+        if not self._is_of_class:
+            raise InvalidInput(
+                f"outcome: names of classes are for classifiers, and {self.model} "
+                "predicts a number; give one name, such as outcome='price'"
+            )
+        expected = [self._label] if classes is None else [*classes]
+        unknown = [] if classes is None else [x for x in names if x not in expected]
+        missing = [x for x in expected if x not in names]
+        if unknown or missing:
+            raise InvalidInput(
+                f"outcome: expected a name for each class {expected}, got names for "
+                f"{[*names]}; unknown: {unknown}, missing: {missing}"
+            )
+
+    def renamed(self, names: Quantity) -> Self:
+        """The quantity with the names of outcome and classes of another one."""
+        return replace(
+            self, outcome=names.outcome, event=names.event, opposite=names.opposite
+        )
+
+    def side(self, towards: str) -> str:
+        """``higher`` or ``lower`` for the name of a class, or else unchanged."""
+        return {self.event: "higher", self.opposite: "lower"}.get(towards, towards)
+
+    def decision(self, towards: str) -> str:
+        """The decision for which the output is higher or lower, in words."""
+        words = self.in_words()
+        if self.opposite is not None and self.event is not None:
+            other = f"{self.opposite} (lower {words})"
+            return self.event if towards == "higher" else other
+        article = "" if words.startswith("log-odds") else "a "
+        return f"{article}{towards} {words}"
+
+    @property
+    def _is_of_class(self) -> bool:
+        return self.kind in ("probability", "log_odds", "margin")
+
+    @property
+    def _label(self) -> ClassLabel:
+        """The class; a torch module and a native booster have scores without labels."""
+        if self.label is not None:
+            return self.label
+        return 1 if self.position is None else self.position
 
     @property
     def _event(self) -> str:
-        """The event of a probability, such as ``"churn = 1"``."""
-        label, position = self.label, self.position
-        if label is None:  # a torch module has scores without names
-            label = 1 if position is None else position
-        if self.outcome is not None:
-            # "a flare" is an event, and "churn" the name of a column
-            is_event = self.outcome.lower().startswith(("a ", "an ", "the "))
-            is_yes = str(label) in ("1", "1.0", "True")
-            return self.outcome if is_event and is_yes else f"{self.outcome} = {label}"
+        """The event of a probability, such as ``"churn"`` or ``"churn = 2"``."""
+        label = self._label
         event = label if isinstance(label, str) else f"class {label}"
+        if self.event is not None:
+            event = self.event
+        elif self.outcome is not None:
+            event = f"{self.outcome} = {label}"
         several = self.label is not None and self.position is not None
         return f"{event} of output {self.position}" if several else event
 
+
+_YES_OR_NO: Final = ("1", "0"), ("1.0", "0.0"), ("True", "False")
 
 MOST_WRITTEN: Final = 4
 """The most terms that are written as a formula."""

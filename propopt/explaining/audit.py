@@ -15,7 +15,7 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, read_seed
 from propopt.base.document import Basis, minus
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import in_percent, percent, plural
+from propopt.base.text import Outcome, in_percent, percent, plural
 from propopt.explaining.evidence import (
     AuditEvidence,
     audited_outputs,
@@ -434,7 +434,7 @@ def audit(
     output: str | None = None,
     base: float | Array | None = None,
     target: Target = None,
-    outcome: str | None = None,
+    outcome: Outcome | None = None,
     graph: Graph | None = None,
     n_neighbors: int = 8,
     rng: int | None = None,
@@ -473,8 +473,8 @@ def audit(
         default the median of prediction minus row sum.
     target : class label or int, optional
         The explained class, as in :func:`propopt.wrap`.
-    outcome : str, optional
-        The name of the column that the model predicts.
+    outcome : str or mapping of a class to its name, optional
+        The name of the column that the model predicts, or of its classes.
     graph : Graph, optional
         The similar rows; by default nearest neighbours, with each column divided by its
         standard deviation.

@@ -21,6 +21,7 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
+from propopt.base.text import Quantity, QuantityKind
 from propopt.explaining.contributions import AnyRule
 from propopt.explaining.null_models import NullModels
 from propopt.explaining.problem import (
@@ -32,6 +33,7 @@ from propopt.explaining.problem import (
 )
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
+from propopt.functions.outputs import METHODS, Output, Target, default_kind
 from propopt.functions.wrapping import wrap_with_table
 from propopt.losses.faithfulness import Units
 from propopt.results.comparison import (
@@ -44,7 +46,8 @@ from propopt.results.comparison import (
     unfolded_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
-from propopt.structures.kinds import fitted_value
+from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import TORCH_MODULE, fitted_value, is_a
 from propopt.tables.columns import CategoricalColumn
 from propopt.tables.frames import (
     Labels,
@@ -87,8 +90,9 @@ class _TargetSettings:
         if not isinstance(model, Function):
             table: Any = problem.function.schema
             table = problem.reference.points if table is None else table
+            shared = _output_like(problem.function.quantity, settings, model)
             model, _ = wrap_with_table(
-                *(model, None, settings.target, settings.output, table, None),
+                *(model, None, settings.target, shared, table, None),
                 settings.outcome,
             )
         _refuse_other_quantity(problem.function.quantity, model.quantity)
@@ -112,6 +116,50 @@ class _TargetSettings:
             rng=problem.settings.seed,
         )
         return Targets(estimate=slopes.at(problem.points, problem.labels))
+
+
+def _default_kind(model: Any, target: Target) -> QuantityKind:
+    """The kind of output that a version is explained in by default."""
+    if isinstance(model, Function):
+        return model.quantity.kind
+    return "value" if is_a(model, TORCH_MODULE) else default_kind(model, target)
+
+
+def _output_like(old: Quantity, settings: Settings, model: Any) -> Output:
+    """The output of a version in the unit of the old one."""
+    if old.words is not None or _default_kind(model, settings.target) == old.kind:
+        return settings.output
+    return _named(old.kind) if settings.output == "auto" else settings.output
+
+
+def _named(kind: QuantityKind) -> Output:
+    """The ``output`` of a kind: the margin of regressors has several."""
+    return kind if kind in METHODS else "margin"  # type: ignore[return-value]
+
+
+def _shared_output(settings: Settings, before: Any, after: Any) -> Output:
+    """The output of the old version: its default, if the new one has the same.
+
+    Else it is the one of a wrapped new version, or the probability that both have.
+    """
+    if settings.output != "auto" or isinstance(before, Function):
+        return settings.output
+    kinds = []
+    for version, model in ((BEFORE, before), (AFTER, after)):
+        with _errors_of(version):
+            kinds.append(_default_kind(model, settings.target))
+    if isinstance(after, Function):
+        is_same = after.quantity.words or kinds[0] == kinds[1]
+        return "auto" if is_same else _named(kinds[1])
+    models = map(FittedModel.of, (before, after))
+    is_shared = all(model.has(METHODS["probability"]) for model in models)
+    return "probability" if is_shared and kinds[0] != kinds[1] else "auto"
+
+
+def _choice(old: Quantity | None, new: Quantity | None) -> str:
+    """The unit of both versions, and how to get the other one that both have."""
+    both = [quantity for quantity in (old, new) if quantity is not None]
+    return next((x.choice for x in both if x.alternative is None), both[0].choice)
 
 
 Parts: TypeAlias = tuple[Array, Array | None]
@@ -465,6 +513,7 @@ def compare(
         _refuse_given("explanations", X=X, data=data, **given)
         return _compare_explanations(before, after, level, progress)
     table = data if X is None else X
+    checked = replace(checked, output=_shared_output(checked, before, after))
     with _errors_of(BEFORE, before, table):
         shared = _TargetSettings.of(checked, before, data, X)
         problem, old = shared.problem, shared.targets(before)
@@ -495,6 +544,7 @@ def compare(
         units=best.units,
         quantity=shared.problem.function.quantity,
         parameters={
+            "output": _choice(old.estimate.quantity, new.estimate.quantity),
             "robustness": c,
             "graph": repr(shared.problem.graph),
             "rows": len(problem.points),

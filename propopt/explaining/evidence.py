@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.text import QuantityKind, Reason, plural
+from propopt.base.text import Outcome, QuantityKind, Reason, plural
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.explainers.main_effects import MainEffects, main_effects_of
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
@@ -83,7 +83,7 @@ def audited_outputs(
     data: Any,
     output: str | None,
     target: Target,
-    outcome: str | None,
+    outcome: Outcome | None,
 ) -> list[AuditedOutput]:
     """The outputs that values may be parts of: one, unless their sums must show it."""
     if isinstance(model, Function) or output is not None:
@@ -160,7 +160,7 @@ def _stated(
     data: Any,
     output: str | None,
     target: Target,
-    outcome: str | None,
+    outcome: Outcome | None,
 ) -> AuditedOutput:
     """The function of an output that was stated, or a function itself."""
     if output is not None and output not in _OUTPUTS:
@@ -193,7 +193,7 @@ def _stated(
 
 
 def other_functions(
-    model: Any, function: Function, X: Any, data: Any, outcome: str | None
+    model: Any, function: Function, X: Any, data: Any, outcome: Outcome | None
 ) -> Iterator[tuple[str, Function]]:
     """The other outputs and classes of a model, each with its name."""
     if isinstance(model, Function):

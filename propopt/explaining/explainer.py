@@ -212,12 +212,16 @@ class Explainer(Settings):
         shared words. Its new words retain their target.
     target, output
         The class or output column, and the output unit, as in :func:`propopt.wrap`. By
-        default a boosted classifier is explained in its margin, also behind pipelines,
-        searches and thresholds. For two classes the margin is the log-odds.
-    outcome : str, optional
+        default classifiers are explained in log-odds where these are exact, also behind
+        pipelines, searches and thresholds: boosted trees (the margin of a class where
+        there are several), logistic regression, discriminant analysis and naive Bayes
+        of two classes. Others are explained in probability. The card has the unit.
+    outcome : str or mapping of a class to its name, optional
         The name of the column that the model predicts, which models do not store. With
-        it, cards, axes and files show "log-odds of churn = 1", else "log-odds of class
-        1". With an article it names class 1: "a flare" gives "log-odds of a flare".
+        it, cards, axes and files show "log-odds of churn", else "log-odds of class 1";
+        of other classes than 0 and 1 they show "log-odds of grade = 2", and of class 0
+        "log-odds of churn = 0". A name for each class stands alone: ``{0: "benign", 1:
+        "malignant"}`` gives "log-odds of malignant".
     sample_weight : Series or array (M,), optional
         Weights of the background rows, such as exposure or survey weights: one for each
         row of ``data``, or of X without ``data``. The base is the weighted mean

@@ -28,7 +28,7 @@ from propopt.base.checks import read_only, read_option, read_seed, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import Reason
+from propopt.base.text import Outcome, Reason
 from propopt.explaining.contributions import (
     AnyRule,
     ContributionChoice,
@@ -153,7 +153,7 @@ class Settings:
 
     target: Target = None
     output: Output = "auto"
-    outcome: str | None = None
+    outcome: Outcome | None = None
     sample_weight: RowNumbers = None
     groups: Mapping[str, Sequence[str]] | None = None
     scale: ColumnScale = "std"
@@ -307,7 +307,7 @@ class SettingsByName(TypedDict, total=False):
 
     target: Target
     output: Output
-    outcome: str | None
+    outcome: Outcome | None
     sample_weight: RowNumbers
     groups: Mapping[str, Sequence[str]] | None
     scale: ColumnScale

@@ -258,11 +258,12 @@ class SavedExplainer(
             )
         if self.wrapped:
             return model
-        quantity = self.reference.quantity
-        outcome = None if quantity is None else quantity.outcome
         data: Any = self.table if self.schema is None else self.schema
-        settings = self.target, self.output, data
-        return wrap_with_table(model, None, *settings, outcome=outcome)[0]
+        function, _ = wrap_with_table(model, None, self.target, self.output, data)
+        if self.reference.quantity is None:
+            return function
+        quantity = function.quantity.renamed(self.reference.quantity)
+        return replace(function, quantity=quantity)  # type: ignore[type-var]
 
 
 def read_explainer(path: str | Path, model: Any) -> FittedRows:

@@ -20,7 +20,7 @@ from propopt.base.arrays import Array, Points, Values
 from propopt.base.checks import describe_type, is_foreign
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, FewThreads
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, QuantityKind
 from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
 from propopt.structures.fitted_model import FittedModel, MarginScale
 from propopt.structures.kinds import fitted_value, has_fitted, is_a, name_of
@@ -130,13 +130,23 @@ def read_output(model: FittedModel, output: str) -> str:
     if not available:
         raise _no_numbers(model.estimator)
     if output == "auto":
-        by_margin = "margin" in available and model.is_explained_by_margin
-        return "margin" if by_margin else available[0]
+        if "margin" in available and model.is_explained_by_margin:
+            return "margin"
+        by_log_odds = "log_odds" in available and model.has_exact_log_odds
+        return "log_odds" if by_log_odds else available[0]
     if output not in available:
         raise InvalidInput(
             f"output: {model.name} has no {output!r}; it has {listed(available)}"
         )
     return output
+
+
+def default_kind(model: Any, target: Target) -> QuantityKind:
+    """The kind of output that ``"auto"`` explains; log-odds may be a margin."""
+    fitted = FittedModel.of(model)
+    check_model(fitted)
+    one, _, _ = one_label(fitted, target)
+    return quantity_of(one, read_output(one, "auto"), None).kind
 
 
 def read_index(
@@ -228,7 +238,17 @@ def quantity_of(
     label = labels[1 if index is None and len(labels) == 2 else index or 0]
     if output == "margin" and len(labels) == 2 and _has_logit_margin(model):
         kind = "log_odds"
-    return Quantity(model=name, kind=kind, label=label)
+    alternative: Any = {"log_odds": "probability", "probability": "log_odds"}.get(kind)
+    if kind == "probability" and not _has_finite_log_odds(model, index):
+        alternative = None
+    return Quantity(model=name, kind=kind, label=label, alternative=alternative)
+
+
+def _has_finite_log_odds(model: FittedModel, index: int | None) -> bool:
+    """Whether they follow from scores: of forests they are infinite for p = 0 or 1."""
+    core = FittedModel.of(model.core)
+    has_margin = model.margin is not None and model.logit_of_margin is not None
+    return has_margin or exact_scores(core, "log_odds", index or 0) is not None
 
 
 def _scale_of(model: FittedModel, output: str, few: Any) -> MarginScale | None:

@@ -17,7 +17,7 @@ from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import Quantity
+from propopt.base.text import Outcome, Quantity
 from propopt.functions.differences import observed_in, read_step
 from propopt.functions.function import Function, WrappedModel
 from propopt.functions.images import ImageShape, OfInputs, read_sizes
@@ -84,7 +84,7 @@ def wrap(
     input_shape: Sequence[int] | ImageShape | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     batch_rows: int | None = None,
-    outcome: str | None = None,
+    outcome: Outcome | None = None,
 ) -> Function:
     """Make a function of one output of a model, with its gradient.
 
@@ -115,8 +115,10 @@ def wrap(
         link the margin is the log, or the log-odds, of the prediction. ``"auto"``
         depends on
         the final estimator: the margin of boosted classifiers (for two classes the
-        log-odds); the probability of other classifiers, or the margin if they have no
-        probabilities; the value of other models and of callables.
+        log-odds); the log-odds of two classes where they are a sum of products of
+        columns, as for logistic regression, discriminant analysis and naive Bayes; the
+        probability of other classifiers, or the margin if they have no probabilities;
+        the value of other models and of callables.
     step : float, optional
         Differentiate numerically, with this step relative to max(1, |x|), even if the
         exact gradient is available. The default suits the precision of the model,
@@ -146,9 +148,11 @@ def wrap(
         The most rows in one call of the model, for models behind a network or with
         much memory per row. The default is 16,384 rows and 32 MiB, and 4 MiB for torch
         modules.
-    outcome : str, optional
-        The name of the predicted column, for titles and axes: "log-odds of churn = 1"
-        instead of "log-odds of class 1".
+    outcome : str or mapping of a class to its name, optional
+        The name of the predicted column, for titles and axes: "log-odds of churn"
+        instead of "log-odds of class 1", if classes are 0 and 1, and for others
+        "log-odds of grade = 2". Or a name for each class, ``{0: "benign", 1:
+        "malignant"}``: "log-odds of malignant".
 
     Returns
     -------
@@ -254,7 +258,7 @@ def wrap_model(
     input_shape: Sequence[int] | ImageShape | None,
     reference: ReferenceTable,
     batch_rows: int | None,
-    outcome: str | None = None,
+    outcome: Outcome | None = None,
 ) -> Function:
     """The implementation of :func:`wrap`, with the table's name for errors."""
     check_target(target)
@@ -272,7 +276,8 @@ def wrap_model(
         from propopt.functions.wrapping_texts import wrap_texts
 
         texts = wrap_texts(model, target, output, data, reference.label)
-        return _with_settings(texts, batch_rows, outcome, label_index)
+        classes = None if is_torch else model.classes
+        return _with_settings(texts, batch_rows, outcome, label_index, classes)
     observed, schema = reference.observed, reference.schema
     if is_torch:
         from propopt.functions.torch_modules import torch_model
@@ -301,7 +306,7 @@ def wrap_model(
     wrapped = _wrapped(model, target, output, step, gradient, reference)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, observed_values=observed)
-    return _with_settings(wrapped, batch_rows, outcome, label_index)
+    return _with_settings(wrapped, batch_rows, outcome, label_index, model.classes)
 
 
 _HAS_GRADIENT: Final = "has a gradient already; leave the argument out"
@@ -310,15 +315,18 @@ _HAS_GRADIENT: Final = "has a gradient already; leave the argument out"
 def _with_settings(
     function: WrappedModel,
     batch_rows: int | None,
-    outcome: str | None,
+    outcome: Outcome | None,
     label_index: int | None = None,
+    classes: Any = None,
 ) -> Function:
     """The function of one label (or None) with its outcome and its batch size."""
     if label_index is not None:
         quantity = replace(function.quantity, position=label_index)
         function = replace(function, quantity=quantity)
     if outcome is not None:
-        function = replace(function, quantity=function.quantity.of_outcome(outcome))
+        labels = None if classes is None else np.asarray(classes).tolist()
+        quantity = function.quantity.of_outcome(outcome, labels)
+        function = replace(function, quantity=quantity)
     if batch_rows is None:
         return function
     return replace(function, batch_rows=read_count(batch_rows, "batch_rows"))
@@ -471,7 +479,7 @@ def wrap_with_table(
     output: Output,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None,
     batch_rows: int | None = None,
-    outcome: str | None = None,
+    outcome: Outcome | None = None,
 ) -> tuple[Function, ReferenceTable]:
     """Function of a model, and its table: ``data``, or X if it has names or gaps."""
     if isinstance(model, Function):

@@ -16,12 +16,12 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, DrawPlan
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
-from propopt.base.text import Reason
+from propopt.base.text import Outcome, Reason
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
-from propopt.functions.outputs import Output, Target
+from propopt.functions.outputs import Output, Target, one_label
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
@@ -51,7 +51,8 @@ from propopt.lime.text.word_limits import (
     check_documents,
 )
 from propopt.losses.faithfulness import relative_size
-from propopt.structures.kinds import has_method
+from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import TORCH_MODULE, has_method, is_a
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
 from propopt.tables.columns import CategoricalColumn
@@ -78,7 +79,7 @@ def limits(
     data: Any = None,
     target: Target = None,
     output: Output = "auto",
-    outcome: str | None = None,
+    outcome: Outcome | None = None,
     n_samples: int = 5000,
     precision: float | None = None,
     max_evaluations: int | None = None,
@@ -100,8 +101,9 @@ def limits(
     Parameters
     ----------
     function : Function, or model
-        The function f. A model is wrapped as in :func:`propopt.explain`: the margin of
-        boosted classifiers, the probability of others.
+        The function f. A model is wrapped by :func:`propopt.wrap`, and by default it is
+        the margin of boosted classifiers and the probability of others, as the package
+        ``lime`` explains it.
     X : DataFrame or array (N, D)
         The rows to explain.
     law : LimeLaw, optional
@@ -212,7 +214,7 @@ class LimeExplainer:
         *,
         target: Target = None,
         output: Output = "auto",
-        outcome: str | None = None,
+        outcome: Outcome | None = None,
         n_samples: int = 5000,
         precision: float | None = None,
         max_evaluations: int | None = None,
@@ -290,7 +292,7 @@ def _subject_of(
     X: Any,
     law: LimeLaw | None,
     data: Any,
-    choice: tuple[Target, Output, str | None],
+    choice: tuple[Target, Output, Outcome | None],
     draws: DrawPlan,
 ) -> LimeSubject:
     """The function with its structure, the law and the rows; refuses documents."""
@@ -301,6 +303,7 @@ def _subject_of(
         )
     model_data = None if isinstance(function, Function) else data
     target, output, outcome = choice
+    output = output_of_lime(function, target, output)
     f, reference_table = wrap_with_table(
         function, X, target, output, model_data, outcome=outcome
     )
@@ -327,6 +330,18 @@ def _subject_of(
         has_table=data is not None or is_default_law,
         draws=draws,
     )
+
+
+def output_of_lime(model: Any, target: Target, output: Output) -> Output:
+    """The output to explain: as the package ``lime``, by default a probability.
+
+    Boosted classifiers, and stacks that end in a logistic regression, have the margin.
+    """
+    if output != "auto" or isinstance(model, Function) or is_a(model, TORCH_MODULE):
+        return output
+    one, _, _ = one_label(FittedModel.of(model), target)
+    is_linked = one.has_exact_log_odds and not one.is_explained_by_margin
+    return "probability" if is_linked else output
 
 
 def explain_rows(
@@ -427,7 +442,7 @@ def text_limits(
     *,
     target: Target = None,
     output: Output = "auto",
-    outcome: str | None = None,
+    outcome: Outcome | None = None,
     words: Literal["lime", "model"] | WordRule | None = None,
     n_samples: int = 5000,
     precision: float | None = None,
@@ -516,6 +531,7 @@ def text_limits(
     rule = _read_rule(words, function)
     if not isinstance(function, Function):
         schema = TextSchema.of(documents, rule)
+        output = output_of_lime(function, target, output)
         function, _ = wrap_with_table(
             function, documents, target, output, schema, outcome=outcome
         )

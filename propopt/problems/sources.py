@@ -358,29 +358,41 @@ class _Reading:
             for number, item in enumerate(node.value):
                 yield number, item.start_mark.line + 1, item
             return
-        keys: set[str] = set()
+        keys: set[str | int] = set()
         for key, value in node.value:
             line = key.start_mark.line + 1
-            if message := _refused_key(key):
-                at = error_at(self.path, line, steps, message)
-                self.unread.append(at)
+            try:
+                name = _label(key) if steps == CLASS_NAMES else _text_key(key)
+            except InvalidInput as error:
+                self.unread.append(error_at(self.path, line, steps, str(error)))
                 continue
-            if key.value in keys:
-                again = error_at(self.path, line, (*steps, key.value), "given twice")
+            if name in keys:
+                again = error_at(self.path, line, (*steps, name), "given twice")
                 self.duplicates.append(again)
-            keys.add(key.value)
-            yield key.value, line, value
+            keys.add(name)
+            yield name, line, value
 
 
-def _refused_key(key: yaml.Node) -> str | None:
-    """Why a node is not a valid key; None if it is."""
+CLASS_NAMES: Final = ("data", "outcome")
+"""The only mapping whose keys may be numbers: names of classes by their labels."""
+
+
+def _label(key: yaml.Node) -> str | int:
+    """The label of a class, which may be a number."""
+    is_number = key.tag in (f"{_YAML}bool", *_NUMBERS)
+    label: str | int = _require_plain(key) if is_number else _text_key(key)
+    return label
+
+
+def _text_key(key: yaml.Node) -> str:
+    """A key that is text."""
     if key.tag != TEXT or _HALF.search(key.value):
         plain_one = isinstance(key, yaml.ScalarNode)
         got = shown_key(key.value) or "nothing" if plain_one else _NODES[type(key)]
-        return f"expected a key that is text, got {got}"
+        raise InvalidInput(f"expected a key that is text, got {got}")
     if key.value == "<<":
-        return "merge keys (<<) are not supported; repeat the keys instead"
-    return None
+        raise InvalidInput("merge keys (<<) are not supported; repeat the keys instead")
+    return str(key.value)
 
 
 _NODES: dict[type[yaml.Node], str] = {

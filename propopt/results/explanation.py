@@ -48,7 +48,6 @@ from propopt.results.reasons import (
     LEAST_SHARE,
     N_REASONS,
     Reasons,
-    Towards,
 )
 from propopt.results.result import Result
 from propopt.results.shares import Shares, shares_of
@@ -887,7 +886,7 @@ class Explanation(
     def reasons(
         self,
         k: int = N_REASONS,
-        towards: Towards = "higher",
+        towards: str = "higher",
         groups: Mapping[str, Sequence[str]] | None = None,
         *,
         least_share: float = LEAST_SHARE,
@@ -905,9 +904,9 @@ class Explanation(
         ----------
         k : int
             The largest number of reasons of a row.
-        towards : {"higher", "lower"}
+        towards : {"higher", "lower"} or str
             The output that the decision is for: a loan is refused for a higher
-            probability of default.
+            probability of default. Or one of two classes, by its name of ``outcome=``.
         groups : mapping of a name to the features it stands for, optional
             Features that are one reason, by the sum of their contributions; other
             features are separate.

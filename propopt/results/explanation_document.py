@@ -294,6 +294,9 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
         words = f"{100.0 * retained:.0f} %"
         sentence = f"{words} of faithfulness retained"
         yield Finding(sentence, "checked", "How faithful is it?", words)
+    quantity = explanation.quantity
+    if quantity is not None and quantity.alternative is not None:
+        yield Finding(quantity.choice, "chosen", "In which unit?", quantity.noun)
     missed = explanation.completeness_gap
     if missed is not None:
         most = float(np.abs(missed).max())
@@ -369,7 +372,11 @@ def _clear_reasons(explanation: Optimum) -> Iterator[tuple[str, str]]:
             f"{ordinal(r)} in {rounded_percent(x)}" for r, x in enumerate(shares, 1)
         ]
         words = f"{', '.join(ranks)} of the rows that have one" if ranks else "none"
-        yield f"clear reasons for a {side} output", words
+        quantity = explanation.quantity
+        decision = f"a {side} output"
+        if quantity is not None and quantity.opposite is not None:
+            decision = quantity.decision(side)
+        yield f"clear reasons for {decision}", words
 
 
 def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -165,7 +165,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         best: Optimum,
         *,
         k: int = N_REASONS,
-        towards: Towards = "higher",
+        towards: str = "higher",
         groups: Mapping[str, Sequence[str]] | None = None,
         rows: Sequence[int] | None = None,
         drawn_from: int | None = None,
@@ -180,8 +180,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
             An explanation (N, D) in units of the output, such as an Explanation.
         k : int
             The largest number of reasons of a row.
-        towards : {"higher", "lower"}
-            The output that the decision is for.
+        towards : {"higher", "lower"} or str
+            The output that the decision is for, or a class that has a name.
         groups : mapping of a name to the features it stands for, optional
             Features that are one reason, by the sum of their contributions.
         rows : sequence of int (M,), optional
@@ -208,7 +208,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
             If attributions are slopes, ``delta`` is negative, or ``groups`` are not
             disjoint, nonempty lists of features.
         """
-        read_option(towards, Towards, "towards")
+        named = towards if best.quantity is None else best.quantity.side(towards)
+        direction: Any = read_option(named, Towards, "towards")
         if best.units != "output":
             raise InvalidInput(
                 "reasons: expected contributions, got slopes; "
@@ -232,11 +233,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
             sums, names = group_sums(groups, names)
         members = [np.flatnonzero(row) for row in sums]
         merged = np.array([name in (groups or ()) for name in names])
-        side = 1.0 if towards == "higher" else -1.0
+        side = 1.0 if direction == "higher" else -1.0
         phi = W if some.contributions is None else some.contributions
         keys = side * phi @ sums.T
         keys = np.where(np.abs(keys) <= dust_of(keys), 0.0, keys)
-        best_ranks, worst_ranks = _ranks(clear, towards)
+        best_ranks, worst_ranks = _ranks(clear, direction)
         towards_it = np.maximum(keys, 0.0)
         least = least_share * towards_it.sum(axis=1, keepdims=True)
         is_reason = (keys > 0.0) & (keys >= least)
@@ -249,7 +250,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         return cls(
             names=tuple(map(labels.row, requested.tolist())),
             k=k,
-            towards=towards,
+            towards=direction,
             rows=n,
             ranks=r + 1,
             features=tuple(names[j] for j in d),
@@ -469,9 +470,10 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
 
     @property
     def _side(self) -> str:
-        """The decision in words, such as "a lower price" or "higher log-odds"."""
-        article = "" if self._output.startswith("log-odds") else "a "
-        return f"{article}{self.towards} {self._output}"
+        """The decision in words, such as "a lower price", or the name of a class."""
+        if self.quantity is None:
+            return f"a {self.towards} output"
+        return self.quantity.decision(self.towards)
 
     def document(self) -> Document:
         """Summarise how often small changes of a row leave its reasons unchanged."""

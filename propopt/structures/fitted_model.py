@@ -284,6 +284,23 @@ class FittedModel:
                     return MarginScale(kind, is_single)
         return MarginScale("score", is_single)
 
+    @cached_property
+    def has_exact_log_odds(self) -> bool:
+        """Whether log-odds of two classes are a sum of products of the core's columns.
+
+        They are for logistic regression, discriminant analysis and naive Bayes, not for
+        networks. Members of a stack, and steps before, may still be sampled.
+        """
+        core, classes = FittedModel.of(self.core), self.classes
+        if classes is None or len(classes) != 2 or core.network is None:
+            return False
+        from propopt.structures.readers.model_products import network_products
+
+        link = core.link("log_odds", 1)
+        return link is not None and isinstance(
+            network_products(core.network, link, core.n_columns or 0), SumOfProducts
+        )
+
     @property
     def has_custom_objective(self) -> bool:
         """Whether a boosted classifier gives only scores, of a user's objective."""

@@ -330,7 +330,7 @@ def test_cross_validated_logistic_regression_is_exact(y):
     model = linear_model.LogisticRegressionCV(
         Cs=2, cv=2, l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=False
     ).fit(UNIT, y)
-    function = wrap(model, target=y[0])
+    function = wrap(model, target=y[0], output="probability")
     column = list(model.classes_).index(y[0])
     assert_exact(function, UNIT, model.predict_proba(UNIT)[:, column])
 
@@ -338,7 +338,7 @@ def test_cross_validated_logistic_regression_is_exact(y):
 @pytest.mark.parametrize(
     ("y", "settings", "reason"),
     [
-        (BINARY, {}, "output='log_odds'"),
+        (BINARY, {"output": "probability"}, "output='log_odds'"),
         (THREE, {"target": "b"}, "output='margin'"),
         (THREE, {"target": "b", "output": "log_odds"}, "logarithm of a sum over the o"),
     ],
@@ -471,7 +471,8 @@ def test_tables_with_names_are_read_and_what_can_only_be_called_says_so():
 @pytest.mark.parametrize(
     ("model", "y", "data", "output", "method"),
     [
-        (LogisticRegression(), BINARY, FRAME, "auto", "predict_proba"),
+        (LogisticRegression(), BINARY, FRAME, "probability", "predict_proba"),
+        (LogisticRegression(), BINARY, FRAME, "auto", "decision_function"),
         (LogisticRegression(), BINARY, X, "log_odds", "decision_function"),
         (GaussianNB(), THREE, FRAME, "log_odds", "predict_proba"),
     ],

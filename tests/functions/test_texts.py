@@ -78,6 +78,10 @@ def probability(texts):
     return MODEL.predict_proba(texts)[:, 1]
 
 
+def log_odds(texts):
+    return MODEL.decision_function(texts)
+
+
 def lengths(texts):
     return [len(text) for text in texts]
 
@@ -85,11 +89,11 @@ def lengths(texts):
 def test_values_and_effects_of_a_pipeline():
     f = po.wrap(MODEL, data=NOTES)
     assert isinstance(f, TextFunction)
-    np.testing.assert_array_equal(f.value(NOTES), probability(NOTES))
-    expected = effects_of(probability, f.text_schema, NOTES)
+    np.testing.assert_array_equal(f.value(NOTES), log_odds(NOTES))
+    expected = effects_of(log_odds, f.text_schema, NOTES)
     np.testing.assert_allclose(f.gradient(NOTES), expected, rtol=0, atol=1e-15)
     points, labels = f.read(NOTES)
-    assert np.array_equal(f.value_at(points, labels), probability(NOTES))
+    assert np.array_equal(f.value_at(points, labels), log_odds(NOTES))
     assert f.gradient_method == "exact"
     assert f.effects_at(points).all()
     assert not f.gradient(NOTES)[[4, 6]].any()  # no word
@@ -113,7 +117,10 @@ def test_outputs_and_targets():
     }.items():
         f = po.wrap(MODEL, output=output, data=NOTES)
         np.testing.assert_allclose(f.value(NOTES), ask(NOTES), rtol=1e-12)
-    first = po.wrap(MODEL, 0, data=NOTES).value(NOTES)
+    np.testing.assert_array_equal(
+        po.wrap(MODEL, 0, data=NOTES).value(NOTES), -log_odds(NOTES)
+    )
+    first = po.wrap(MODEL, 0, "probability", data=NOTES).value(NOTES)
     np.testing.assert_array_equal(first, MODEL.predict_proba(NOTES)[:, 0])
     ridge = make_pipeline(CountVectorizer(), Ridge()).fit(NOTES, LABELS)
     np.testing.assert_array_equal(
@@ -123,7 +130,7 @@ def test_outputs_and_targets():
 
 def test_words_that_are_not_known():
     new = ["unheard of", "bad food unheard"]
-    np.testing.assert_array_equal(F.value(new), probability(new))
+    np.testing.assert_array_equal(F.value(new), log_odds(new))
     with pytest.raises(InvalidInput, match="document 0 has words that are not in"):
         F.gradient(new)
     f = po.wrap(MODEL, data=[*NOTES, "good unheard food"])  # by the vectoriser
@@ -195,7 +202,7 @@ def test_odd_texts(oddity):
     for model in (MODEL, classifier(ngram_range=(1, 2))):
         f = po.wrap(model, data=[text, *NOTES])
         expected = effects_of(
-            lambda texts, model=model: model.predict_proba(texts)[:, 1],
+            lambda texts, model=model: model.decision_function(texts),
             f.text_schema,
             [text],
         )
@@ -285,7 +292,7 @@ def test_words_are_those_of_the_model_of_the_package_or_of_a_schema():
     f = po.wrap(MODEL, data=schema)
     assert f.text_schema is schema
     # "Good" and "good" feed one feature, and each is deleted alone
-    expected = effects_of(probability, schema, NOTES[:1])
+    expected = effects_of(log_odds, schema, NOTES[:1])
     np.testing.assert_allclose(f.gradient(NOTES[:1]), expected, atol=1e-15)
     schema = po.functions.TextSchema.of(["no, no"], EachOccurrence(PatternWords(), "_"))
     f = po.wrap(lambda texts: [t.count("_") * 1.0 for t in texts], data=schema)
@@ -542,7 +549,7 @@ def test_the_margin_of_a_boosted_classifier():
     result = po.wrap(model, data=TEXTS, batch_rows=2)
     np.testing.assert_array_equal(result.value(TEXTS), margin.value(TEXTS))
     assert result.batch_rows == 2
-    model = fitted(LogisticRegression())  # of others it is their probability
+    model = fitted(ensemble.RandomForestClassifier(3, random_state=0))  # no margin
     result = po.wrap(model, data=TEXTS).value(TEXTS)
     np.testing.assert_array_equal(result, model.predict_proba(TEXTS)[:, 1])
 

@@ -81,7 +81,7 @@ def test_functions_are_themselves_and_models_have_a_short_name():
     model = make_pipeline(StandardScaler(), linear_model.LogisticRegression())
     same(wrap(SVR().fit(X, Y)).value(FRAME), SVR().fit(X, Y).predict(X), 1e-15)
     text = repr(wrap(model.fit(X, BINARY), "yes"))
-    assert text == "ExactModel(probability of yes, by LogisticRegression)"
+    assert text == "ExactModel(log-odds of yes, by LogisticRegression)"
     function = wrap(lambda X: np.sin(X).sum(axis=1))
     same(function.gradient(UNIT), np.cos(UNIT), 1e-9)
     assert repr(function).startswith("NumericalModel(prediction of <lambda>")

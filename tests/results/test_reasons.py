@@ -280,8 +280,8 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     assert ",'=balance," in text
     assert ",=balance" not in text
     assert "\u05d2\u05d9\u05dc = " in text
-    assert "log-odds of churn = 1" in reasons.sheet("r0").splitlines()[0]
-    assert "log-odds of churn = 1" in str(reasons)
+    assert "log-odds of churn" in reasons.sheet("r0").splitlines()[0]
+    assert "log-odds of churn" in str(reasons)
 
 
 def test_a_group_lists_the_features_that_contribute_most(customers):

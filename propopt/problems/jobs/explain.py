@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from propopt.base.errors import PropoptError
+from propopt.base.text import enumerated
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer, explain
 from propopt.explaining.large_tables import start_over
@@ -44,7 +45,7 @@ from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explained_table import ExplainedTable
 from propopt.results.explanation import Explanation
-from propopt.results.reasons import Reasons
+from propopt.results.reasons import Reasons, Towards
 from propopt.tables.frames import group_sums
 
 
@@ -159,6 +160,13 @@ class ExplainSection(JobSection):
                 "reasons",
             )
         data = schema.data
+        names = data.outcome.values() if isinstance(data.outcome, dict) else ()
+        sides: list[str] = [*get_args(Towards), *names]
+        reasons: Any = self.reasons
+        if reasons is not None and reasons.towards not in sides:
+            expected = enumerated([*map(repr, sides)], "or")
+            got = f"expected {expected}, got {reasons.towards!r}"
+            yield wrong(got, self.key, "reasons", "towards")
         if self.rows is not None and self.reasons is not None:
             message = "rows and reasons: reasons are of the rows of data; leave one out"
             yield wrong(message, self.key, "rows")

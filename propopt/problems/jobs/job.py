@@ -75,6 +75,11 @@ class JobSection(Section):
         del schema
         return ()
 
+    def output_of(self, model: Any, target: Any, output: Any) -> Any:
+        """The explained output of a model, given that of the file."""
+        del model, target
+        return output
+
     def check_formula(self, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at the given points."""
 

@@ -21,6 +21,7 @@ from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.lime import LimeExplanation, TextLaw, limits, text_limits
+from propopt.lime.explaining import output_of_lime
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import checked_law, law_named
 from propopt.problems.jobs.job import (
@@ -163,6 +164,9 @@ class LimeSection(JobSection):
                 f"rows: expected numbers below {data_shape.n_rows}, of rows of the "
                 f"table, got {max(self.rows)}"
             )
+
+    def output_of(self, model: Any, target: Any, output: Any) -> Any:
+        return output_of_lime(model, target, output)
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.value(points)

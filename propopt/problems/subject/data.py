@@ -521,17 +521,31 @@ class ProblemFile:
         """
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())
-        wrapped = partial(self._wrapped, table, data)
+        wrapped = partial(self.wrapped, table, data)
         with self.source.locating_errors("model"):
             model = self._estimator(_names(table))
             return learn(model, table, target, wrapped, self.schema.seed)
 
-    def _wrapped(self, table: Any, data: Any, model: Any) -> Function:
-        spec, outcome = self.schema.model, self.schema.data.outcome
-        assert spec is not None  # by the schema
-        function = wrap(
-            model, spec.chosen_class, spec.output, data=data, outcome=outcome
+    def with_output(self, output: str) -> ProblemFile:
+        """A copy that explains another output of the model, which is not refitted."""
+        subject, spec = self.subject, self.schema.model
+        assert spec is not None  # a formula has one output
+        section = spec.model_copy(update={"output": output})
+        changed = replace(
+            self, schema=self.schema.model_copy(update={"model": section})
         )
+        vars(changed)["subject"] = subject.with_function(
+            partial(changed.wrapped, subject.others, subject.columns)
+        )
+        return changed
+
+    def wrapped(self, table: Any, data: Any, model: Any) -> Function:
+        """The explained output of a fitted model, as a function of the table."""
+        spec, outcome = self.schema.model, self.schema.data.predicted
+        assert spec is not None  # by the schema
+        target = spec.chosen_class
+        output = self.job.output_of(model, target, spec.output)
+        function = wrap(model, target, output, data=data, outcome=outcome)
         if getattr(model, "is_piecewise_constant", False):
             function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
         spec.check_table(model, table)

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -155,6 +155,12 @@ class Subject:
     def function(self) -> Function:
         """The function f, made on demand."""
         return self._model_function.function
+
+    def with_function(self, wrapped: Callable[[Any], Function]) -> Subject:
+        """A copy with another function of the same fitted model."""
+        fitted = self._model_function
+        function = wrapped(fitted.estimator)
+        return replace(self, make=lambda: fitted._replace(function=function))
 
     @property
     def estimator(self) -> Any:

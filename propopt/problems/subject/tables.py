@@ -29,6 +29,7 @@ from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import (
     Count,
     Interval,
+    Label,
     Location,
     Section,
     collect_errors,
@@ -281,6 +282,11 @@ class Data(Section):
     target: str | None = Field(
         None, description="column of the file that the model learns"
     )
+    outcome: str | dict[Label, str] | None = Field(
+        None,
+        description="the name of what the model predicts, by default that of the "
+        "target; or names of its classes, such as {0: malignant, 1: benign}",
+    )
     sample_weight: str | None = Field(
         None,
         description="column of the file with the weight of each row in the background, "
@@ -354,8 +360,13 @@ class Data(Section):
             )
 
     @property
-    def outcome(self) -> str | None:
-        """The name of the target; None if the labels suffice, such as "malignant"."""
+    def predicted(self) -> str | dict[Label, str] | None:
+        """Names of the outcome; None if the labels suffice, such as "malignant"."""
+        return self.outcome_of_table if self.outcome is None else self.outcome
+
+    @property
+    def outcome_of_table(self) -> str | None:
+        """The name of the target in the table."""
         return self.target if self.sklearn is None else SKLEARN_TABLES[self.sklearn][1]
 
     def with_categories(self, columns: Iterable[str]) -> Data:
@@ -389,8 +400,8 @@ SKLEARN_TABLES: Final[dict[str, tuple[str, str | None]]] = {
 
 _NOT_OF_TEXT = ("standardize", "categorical", "groups", "sample_weight")
 _NOT_OF_SOURCE = {
-    "grid": ("target", "explain", "text", *_NOT_OF_TEXT),
-    "uniform": ("target", "text", *_NOT_OF_TEXT),
+    "grid": ("target", "outcome", "explain", "text", *_NOT_OF_TEXT),
+    "uniform": ("target", "outcome", "text", *_NOT_OF_TEXT),
     "sklearn": ("target", "text", "categorical", "groups", "sample_weight"),
     "csv": (),
     "parquet": (),
@@ -493,7 +504,7 @@ def read_rows(data: Data, folder: Path) -> Rows:
         else:
             bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
             target = bunch.target
-            if data.outcome is None:
+            if data.outcome_of_table is None:
                 target = target.map(dict(enumerate(map(str, bunch.target_names))))
             rows = Rows(bunch.data, target)
         data.check_explain(len(rows.features))

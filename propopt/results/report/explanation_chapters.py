@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, get_args
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
 from propopt.base.text import plural
 from propopt.proofs.near_optimal import of_rows
 from propopt.proofs.optimum import Optimum, is_sampled
-from propopt.results.reasons import Reasons
+from propopt.results.reasons import Reasons, Towards
 from propopt.results.report.explorer import Explorer, FrontPath
 from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
 from propopt.results.report.review_sheet import ReviewSheet
@@ -68,17 +68,26 @@ def _is_finite(array: Array | None) -> bool:
 
 
 def _reasons(best: Optimum) -> Iterator[Chapter]:
-    """Reasons of the first or of sampled rows, if attributions are contributions."""
+    """Reasons of some rows: for a higher output, or for each of two named classes."""
     if best.units != "output":
         return
+    quantity = best.quantity
+    has_names = quantity is not None and quantity.opposite is not None
+    for towards in get_args(Towards)[: 2 if has_names else 1]:
+        yield from _reasons_towards(best, towards)
+
+
+def _reasons_towards(best: Optimum, towards: Towards) -> Iterator[Chapter]:
+    """Reasons of the first or of sampled rows, in one direction."""
     N, n = best.shape[0], min(best.shape[0], _ROWS_WITH_REASONS)
     if N > SAMPLED_ABOVE:
         drawn = RowSample.of(N).rows.tolist()
-        document = Reasons.of(best, rows=drawn, drawn_from=N).document()
+        reasons = Reasons.of(best, towards=towards, rows=drawn, drawn_from=N)
+        document = reasons.document()
         yield Chapter(document.title, [*document.trust, *document.blocks])
         yield from document.chapters()
         return
-    document = Reasons.of(best, rows=range(n)).document()
+    document = Reasons.of(best, towards=towards, rows=range(n)).document()
     lead = f"Reasons of the first {n} of {plural(N, 'row')}." if n < N else ""
     yield Chapter(document.title, [*document.trust, *document.blocks], lead)
     yield from document.chapters()

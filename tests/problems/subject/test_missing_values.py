@@ -148,7 +148,7 @@ def test_the_second_of_two_sorted_labels_is_explained_however_rare(labels, messa
     churns = rng.uniform(size=240) < 0.05 + 0.4 * complains
     label = sorted(labels)[1]
     printed, out = messages(X.assign(churn=[labels[int(c)] for c in churns]), "churn")
-    in_words = f"log-odds of churn = {label}"
+    in_words = "log-odds of churn" + ("" if label == 1 else f" = {label}")
     assert f"explained: {in_words}, by " in printed
     attributions = pd.read_csv(out / "table_attributions.csv", index_col=0)
     rises = attributions["complains"].corr(X["complains"]) > 0

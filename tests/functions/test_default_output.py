@@ -1,0 +1,280 @@
+"""The unit of classifiers by default: log-odds wherever they are exact."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logit
+from sklearn import ensemble, naive_bayes
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.linear_model import (
+    LogisticRegression,
+    LogisticRegressionCV,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+)
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import propopt as po
+
+
+RNG = np.random.default_rng(7)
+X = pd.DataFrame(RNG.gamma(2.0, size=(160, 3)), columns=["a", "b", "c"])
+Z = X["a"] - 0.5 * X["b"] * X["c"] + RNG.normal(size=160)
+Y = (Z > -1.0).astype(int).to_numpy()  # an intercept that is not zero
+THREE = np.digitize(Z, [-1.0, 0.5])
+MEMBERS = [
+    ("forest", ensemble.RandomForestClassifier(5, max_depth=3, random_state=0)),
+    ("linear", LogisticRegression()),
+]
+
+
+def stacked(final):
+    return ensemble.StackingClassifier(MEMBERS, final, cv=3)
+
+
+def of_library(package, name, **settings):
+    def make():
+        return getattr(pytest.importorskip(package), name)(**settings)
+
+    return make
+
+
+IN_LOG_ODDS = {
+    "logistic": LogisticRegression,
+    "cross-validated": LogisticRegressionCV,
+    "descended": lambda: make_pipeline(
+        StandardScaler(), SGDClassifier(loss="log_loss", random_state=0)
+    ),
+    "linear discriminant": LinearDiscriminantAnalysis,
+    "quadratic discriminant": QuadraticDiscriminantAnalysis,
+    "gaussian naive Bayes": naive_bayes.GaussianNB,
+    "multinomial naive Bayes": naive_bayes.MultinomialNB,
+    "complement naive Bayes": naive_bayes.ComplementNB,
+    "identity network": lambda: MLPClassifier(
+        5, "identity", max_iter=50, random_state=0
+    ),
+    "behind a scaler": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "in a search": lambda: GridSearchCV(
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        {"logisticregression__C": [0.1, 1.0]},
+    ),
+    "with a threshold": lambda: FixedThresholdClassifier(
+        LogisticRegression(), threshold=0.3
+    ),
+    "with a tuned threshold": lambda: TunedThresholdClassifierCV(LogisticRegression()),
+    "a stack": lambda: stacked(LogisticRegression()),
+    "a stack that ends in a discriminant": lambda: stacked(
+        LinearDiscriminantAnalysis()
+    ),
+    "boosted": lambda: ensemble.GradientBoostingClassifier(n_estimators=5),
+    "binned": lambda: ensemble.HistGradientBoostingClassifier(max_iter=5),
+    "xgboost": of_library("xgboost", "XGBClassifier", n_estimators=5),
+    "lightgbm": of_library("lightgbm", "LGBMClassifier", n_estimators=5, verbosity=-1),
+    "catboost": of_library(
+        *("catboost", "CatBoostClassifier"),
+        iterations=5,
+        logging_level="Silent",
+        allow_writing_files=False,
+    ),
+}
+IN_PROBABILITY = {
+    "forest": lambda: ensemble.RandomForestClassifier(5, random_state=0),
+    "network": lambda: MLPClassifier(5, max_iter=50, random_state=0),
+    "calibrated": lambda: CalibratedClassifierCV(LogisticRegression()),
+    "process": GaussianProcessClassifier,
+    "bernoulli naive Bayes": naive_bayes.BernoulliNB,
+    "voters": lambda: ensemble.VotingClassifier(MEMBERS, voting="soft"),
+    "bagged": lambda: ensemble.BaggingClassifier(LogisticRegression(), 3),
+    "huber": lambda: SGDClassifier(loss="modified_huber", random_state=0),
+    "a stack that ends in a forest": lambda: stacked(
+        ensemble.RandomForestClassifier(5, random_state=0)
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::Warning")  # of fits of few rounds
+@pytest.mark.parametrize("target", [None, 0])
+@pytest.mark.parametrize("name", IN_LOG_ODDS)
+def test_exact_log_odds_are_the_default(name, target):
+    model = IN_LOG_ODDS[name]().fit(X, Y)
+    function = po.wrap(model, target, data=X)
+    assert function.quantity.kind == "log_odds"
+    assert function.quantity.alternative == "probability"
+    column = 1 if target is None else 0
+    p = np.asarray(model.predict_proba(X))[:, column].astype(float)
+    inside = (p > 1e-3) & (p < 1.0 - 1e-3)
+    assert inside.sum() > 20
+    np.testing.assert_allclose(
+        function.value(X)[inside], logit(p[inside]), rtol=1e-3, atol=1e-4
+    )
+    share = po.wrap(model, target, function.quantity.alternative, data=X)
+    assert share.quantity.kind == "probability"
+    np.testing.assert_allclose(share.value(X), p, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::Warning")
+@pytest.mark.parametrize("name", IN_PROBABILITY)
+def test_probability_is_the_default_of_others(name):
+    model = IN_PROBABILITY[name]().fit(X, Y)
+    function = po.wrap(model, data=X)
+    assert function.quantity.kind == "probability"
+    np.testing.assert_allclose(function.value(X), model.predict_proba(X)[:, 1])
+    if function.quantity.alternative is not None:  # it is finite for every row
+        odds = po.wrap(model, output=function.quantity.alternative, data=X)
+        assert np.isfinite(odds.value(X * 1e3)).all()
+
+
+def test_scores_without_probabilities_stay_margins():
+    quantity = po.wrap(RidgeClassifier().fit(X, Y), data=X).quantity
+    assert (quantity.kind, quantity.alternative) == ("margin", None)
+    quantity = po.wrap(SVC().fit(X, Y), data=X).quantity
+    assert (quantity.kind, quantity.alternative) == ("margin", None)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "alternative"),
+    [
+        (LogisticRegression(), "probability", "log_odds"),
+        (LinearDiscriminantAnalysis(), "probability", "log_odds"),
+        (naive_bayes.GaussianNB(), "probability", "log_odds"),
+        (ensemble.RandomForestClassifier(5), "probability", None),
+        (ensemble.GradientBoostingClassifier(n_estimators=3), "margin", None),
+    ],
+)
+def test_log_odds_of_three_classes_are_not_exact(model, kind, alternative):
+    quantity = po.wrap(model.fit(X, THREE), 1, data=X).quantity
+    assert (quantity.kind, quantity.alternative) == (kind, alternative)
+
+
+def test_a_label_of_several_is_a_model_of_two_classes():
+    labels = np.column_stack([Y, THREE > 0])
+    model = MultiOutputClassifier(LogisticRegression()).fit(X, labels)
+    function = po.wrap(model, 1, data=X)
+    assert function.quantity.kind == "log_odds"
+    expected = model.estimators_[1].decision_function(X)
+    np.testing.assert_allclose(function.value(X), expected)
+
+
+@pytest.mark.parametrize("name", ["logistic", "gaussian naive Bayes", "boosted"])
+def test_the_default_contributions_are_exact(name):
+    model = IN_LOG_ODDS[name]().fit(X, Y)
+    best = po.explain(model, X.iloc[:5], data=X)
+    assert best.target_error == 0.0
+    assert best.evaluations <= 5 + len(X)
+    p = model.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(best.prediction, logit(p[:5]), rtol=1e-9)
+    np.testing.assert_allclose(best.base_value, logit(p).mean(), rtol=1e-9)
+
+
+def test_the_card_names_the_unit_and_the_other_one():
+    model = LogisticRegression().fit(X, Y)
+    best = po.explain(model, X.iloc[:5], data=X)
+    (unit,) = [x for x in best.document().trust if x.question == "In which unit?"]
+    assert unit.answer == "log-odds"
+    advice = unit.sentence.partition("output=")[2].partition(" ")[0]
+    other = po.explain(model, X.iloc[:5], data=X, output=advice.strip("'"))
+    assert other.quantity.kind == "probability"
+    (unit,) = [x for x in other.document().trust if x.question == "In which unit?"]
+    assert "output='log_odds'" in unit.sentence
+    forest = ensemble.RandomForestClassifier(5, random_state=0).fit(X, Y)
+    best = po.explain(forest, X.iloc[:5], data=X)  # its log-odds may be infinite
+    assert not [x for x in best.document().trust if x.question == "In which unit?"]
+
+
+# ---- LIME explains probabilities, as the package lime
+
+
+def test_lime_explains_probabilities_of_classifiers_that_are_not_boosted():
+    for name, kind in {
+        "logistic": "probability",
+        "behind a scaler": "probability",
+        "gaussian naive Bayes": "probability",
+        "boosted": "log_odds",
+        "a stack": "log_odds",
+    }.items():
+        model = IN_LOG_ODDS[name]().fit(X, Y)
+        assert po.lime.limits(model, X[:2], data=X).quantity.kind == kind, name
+        explainer = po.lime.LimeExplainer(model, X)
+        assert explainer.limits(X[:2]).quantity.kind == kind, name
+    model = LogisticRegression().fit(X, Y)
+    limits = po.lime.limits(model, X[:2], data=X, output="log_odds")
+    assert limits.quantity.kind == "log_odds"
+    labels = MultiOutputClassifier(model).fit(X, np.column_stack([Y, THREE > 0]))
+    assert (
+        po.lime.limits(labels, X[:2], data=X, target=1).quantity.kind == "probability"
+    )
+    texts = ["good food", "bad food", "no good", "bad"]
+    words = make_pipeline(CountVectorizer(), LogisticRegression()).fit(
+        texts, [1, 0, 0, 0]
+    )
+    assert po.lime.text_limits(words, texts).quantity.kind == "probability"
+
+
+# ---- Two versions have one unit
+
+
+PAIRS = [
+    ("logistic", "boosted", "log_odds"),
+    ("logistic", "linear discriminant", "log_odds"),
+    ("a stack", "logistic", "log_odds"),
+    ("logistic", "forest", "probability"),
+    ("boosted", "forest", "probability"),
+    ("boosted", "network", "probability"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::Warning")
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("old", "new", "kind"), PAIRS)
+def test_versions_are_compared_in_one_unit(old, new, kind, turned):
+    kinds = {**IN_LOG_ODDS, **IN_PROBABILITY}
+    models = [kinds[name]().fit(X, Y) for name in (old, new)]
+    before, after = models[::-1] if turned else models
+    found = po.compare(before, after, X[:20], data=X)
+    assert found.quantity.kind == kind
+    assert found.parameters["output"].startswith(found.quantity.noun)
+    chosen = po.compare(before, after, X[:20], data=X, output=kind)
+    np.testing.assert_allclose(found.before, chosen.before, atol=1e-12)
+    np.testing.assert_allclose(found.after, chosen.after, atol=1e-12)
+    advice = found.parameters["output"].partition("output=")[2].partition(" ")[0]
+    if advice:
+        other = po.compare(before, after, X[:20], data=X, output=advice.strip("'"))
+        assert other.quantity.kind != kind
+    if "forest" in (old, new):  # some of its log-odds are infinite
+        return
+    # a function has its unit already, and the other version takes it
+    for one, two in (
+        (po.wrap(before, data=X), after),
+        (before, po.wrap(after, data=X)),
+    ):
+        wrapped = one if isinstance(one, po.functions.Function) else two
+        mixed = po.compare(one, two, X[:20], data=X)
+        assert mixed.quantity.kind == wrapped.quantity.kind
+
+
+def test_refits_are_compared_in_the_unit_of_the_versions():
+    level = po.null_models.split_half_refits(LogisticRegression(), X, Y, rng=0)
+    model = LogisticRegression().fit(X, Y)
+    forest = ensemble.RandomForestClassifier(5, random_state=0).fit(X, Y)
+    found = po.compare(model, forest, X[:20], data=X, level=level)
+    assert found.quantity.kind == "probability"
+    assert found.level.limit < 1.0
+    function = po.wrap(model, output="probability", data=X)
+    found = po.compare(function, model, X[:20], data=X, level=level)
+    assert found.quantity.kind == "probability"
+    assert not found.distances.any()

@@ -1,0 +1,320 @@
+"""Names of classes: a value that raises P(class) is shown as raising that class."""
+
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity
+
+
+RNG = np.random.default_rng(11)
+X = pd.DataFrame(RNG.normal(size=(120, 3)), columns=["a", "b", "c"])
+# "a" raises class 1, and nothing else has a sign
+Y = (2.0 * X["a"] + 0.3 * RNG.normal(size=120) > 0.4).astype(int).to_numpy()
+NAMES = {0: "refused", 1: "paid"}
+ROWS = X.sort_values("a").iloc[[0, 1, -2, -1]]  # two that are refused, two that paid
+MODELS = {
+    "log-odds": LogisticRegression(),
+    "boosted": GradientBoostingClassifier(n_estimators=10, random_state=0),
+    "probability": RandomForestClassifier(20, max_depth=3, random_state=0),
+}
+
+
+def fitted(name, y=Y):
+    return MODELS[name].fit(X, y)
+
+
+def told(function_or_result):
+    return function_or_result.quantity.in_words()
+
+
+# ---- The name of a class
+
+
+@pytest.mark.parametrize(
+    ("labels", "target", "outcome", "words"),
+    [
+        ((0, 1), None, "churn", "churn"),
+        ((0, 1), 0, "churn", "churn = 0"),
+        ((0, 1), 1, NAMES, "paid"),
+        ((0, 1), 0, NAMES, "refused"),
+        ((False, True), True, "churn", "churn"),
+        ((False, True), False, "churn", "churn = False"),
+        ((False, True), False, {False: "no", True: "yes"}, "no"),
+        ((0.0, 1.0), None, "churn", "churn"),
+        (("0", "1"), None, "churn", "churn"),
+        ((1, 2), None, "grade", "grade = 2"),
+        ((-1, 1), None, "grade", "grade = 1"),
+        (("no", "yes"), None, "churn", "churn = yes"),
+        (("no", "yes"), "no", {"no": "stays", "yes": "leaves"}, "stays"),
+        (("no", "yes"), "no", None, "no"),
+        ((0, 1), 0, None, "class 0"),
+        ((0, 1, 2), 1, "grade", "grade = 1"),  # one of three
+        ((0, 1, 2), 1, {0: "low", 1: "middle", 2: "high"}, "middle"),
+        (("u", "v", "w"), "w", {"u": "x", "v": "y", "w": "z"}, "z"),
+    ],
+)
+def test_a_class_has_its_name(labels, target, outcome, words):
+    y = np.array(labels)[np.arange(len(X)) % len(labels)]
+    model = LogisticRegression().fit(X, y)
+    for output in ("log_odds", "probability"):
+        function = po.wrap(model, target, output, data=X, outcome=outcome)
+        assert told(function) == f"{function.quantity.noun} of {words}"
+        column = list(model.classes_).index(labels[1] if target is None else target)
+        p = model.predict_proba(X)[:, column]
+        expected = p if output == "probability" else np.log(p) - np.log1p(-p)
+        np.testing.assert_allclose(function.value(X), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "outcome", "message"),
+    [
+        (LogisticRegression(), {0: "a"}, r"missing: \[1\]"),
+        (LogisticRegression(), {0: "a", 1: "b", 2: "c"}, r"unknown: \[2\]"),
+        (LogisticRegression(), {"0": "a", "1": "b"}, r"unknown: \['0', '1'\]"),
+        (LogisticRegression(), {}, r"missing: \[0, 1\]"),
+        (LinearRegression(), NAMES, "predicts a number"),
+    ],
+)
+def test_names_cover_the_classes(model, outcome, message):
+    model.fit(X, Y)
+    for ask in (po.explain, po.lime.limits):
+        with pytest.raises(InvalidInput, match=f"outcome: .*{message}"):
+            ask(model, ROWS, data=X, outcome=outcome)
+    with pytest.raises(InvalidInput, match=f"outcome: .*{message}"):
+        po.Explainer(model, data=X, outcome=outcome).fit()
+
+
+def test_native_boosters_and_modules_have_scores_without_labels():
+    xgboost = pytest.importorskip("xgboost")
+    booster = xgboost.XGBClassifier(n_estimators=3).fit(X, Y).get_booster()
+    assert told(po.wrap(booster, data=X, outcome="churn")) == "log-odds of churn"
+    assert told(po.wrap(booster, data=X, outcome=NAMES)) == "log-odds of paid"
+
+
+# ---- The sign, compared with the label, wherever it is shown
+
+
+def raised_by_a(target):
+    """Whether a larger "a" raises the probability of the explained class."""
+    return target == 1
+
+
+SIDES = [(0, "refused", "paid"), (1, "paid", "refused")]
+
+
+@pytest.mark.parametrize(("target", "name", "other"), SIDES)
+@pytest.mark.parametrize("model", MODELS)
+def test_signs_are_those_of_the_named_class(model, target, name, other, tmp_path):
+    model = fitted(model)
+    p = model.predict_proba(X)[:, target]
+    best = po.explain(model, ROWS, data=X, target=target, outcome=NAMES)
+    # the card
+    assert told(best).endswith(f" of {name}")
+    w = best.to_frame()["a"].to_numpy()
+    is_likely = model.predict_proba(ROWS)[:, target] > p.mean()
+    assert ((w > 0.0) == is_likely).all()
+    assert f" of {name}, by " in str(best)
+    assert f" of {other}" not in str(best)
+    # reasons are for the class that they raise
+    reasons = best.reasons()
+    assert reasons.document().title.startswith(f"Reasons for {name}: ")
+    table = reasons.to_frame().query("rank == 1 and feature == 'a'")
+    assert set(table["row"]) == set(ROWS.index[is_likely])
+    named = best.reasons(towards=name).to_frame()
+    pd.testing.assert_frame_equal(named, reasons.to_frame())
+    against = best.reasons(towards=other)
+    assert against.sheet(ROWS.index[0]).startswith(
+        f"Row {ROWS.index[0]}: reasons for {other} (lower {told(best)})"
+    )
+    table = against.to_frame().query("rank == 1 and feature == 'a'")
+    assert set(table["row"]) == set(ROWS.index[~is_likely])
+    assert (against.to_frame()["contribution"] < 0.0).all()
+    with pytest.raises(InvalidInput, match=r"towards: .* got 'pied'"):
+        best.reasons(towards="pied")
+    # the report has both classes
+    titles = [chapter.title for chapter in best.document().chapters()]
+    found = [x for x in titles if x.startswith("Reasons for ")]
+    assert [x.split()[2].rstrip(":") for x in found] == [name, other]
+    best.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"Reasons for {name}:" in page
+    assert "higher" not in "".join(re.findall(r"<h2[^>]*>([^<]*)", page))
+    # clear and certain
+    slopes = po.explain(model, ROWS, target=target, outcome=NAMES, kind="slopes")
+    results = [best.clear(), slopes.certain(), slopes.shares(), slopes.stability()]
+    for result in results:
+        assert f" of {name}" in result.document().title
+    # axes
+    for draw, *given in (
+        (po.plots.plot_heatmap, best),
+        (po.plots.plot_row, best, ROWS.index[0]),
+    ):
+        axes = draw(*given, ax=Figure(layout="constrained").subplots())
+        labels = [axes.get_title(), axes.get_xlabel()]
+        labels += [one.get_ylabel() for one in axes.figure.axes]
+        text = " ".join(" ".join(labels).split())
+        assert f" of {name}" in text
+        assert f" of {other}" not in text
+        axes.figure.savefig(io.StringIO(), format="svg")
+
+
+@pytest.mark.parametrize(("target", "name"), list(NAMES.items()))
+@pytest.mark.parametrize("model", ["log-odds", "boosted"])
+def test_audits_and_comparisons_name_the_class(model, target, name):
+    model = fitted(model)
+    asked = {"target": target, "outcome": NAMES}
+    best = po.explain(model, ROWS, data=X, robustness=0, **asked)
+    W = best.attributions
+    audit = po.audit(W, model, ROWS, data=X, output="log_odds", **asked)
+    assert audit["exactness"].verdict == "right"
+    assert f" of {name}" in audit.document().title
+    wrong = po.audit(-W, model, ROWS, data=X, output="log_odds", **asked)
+    assert wrong["exactness"].verdict != "right"
+    newer = type(model)().fit(X, Y)
+    found = po.compare(model, newer, ROWS, data=X, **asked)
+    assert f" of {name}" in found.document().title
+    np.testing.assert_array_equal(found.before, best.contributions)
+
+
+@pytest.mark.parametrize("target", [0, 1])
+def test_lime_has_the_signs_of_the_named_class(target):
+    model = fitted("log-odds")
+    limits = po.lime.limits(model, ROWS, data=X, target=target, outcome=NAMES)
+    assert told(limits) == f"probability of {NAMES[target]}"
+    at = limits.to_frame().query("feature == 'a'")
+    f = model.predict_proba(ROWS)[:, target]
+    high = f > model.predict_proba(X)[:, target].mean()
+    assert ((at["coefficient"].to_numpy() > 0.0) == high).all()
+
+
+# ---- Saved results and explainers, and problem files
+
+
+@pytest.mark.parametrize("y", [Y, Y.astype(bool), np.array(["r", "p"])[Y]])
+def test_names_are_saved(y, tmp_path):
+    model = LogisticRegression().fit(X, y)
+    first, second = model.classes_.tolist()
+    names = {first: "refused", second: "paid"}
+    explainer = po.Explainer(model, data=X, target=first, outcome=names).fit()
+    best = explainer.explain(ROWS)
+    assert told(best) == "log-odds of refused"
+    explainer.save(tmp_path / "explainer.npz")
+    loaded = po.Explainer.load(tmp_path / "explainer.npz", model)
+    again = loaded.explain(ROWS)
+    assert again.quantity == best.quantity
+    assert again.quantity.alternative == best.quantity.alternative == "probability"
+    assert str(again) == str(best)
+    best.save(tmp_path / "best.npz")
+    read = po.results.Explanation.load(tmp_path / "best.npz")
+    assert read.quantity == best.quantity
+    assert str(read) == str(best)
+    assert (
+        read.reasons(towards="paid")
+        .sheet(ROWS.index[0])
+        .startswith(
+            f"Row {ROWS.index[0]}: reasons for paid (lower log-odds of refused)"
+        )
+    )
+    reasons = best.reasons(towards="paid")
+    reasons.save(tmp_path / "reasons.npz")
+    kept = po.results.Reasons.load(tmp_path / "reasons.npz")
+    assert list(kept.sheets()) == list(reasons.sheets())
+
+
+def write(folder, outcome, job="explain: {}", target=0):
+    X.assign(y=Y).to_csv(folder / "data.csv", index=False)
+    (folder / "p.yaml").write_text(
+        "data:\n  csv: data.csv\n  target: y\n  explain: 20\n"
+        + (f"  outcome: {outcome}\n" if outcome else "")
+        + f"model: {{kind: logistic, target_class: {target}}}\n{job}\n",
+        encoding="utf-8",
+    )
+    return po.problems.read_problem(folder / "p.yaml")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "target", "words"),
+    [
+        ("{0: malignant, 1: benign}", 0, "log-odds of malignant"),
+        ("{0: malignant, 1: benign}", 1, "log-odds of benign"),
+        ("tumour", 1, "log-odds of tumour"),
+        ("tumour", 0, "log-odds of tumour = 0"),
+        (None, 1, "log-odds of y"),
+        (None, 0, "log-odds of y = 0"),
+    ],
+)
+def test_files_name_classes(outcome, target, words, tmp_path):
+    problem = write(tmp_path, outcome, target=target)
+    best = problem.run(tmp_path / "out", quiet=True)
+    assert told(best) == words
+    rows, model = problem.subject.points, problem.subject.estimator
+    logit = model.decision_function(rows)
+    expected = logit if target == 1 else -logit
+    np.testing.assert_allclose(best.prediction, expected, rtol=1e-8)
+
+
+def test_files_with_names_of_other_classes_are_refused(tmp_path):
+    with pytest.raises(po.errors.ProblemFileError, match=r"outcome: .*unknown: \[2\]"):
+        write(tmp_path, "{0: malignant, 2: benign}").run(tmp_path / "out", quiet=True)
+
+
+def test_reasons_of_files_take_a_class(tmp_path):
+    job = "explain: {reasons: {towards: benign}}"
+    problem = write(tmp_path, "{0: malignant, 1: benign}", job)
+    problem.run(tmp_path / "out", quiet=True)
+    table = pd.read_csv(tmp_path / "out" / "p_reasons.csv")
+    assert (table["contribution"] < 0.0).all()  # of the log-odds of malignant
+
+
+def test_lime_of_files_is_of_a_probability(tmp_path):
+    problem = write(tmp_path, "{0: malignant, 1: benign}", "lime: {rows: 2}")
+    found = problem.run(tmp_path / "out", quiet=True)
+    assert told(found) == "probability of malignant"
+
+
+def test_files_are_compared_in_one_unit(tmp_path):
+    X.assign(y=Y).to_csv(tmp_path / "data.csv", index=False)
+    for name, kind in (("old", "logistic"), ("new", "forest")):
+        (tmp_path / f"{name}.yaml").write_text(
+            "data: {csv: data.csv, target: y, explain: 20}\n"
+            f"model: {{kind: {kind}}}\n"
+            + ("compare: {before: old.yaml}\n" if name == "new" else "explain: {}\n"),
+            encoding="utf-8",
+        )
+    new = po.problems.read_problem(tmp_path / "new.yaml")
+    found = new.run(tmp_path / "out", quiet=True)
+    assert told(found) == "probability of y"
+    assert found.level.limit < 1.0
+    old = po.problems.read_problem(tmp_path / "old.yaml")
+    again = po.compare(
+        *(old.subject.estimator, new.subject.estimator, old.subject.points),
+        data=old.subject.others,
+        output="probability",
+    )
+    np.testing.assert_allclose(found.before, again.before, rtol=0.0, atol=1e-12)
+
+
+# ---- Quantities by themselves
+
+
+def test_old_files_have_quantities_without_names():
+    old = Quantity(model="m", kind="log_odds", label=1, outcome="churn")
+    assert old.in_words() == "log-odds of churn = 1"
+    assert old.decision("higher") == "higher log-odds of churn = 1"
+    assert old.side("lower") == "lower"
+
+
+def test_the_other_unit_is_available_of_networks():
+    model = MLPClassifier(4, solver="lbfgs", max_iter=500, random_state=0)
+    quantity = po.wrap(model.fit(X, Y), data=X).quantity
+    assert (quantity.kind, quantity.alternative) == ("probability", "log_odds")
