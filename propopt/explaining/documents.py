@@ -27,7 +27,7 @@ from propopt.explaining.out_of_sample import (
     stacked_measures,
 )
 from propopt.explaining.problem import CheckedSettings, ExplanationProblem
-from propopt.explaining.targets import LawChoice, Targets
+from propopt.explaining.targets import LawChoice, Targets, error_of_parts
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
@@ -41,7 +41,6 @@ from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import OverEntries
-from propopt.proofs.target_error import exact_target, unknown_target
 from propopt.results.explanation import Explanation
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import SetFunction, word_shapley
@@ -363,16 +362,26 @@ class FittedDocuments(FittedReference):
         words = tuple(dict.fromkeys((*old.vocabulary, *new)))
         schema = TextSchema(old.rule, words, documents)
         aims = [part.estimate for part in parts]
-        source = "; ".join(dict.fromkeys(aim.source for aim in aims))
-        exact = all(aim.exact for aim in aims)
         estimate = Estimate(
             values=schema.in_columns(documents, [row.target for row in rows]),
-            source=source,
+            source="; ".join(dict.fromkeys(aim.source for aim in aims)),
+            exact=all(aim.exact for aim in aims),
             evaluations=sum(aim.evaluations for aim in aims),
         )
+        sampled = estimate
+        if any(aim.blocks is not None for aim in aims):
+            blocks = [
+                np.tile(aim.values, (N_BLOCKS, 1, 1))
+                if aim.blocks is None
+                else aim.blocks
+                for aim in aims
+            ]
+            of_block = [[x[k, 0] for x in blocks] for k in range(N_BLOCKS)]
+            placed = [schema.in_columns(documents, part) for part in of_block]
+            n_draws = max(aim.n_draws for aim in aims)
+            sampled = replace(estimate, blocks=np.stack(placed), n_draws=n_draws)
         measures = stacked_measures(rows)
         proof = joint_proof(measures)
-        target_of = exact_target if exact else unknown_target
         parameters = self.reference.parameters
         most = self.problem.settings.nearest.n_neighbors
         nearest = f"{most} nearest of {len(self.problem.points)}"
@@ -388,7 +397,7 @@ class FittedDocuments(FittedReference):
                 "gap": gaps_of(measures),
                 "similarity": np.array([row.similarities.sum() for row in rows]),
             },
-            target=target_of(source, proof.scale),
+            target=error_of_parts(sampled),
             program=lazily(cache(partial(self._program, schema, estimate, rows))),
         )
 

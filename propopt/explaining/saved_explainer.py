@@ -61,7 +61,7 @@ _NONSENSE = (
 
 
 class SavedExplainer(
-    Declared, kind="propopt explainer", noun="a saved explainer", version=5
+    Declared, kind="propopt explainer", noun="a saved explainer", version=6
 ):
     """All fields of a fitted explainer except for its model."""
 

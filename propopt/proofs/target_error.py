@@ -87,7 +87,7 @@ class TargetError:
     n_blocks: int = field(default=0, low=0)
     # "at most" if the objective is not quadratic, or there are bounds
     relation: Relation = "about"
-    # root mean square over the entries: of the target's error, and of the target
+    # root mean square over entries of the target: of its error, and of itself
     rms: float = field(default=math.nan, low=0.0, missing=True)
     size: float = field(default=math.nan, low=0.0, missing=True)
     n_entries: int = field(default=0, low=0)
@@ -150,7 +150,7 @@ class TargetError:
         relation: Relation = "about",
     ) -> TargetError:
         """The target error of an estimate, with the excess of its draws if any."""
-        count = aim.values.size
+        count = np.count_nonzero(aim.values)  # other columns or words are not used
         size = math.sqrt(float(np.vdot(aim.values, aim.values)) / max(count, 1))
         if aim.exact:
             return replace(exact_target(aim.source, scale), size=size, n_entries=count)

@@ -482,7 +482,7 @@ CHANGED = [
     ({"schema": 3}, "schema: expected the fields of TableSchema"),
     ({"schema": {}}, "its header has no schema.columns"),
     ({"reference": {}}, "its header has no reference"),
-    ({"version": 3}, "a saved explainer of format version 3; .* reads version 5"),
+    ({"version": 3}, "a saved explainer of format version 3; .* reads version 6"),
     ({"n_neighbors": 3}, "nearest: graph: the reference has"),
 ]
 TREE = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, X["f0"] + X["f3"])
