@@ -162,9 +162,18 @@ def fitted(request, model):
 def test_the_reference_is_what_explain_says_and_answers_tell_how(fitted, model):
     explainer, settings = fitted
     same = po.explain(model, DOCUMENTS, robustness=0.4, **settings, **QUIET)
-    reference = explainer.reference_
-    np.testing.assert_array_equal(reference.attributions, same.attributions)
-    assert reference.parameters == same.parameters
+    given = po.Explainer(model, DOCUMENTS, robustness=0.4, **settings)
+    given = given.fit(DOCUMENTS, progress=False).reference_
+    np.testing.assert_array_equal(given.attributions, same.attributions)
+    assert given.parameters == same.parameters
+    reference = explainer.reference_  # in an order of its own
+    texts = [*reference.labels.texts]
+    assert sorted(texts) == sorted(DOCUMENTS)
+    columns = [*same.labels.features]
+    assert [*reference.labels.features] == sorted(columns)
+    ordered = reference.to_frame().iloc[[texts.index(x) for x in DOCUMENTS]][columns]
+    equal = [DOCUMENTS.index(x) for x in DOCUMENTS]  # of repeated texts the first
+    np.testing.assert_allclose(ordered, same.attributions[equal], atol=1e-9)
     assert explainer.robustness_ == 0.4
     together = explainer.explain([*NEW, ""], **QUIET)
     frame = together.to_frame()
@@ -195,7 +204,7 @@ def test_it_is_the_optimum_beside_the_fixed_documents(fitted, model):
     g = pd.Series(target[0], index=W.index)
     words = po.wrap(model, data=NEW[:1]).text_schema.vocabulary
     assert set(W.index[W != 0.0]) <= set(words)
-    counts = po.wrap(model, data=DOCUMENTS).read(DOCUMENTS)[0]
+    counts = explainer.fitted_.problem.points
     present = pd.DataFrame(counts != 0.0, columns=fixed.columns)
     S = similarities(counts, fixed.columns, NEW[0], model)
     near = np.argsort(-S, kind="stable")[:8]
