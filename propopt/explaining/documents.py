@@ -53,7 +53,7 @@ from propopt.tables.documents import (
 )
 from propopt.tables.frames import Labels, listed
 from propopt.tables.imported import aligned
-from propopt.tables.row_order import digests_of, order_of
+from propopt.tables.row_order import canonical_order, digests_of
 
 
 # ---- Targets of words: effects of deletion, limits of LIME, Shapley values
@@ -473,7 +473,7 @@ class FittedDocuments(FittedReference):
 def _first(settings: CheckedSettings, data: Any) -> Any:
     """The first documents of ``data`` in canonical order, as reference."""
     texts, names = read_texts(data, "data")
-    chosen = order_of(digests_of(texts))[: settings.nearest.n_reference].tolist()
+    chosen = canonical_order(digests_of(texts))[: settings.nearest.n_reference].tolist()
     texts = [texts[n] for n in chosen]
     if names is None:
         return texts

@@ -76,7 +76,7 @@ from propopt.structures.boxes.links import MOST_LINK_STEPS
 from propopt.structures.kinds import has_method, name_of
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, numbers_of_rows
-from propopt.tables.row_order import order_of, row_digests
+from propopt.tables.row_order import canonical_order, row_digests
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -454,7 +454,7 @@ class RowsProblem(ExplanationProblem):
             points, labels = rows
         elif X is None:
             most = settings.most_reference_rows(function, reference)
-            first = order_of(row_digests(points, function.schema))[:most]
+            first = canonical_order(row_digests(points, function.schema))[:most]
             points, labels = read_only(points[first]), labels.of_positions(first)
         return cls(
             settings=settings,

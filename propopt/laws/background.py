@@ -29,7 +29,7 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import box_steps
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.tables.frames import numbers_of_rows
-from propopt.tables.row_order import order_of, row_digests
+from propopt.tables.row_order import canonical_order, row_digests
 from propopt.tables.schema import TableSchema
 
 
@@ -87,7 +87,7 @@ class Background:
 
     def ordered(self, schema: TableSchema | None = None) -> Self:
         """The same rows in canonical order."""
-        order = order_of(row_digests(self.points, schema), self.weights)
+        order = canonical_order(row_digests(self.points, schema), self.weights)
         weights = None if self.weights is None else read_only(self.weights[order])
         return replace(self, points=read_only(self.points[order]), weights=weights)
 

@@ -27,7 +27,7 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.sums import ROWS_AT_ONCE, Mixing, SumOfProducts
 from propopt.tables.frames import Labels
-from propopt.tables.row_order import order_of, row_digests
+from propopt.tables.row_order import canonical_order, row_digests
 from propopt.tables.schema import TableSchema
 
 
@@ -57,7 +57,7 @@ class Reference:
         names = Labels() if labels is None else labels
         n_rows, n_columns = points.shape
         n_codes = (None,) * n_columns if schema is None else schema.n_codes
-        chosen = order_of(row_digests(points, schema))[:MOST_ROWS]
+        chosen = canonical_order(row_digests(points, schema))[:MOST_ROWS]
         rows, names = points[chosen] + 0.0, names.of_positions(chosen)
         return cls(read_only(rows), n_codes, names, n_rows)
 

@@ -47,7 +47,7 @@ def digests_of(values: Iterable[Any]) -> Digests:
     return np.array([_digest_of(value) for value in values], np.uint64)
 
 
-def order_of(digests: Digests, weights: Values | None = None) -> Indices:
+def canonical_order(digests: Digests, weights: Values | None = None) -> Indices:
     """The places (N,) of rows by digest; equal rows are in the order of their weights.
 
     Each copy of a row has another digest, so that copies are no block of the order.

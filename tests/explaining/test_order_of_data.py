@@ -25,7 +25,7 @@ import propopt as po
 from propopt.laws import data_law
 from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
-from propopt.tables.row_order import digests_of, order_of, row_digests
+from propopt.tables.row_order import canonical_order, digests_of, row_digests
 from propopt.tables.schema import TableSchema
 
 
@@ -215,7 +215,7 @@ def test_the_order_follows_from_the_set_of_rows(rows, random):
     for frame in (whole, other):
         schema = TableSchema.of(frame)
         points, _ = schema.encode(frame)
-        places = order_of(row_digests(points, schema))
+        places = canonical_order(row_digests(points, schema))
         assert sorted(places.tolist()) == list(range(len(rows)))
         cells = frame.iloc[places]
         sorted_rows.append([*zip(cells["number"], cells["letter"], strict=True)])
@@ -224,7 +224,7 @@ def test_the_order_follows_from_the_set_of_rows(rows, random):
 
 def test_copies_are_spread_and_codes_are_what_they_encode():
     many = np.repeat([[1.0], [2.0]], [5_000, 5_000], axis=0)
-    first = many[order_of(row_digests(many))[:200], 0]
+    first = many[canonical_order(row_digests(many))[:200], 0]
     assert 70 <= (first == 1.0).sum() <= 130  # |z| > 4 by chance: 6e-5, and fixed
     numbers = np.array([[0.0], [1.0], [np.nan]])
     flags = pd.DataFrame({"x": pd.array([False, True, None], "boolean")})

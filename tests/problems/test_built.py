@@ -6,7 +6,7 @@ from problem_texts import FILE, LOSSES, instead
 
 import propopt as po
 from propopt.base.errors import InvalidInput, ProblemFileError
-from propopt.tables.row_order import order_of, row_digests
+from propopt.tables.row_order import canonical_order, row_digests
 
 
 EVERY_LOSS = """\
@@ -55,7 +55,7 @@ objective:
         subject.function_with_slopes, subject.points, **arguments
     )
     np.testing.assert_array_equal(loss.offset, reference.explanation.attributions)
-    rows = order_of(row_digests(subject.others.to_numpy(float)))[-100:]
+    rows = canonical_order(row_digests(subject.others.to_numpy(float)))[-100:]
     moved = subject.others.iloc[rows].assign(bmi=subject.points["bmi"].iloc[3])
     position = list(moved).index("bmi")
     expected = np.asarray(subject.gradient(moved))[:, position].mean()
