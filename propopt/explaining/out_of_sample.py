@@ -670,10 +670,7 @@ class FittedRows(FittedReference):
         function = self._taking(X).function
         points, _ = function.read(X, "X")
         schema = function.schema
-        words = None if schema is None else schema.describe_new_categories(points)
-        if schema is None or words is None:
-            return 0, ""
-        return int(schema.new_categories(points).any(axis=1).sum()), words
+        return (0, "") if schema is None else schema.unseen_categories(points)
 
     def _answers(
         self,

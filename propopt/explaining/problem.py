@@ -538,7 +538,7 @@ class RowsProblem(ExplanationProblem):
             )
         if not any(map(model.has, METHODS.values())):
             return margins  # of a function
-        if function.quantity.kind == "value" and not self._is_sum:
+        if structure.output == "value" and not self._is_sum:
             remedy = (
                 "give output='margin'"
                 if model.margin is not None
@@ -843,10 +843,9 @@ def stability_in_words(best: Explanation) -> str:
 def note_on_others(function: Function, points: Points) -> dict[str, Parameter]:
     """A note on the categories of rows (N, D) that do not occur in data."""
     schema = function.schema
-    unknown = None if schema is None else schema.describe_new_categories(points)
-    if unknown is None or schema is None:
+    count, unknown = (0, "") if schema is None else schema.unseen_categories(points)
+    if count == 0:
         return {}
-    count = int(schema.new_categories(points).any(axis=1).sum())
     noun = "row has" if count == 1 else "rows have"
     return {
         "notes": f"{count:,} {noun} categories that do not occur in data, explained "

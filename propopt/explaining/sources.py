@@ -178,7 +178,10 @@ def path_values(
     tolerance = _MAX_MISS * max(float(np.ptp(predicted)), float(np.abs(phi).max()))
     if (np.abs(phi.sum(axis=1) - predicted) > tolerance).any():
         return None  # such as sums over a forest of LightGBM, which predicts means
-    return ReferenceHypothesis(words=PATHS, base=float(phi[0, -1]), exact=phi[:, :-1])
+    base, exact, table = float(phi[0, -1]), phi[:, :-1], function.structure.schema
+    if table is not None and function.schema is not None:  # in the order of the table
+        exact = exact[:, table.header.get_indexer(function.schema.header)]
+    return ReferenceHypothesis(words=PATHS, base=base, exact=exact)
 
 
 # ---- Log-odds rescaled to probabilities, as the package shap does

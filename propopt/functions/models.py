@@ -120,9 +120,9 @@ class CalledModel(WrappedModel):
         if self.table is None:
             return
         message = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        others = self.table.describe_new_categories(points)
+        count, others = self.table.unseen_categories(points)
         wide = self.table.widened(points)
-        if others is not None:
+        if count > 0:
             raise InvalidInput(
                 f"{self.quantity.model}: at categories absent from data, {others}, the "
                 f"model raises {message}; give rows with the categories of data, or a "
@@ -170,10 +170,12 @@ class NumericalModel(CalledModel):
         table = None if self.table is None else self.table.with_categories_of(X)
         if table is None or table is self.table:
             return self
-        structure = None
-        if self.structure is not None:
-            structure = replace(self.structure, schema=table)
-        readout = replace(self.readout, table=table.decode)
+        assert self.structure is not None, "a torch module with a step has no table"
+        assert self.structure.schema is not None, "the model takes the table"
+        header = self.structure.schema.header
+        in_order = replace(table, header=header)
+        structure = replace(self.structure, schema=in_order)
+        readout = replace(self.readout, table=in_order.decode)
         wide = replace(self, table=table, structure=structure, readout=readout)
         # the same model, which is not tested again
         vars(wide).update(calls=self.calls, trial=self.trial)
@@ -316,7 +318,10 @@ class ExactModel(WrappedModel):
             return Reason("the model does not record its number of columns")
         from propopt.structures.readers.model_products import network_products
 
-        return network_products(self.network, self.link, self.columns.count)
+        products = network_products(self.network, self.link, self.columns.count)
+        if isinstance(products, SumOfProducts) or self.structure is None:
+            return products
+        return self.structure.products
 
     @cached_property
     def links(self) -> tuple[LinkedScores, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,8 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, FewThreads
 from propopt.base.text import Quantity, QuantityKind
 from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
-from propopt.structures.fitted_model import FittedModel, MarginScale
-from propopt.structures.kinds import fitted_value, has_fitted, is_a, name_of
+from propopt.structures.fitted_model import FittedModel, MarginScale, as_stored
+from propopt.structures.kinds import fitted_value, has_fitted, name_of
 from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
 
@@ -408,9 +408,7 @@ class FittedColumns:
     def check(self, points: Points, labels: Labels) -> None:
         """Refuse a table with other columns."""
         if self.names is not None and labels.features is not None:
-            _check_names(
-                _with_underscores(labels.features, self.names), self.names, "X"
-            )
+            _check_names(as_stored(labels.features, self.names), self.names, "X")
         _check_count(points.shape[1], self.count, "X")
 
     def table(self, points: Points, labels: Labels) -> Array | pd.DataFrame:
@@ -420,26 +418,17 @@ class FittedColumns:
         return copy if self.names is None else pd.DataFrame(copy, columns=self.names)
 
 
-def _with_underscores(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of X with underscores, as LightGBM stores them, if these match."""
-    renamed = tuple(name.replace(" ", "_") for name in got)
-    return renamed if set(renamed) == set(names) else got
-
-
-def check_data(
-    model: FittedModel, columns: Sequence[Hashable], label: str = "data"
-) -> None:
-    """Refuse a ``data`` table without the columns of a scikit-learn model."""
-    # other libraries rename columns, and column transformers ignore unknown ones
-    entry = model.entry
-    is_sklearn = type(entry).__module__.startswith("sklearn.")
-    if not is_sklearn or is_a(entry, "sklearn.ColumnTransformer"):
-        return
-    fitted = FittedColumns.of(model)
-    if fitted.names is not None:
-        stored_names = _with_underscores(tuple(map(str, columns)), fitted.names)
-        _check_names(stored_names, fitted.names, label)
-    _check_count(len(columns), fitted.count, label)
+def header_of_model(
+    model: FittedModel, header: pd.Index, label: str = "data"
+) -> pd.Index:
+    """The labels of a table, in the order of the model's columns; refuses others."""
+    ordered = model.in_order(header)
+    if model.checks_columns:
+        fitted = FittedColumns.of(model)
+        if fitted.names is not None:
+            _check_names(as_stored(ordered, fitted.names), fitted.names, label)
+        _check_count(len(header), fitted.count, label)
+    return ordered
 
 
 def as_given(points: Any, labels: Labels) -> Array | pd.DataFrame:
@@ -466,10 +455,7 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) ->
     missing = [name for name in expected if name not in set(got)]
     unexpected = [name for name in got if name not in set(expected)]
     if missing or unexpected:
-        remedy = (
-            f"if the model has renamed them, wrap(model, data={label}) uses the names "
-            f"of {label}, and a problem file needs a table with the model's names"
-        )
+        remedy = f"rename those of {label} if they are the same"
         if not missing:
             remedy = f"leave these out, {label}.drop(columns=[{listed(unexpected, 3)}])"
         elif not unexpected:
@@ -481,7 +467,7 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) ->
     raise InvalidInput(
         f"{label}: the columns are those the model was fitted on, in another order "
         f"or repeated; expected {listed(expected)}, got {listed(got)}; "
-        f"{label}[list(model.feature_names_in_)] has them in order"
+        f"wrap(model, data={label}) puts them in order"
     )
 
 

@@ -32,17 +32,17 @@ from propopt.functions.outputs import (
     Target,
     as_given,
     call_of,
-    check_data,
     check_model,
     check_target,
     direct_call,
     exact_scores,
+    header_of_model,
     one_label,
     quantity_of,
     read_index,
     read_output,
 )
-from propopt.structures.fitted_model import FittedModel
+from propopt.structures.fitted_model import FittedModel, ModelStructure
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
 from propopt.tables.columns import ObservedValues
@@ -358,17 +358,20 @@ def _wrapped(
     schema = reference.schema
     refuse_text_model(model)
     quantity = read_output(model, output)
-    few = _few_rows(model, reference) if quantity == "margin" else None
-    index = read_index(model, quantity, target, few)
-    name = quantity_of(model, quantity, index, few)
-    structure = model.structure(quantity, index, schema)
+    table = schema  # as the model takes it
     if schema is not None:
         if gradient is not None:
             raise InvalidInput(
                 "gradient: leave it out with data=, as gradients are then computed for "
                 "the columns of the table"
             )
-        check_data(model, list(schema.header), reference.label)
+        header = header_of_model(model, schema.header, reference.label)
+        if not header.equals(schema.header):
+            table = replace(schema, header=header)
+    few = _few_rows(model, table, reference) if quantity == "margin" else None
+    index = read_index(model, quantity, target, few)
+    name = quantity_of(model, quantity, index, few)
+    structure = model.structure(quantity, index, table)
     if gradient is not None:
         if not callable(gradient):
             raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
@@ -376,18 +379,16 @@ def _wrapped(
             raise InvalidInput("give a step or a gradient, not both")
         readout = _readout(model, quantity, index)
         return GivenGradient(name, readout, gradient, structure=structure)
-    if step is None and (schema is None or not schema.categorical.any()):
-        exact = _exact(model, quantity, index, name)
-        if exact is not None and _agrees_with_model(
-            exact, _readout(model, quantity, index), reference.compared
-        ):
-            return replace(exact, table=schema, structure=structure)
-    if schema is None:
+    if table is None:
         readout = _readout(model, quantity, index)
     else:
         method, output_name = call_of(model, quantity)
-        direct = direct_call(model, quantity) if schema.is_numeric else None
-        readout = Readout(method, schema.decode, output_name, index, direct=direct)
+        direct = direct_call(model, quantity) if table.is_numeric else None
+        readout = Readout(method, table.decode, output_name, index, direct=direct)
+    if step is None and (schema is None or not schema.categorical.any()):
+        exact = _exact(structure, name, schema)
+        if exact is not None and _agrees_with_model(exact, readout, reference.compared):
+            return exact
     return NumericalModel(
         name,
         readout,
@@ -398,9 +399,11 @@ def _wrapped(
     )
 
 
-def _few_rows(model: FittedModel, reference: ReferenceTable) -> Any:
+def _few_rows(
+    model: FittedModel, table: TableSchema | None, reference: ReferenceTable
+) -> Any:
     """A few rows of the input table of a model, or one that it should accept."""
-    view = model.structure("margin", schema=reference.schema).view
+    view = model.structure("margin", schema=table).view
     if view is None:
         return None
     points = reference.compared
@@ -432,10 +435,23 @@ def _torch(model: WrappedModel, step: Any, schema: TableSchema | None) -> Wrappe
 
 
 def _exact(
-    model: FittedModel, output: str, index: int | None, name: Quantity
+    structure: ModelStructure, name: Quantity, schema: TableSchema | None
 ) -> ExactModel | None:
-    exact = exact_scores(model, output, index)
-    return None if exact is None else ExactModel(name, FittedColumns.of(model), *exact)
+    """The exact form of an output as a function of the table's columns, or None."""
+    model, table = structure.model, structure.schema
+    exact = exact_scores(model, structure.output, structure.index)
+    if exact is None:
+        return None
+    network, link = exact
+    columns = FittedColumns.of(model)
+    if schema is not None and table is not None and table is not schema:
+        from propopt.structures.networks import Affine, Chain  # if used
+
+        order = schema.header.get_indexer(table.header)
+        moves = np.eye(len(order))[order]
+        network = Chain(Affine(moves, np.zeros(len(order))), network)
+        columns = replace(columns, names=tuple(map(str, schema.header)))
+    return ExactModel(name, columns, network, link, table=schema, structure=structure)
 
 
 def _agrees_with_model(exact: ExactModel, readout: Readout, points: Points) -> bool:

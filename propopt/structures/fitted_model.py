@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -37,6 +37,7 @@ from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.registry import (
     LOGISTIC,
     as_estimator,
+    columns_of,
     exact_boxes,
     final_of,
     members_in,
@@ -180,8 +181,29 @@ class FittedModel:
     @property
     def columns(self) -> tuple[str, ...] | None:
         """The names of the columns that the model was fitted on, if it has them."""
-        names = fitted_value(self.entry, "feature_names_in_")
-        return None if names is None else tuple(str(name) for name in names)
+        return columns_of(self.entry)
+
+    def in_order(self, header: pd.Index) -> pd.Index:
+        """The labels of a table in the order in which the model was fitted to them.
+
+        The same labels if the model has no names, or others.
+        """
+        names = next((n for n in map(columns_of, self.steps) if n is not None), None)
+        given = as_stored(header, names or ())
+        if names is None or sorted(given) != sorted(names) or given == names:
+            return header
+        return header[[given.index(name) for name in names]]
+
+    @property
+    def checks_columns(self) -> bool:
+        """Whether a table needs the columns of the fit, under their names.
+
+        Column transformers ignore unknown ones, and other libraries may rename them.
+        """
+        if is_a(self.entry, "sklearn.ColumnTransformer"):
+            return False
+        of_library = of_class(self.entry, lambda reader: reader.columns) is not None
+        return of_library or type(self.entry).__module__.startswith("sklearn.")
 
     @property
     def n_columns(self) -> int | None:
@@ -406,6 +428,17 @@ def _after(
     for steps in transformers:
         table = steps.transform(table)
     return scores(table)
+
+
+def as_stored(labels: Iterable[Hashable], names: Collection[str]) -> tuple[str, ...]:
+    """The labels of columns as libraries store them, given the stored names.
+
+    XGBoost joins the levels of a label, and LightGBM writes underscores for spaces.
+    """
+    texts = [" ".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in labels]
+    written = [text.replace(" ", "_") for text in texts]
+    pairs = zip(texts, written, strict=True)
+    return tuple(b if b in names and a not in names else a for a, b in pairs)
 
 
 # ---- Exact structures

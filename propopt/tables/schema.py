@@ -241,7 +241,8 @@ class TableSchema:
             )
         raise InvalidInput(
             f"{what}: the columns are those of `data`, but in another order or "
-            f"repeated; expected {listed(header)}, got {listed(tuple(columns))}"
+            f"repeated; expected {listed(header)}, got {listed(tuple(columns))}; "
+            f"{what}[list(data.columns)] has them in order"
         )
 
     def with_categories_of(self, X: Any) -> TableSchema:
@@ -287,21 +288,27 @@ class TableSchema:
                 mask[:, j] = column.frequencies[column.codes(points[:, j])] == 0.0
         return mask
 
-    def describe_new_categories(self, points: Points) -> str | None:
-        """The new categories of each column and its dtype, in words; None if none."""
+    def unseen_categories(self, points: Points) -> tuple[int, str]:
+        """How many rows have categories of no row of the schema's table, and which.
+
+        A category counts also if the dtype of the column has it. A missing value is no
+        category here.
+        """
         if not self._categorical:
-            return None
+            return 0, ""
+        others = self.unseen(points) & ~self.missing(points)
         parts = []
-        for j in np.flatnonzero(self.new_categories(points).any(axis=0)):
-            column = self.columns[j]
-            assert isinstance(column, Categorical), "others have no new ones"
-            codes = np.unique(points[column.is_new(points[:, j]), j]).astype(int)
+        for j, column in self._categorical:
+            codes = np.unique(points[others[:, j], j]).astype(int)
+            if len(codes) == 0:
+                continue
             cells = listed([column.categories[code] for code in codes], 3)
-            dtype = str(column.dtype)
-            if isinstance(column.dtype, pd.CategoricalDtype):
-                dtype += f" of {listed(column.present, 5)}"
-            parts.append(f"column {column.name!r} (in data of dtype {dtype}): {cells}")
-        return "; ".join(parts) or None
+            pairs = zip(column.categories, column.frequencies, strict=True)
+            seen = listed([category for category, share in pairs if share > 0.0], 5)
+            dtype = getattr(column, "dtype", "one-hot")
+            known = f"in data of dtype {dtype} of {seen}"
+            parts.append(f"column {column.name!r} ({known}): {cells}")
+        return int(others.any(axis=1).sum()), "; ".join(parts)
 
     def missing(self, points: Points) -> NDArray[np.bool_]:
         """Which numbers and categories are missing, shape (n, D)."""

@@ -372,9 +372,8 @@ def test_boosters_of_arrays_are_asked_without_a_frame_too(package):
         assert first.tobytes() == own.tobytes()
         with pytest.raises(InvalidInput, match="2"):
             function.value(table[:, :2])
-    if package != "catboost":  # which does not tell columns as scikit-learn does
-        with pytest.raises(InvalidInput, match="in another order"):
-            function.value(named[["n", "a", "b"]])
+    with pytest.raises(InvalidInput, match="in another order"):
+        function.value(named[["n", "a", "b"]])
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -53,6 +53,7 @@ from propopt.problems.subject.tables import (
     split,
     standardized,
 )
+from propopt.structures.fitted_model import FittedModel
 from propopt.tables.arrow import parts_of
 from propopt.tables.documents import MarkedWords
 from propopt.tables.frames import listed
@@ -543,6 +544,9 @@ class ProblemFile:
         """The explained output of a fitted model, as a function of the table."""
         spec, outcome = self.schema.model, self.schema.data.predicted
         assert spec is not None  # by the schema
+        if data is None and isinstance(table, pd.DataFrame):
+            header = FittedModel.of(model).in_order(table.columns)
+            data = None if header.equals(table.columns) else table
         target = spec.chosen_class
         output = self.job.output_of(model, target, spec.output)
         function = wrap(model, target, output, data=data, outcome=outcome)

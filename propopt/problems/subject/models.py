@@ -47,6 +47,7 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.subject.onnx import read_onnx
+from propopt.structures.fitted_model import as_stored
 from propopt.structures.readers.lightgbm import LightGBMBooster
 from propopt.tables.frames import listed, read_table
 
@@ -481,8 +482,8 @@ _STEPS: Final = 10
 class BoosterModel(ModelSection):
     """A fitted LightGBM model, in a text file of its ``save_model``.
 
-    The table must have its training columns, in their order. The margin of two classes
-    is their log-odds. Reading the file runs no code.
+    The table must have its training columns, which are found by name. The margin of two
+    classes is their log-odds. Reading the file runs no code.
     """
 
     words: ClassVar[str] = "a LightGBM model"
@@ -514,13 +515,8 @@ def read_booster(path: Path, columns: Sequence[str]) -> LightGBMBooster:
     except (ValueError, package.basic.LightGBMError) as error:
         raise InvalidInput(f"{path} is not a LightGBM model: {error}") from None
     names = booster.feature_name()
-    lightgbm_names = [
-        column.replace(" ", "_") for column in columns
-    ]  # as LightGBM saves them
-    unnamed = [f"Column_{j}" for j in range(len(names))]
-    if len(names) != len(lightgbm_names) or (
-        names not in (lightgbm_names, list(columns), unnamed)
-    ):
+    unnamed = [f"Column_{j}" for j in range(len(columns))]
+    if names != unnamed and sorted(as_stored(columns, names)) != sorted(names):
         raise InvalidInput(
             f"{path.name} was fitted on the columns {listed(names)}; got "
             f"{listed(list(columns))}"

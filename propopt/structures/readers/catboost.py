@@ -439,6 +439,12 @@ def _path_values(model: Any, table: Any) -> Any:
     return model.get_feature_importance(pool, type="ShapValues")
 
 
+def _columns(model: Any) -> list[str] | None:
+    """The names of the columns; None for arrays, whose columns the library numbers."""
+    names: list[str] | None = model.feature_names_
+    return None if names == [str(j) for j in range(len(names or ()))] else names
+
+
 def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
     """Margins given a baseline, which the trees are added to."""
     categories = model.get_cat_feature_indices()
@@ -475,7 +481,11 @@ _MODEL: Final = ModelReader(
 
 CATBOOST: Final[Mapping[str, ModelReader]] = {
     "catboost.CatBoost": replace(
-        CONSTANT, trees=_trees, path_values=_path_values, given_margin=_given_margin
+        CONSTANT,
+        trees=_trees,
+        columns=_columns,
+        path_values=_path_values,
+        given_margin=_given_margin,
     ),
     "catboost.CatBoostClassifier": replace(
         _MODEL, takes_numbers=True, n_labels=_n_labels

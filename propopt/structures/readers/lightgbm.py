@@ -179,6 +179,12 @@ def _constant_if(model: Any) -> tuple[()] | None:
     return None if is_linear else ()
 
 
+def _columns(model: Any) -> list[str] | None:
+    """The names of the columns; None for arrays, whose columns the library names."""
+    names: list[str] = model.booster_.feature_name()
+    return None if names == [f"Column_{j}" for j in range(len(names))] else names
+
+
 def _text(booster: Any) -> bytes:
     return str(booster.model_to_string()).encode()
 
@@ -189,6 +195,7 @@ _ESTIMATOR: Final = ModelReader(
     direct=_direct_estimator,
 )
 _MODEL: Final = ModelReader(
+    columns=_columns,
     path_values=lambda model, table: model.booster_.predict(table, pred_contrib=True),
     text=lambda model: _text(model.booster_),
 )

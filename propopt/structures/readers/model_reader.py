@@ -51,10 +51,13 @@ class ModelReader:
         Whether arrays give the same predictions as the frame that it was fitted on.
     direct : callable, optional
         A faster call of a table of numbers, with a keyword ``raw_score``; or None.
+    columns : callable, optional
+        The names of the columns that it was fitted on, or None; by default its
+        ``feature_names_in_``.
     constant_if : callable, optional
         The inner models that must be piecewise constant for this one to be: an empty
         sequence if there are none; None if it is not. Like all below, it applies to
-        every subclass.
+        every subclass, and so does ``columns``.
     n_labels : callable, optional
         The number of labels that a classifier predicts for each point.
     wraps : callable, optional
@@ -77,6 +80,7 @@ class ModelReader:
     has_custom_objective: Callable[[Any], bool] | None = None
     takes_numbers: bool = False
     direct: Callable[[Any], Callable[..., Array] | None] | None = None
+    columns: Callable[[Any], Sequence[str] | None] | None = None
     constant_if: Callable[[Any], Sequence[Any] | None] | None = None
     n_labels: Callable[[Any], int] | None = None
     wraps: Callable[[Any], Any] | None = None

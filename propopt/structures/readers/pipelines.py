@@ -122,7 +122,7 @@ class ColumnView:
             np.array(start),
             lambda points: schema.decode(_in_their_precision(points, schema), Labels()),
             tuple(source_of[label] for label in schema.header),
-            plain=not schema.categorical.any(),
+            plain=schema.is_numeric,
         )
 
     @property

@@ -1,0 +1,481 @@
+"""What each library with trees does with offsets, names and dtypes, as we do.
+
+The reference is always the library's own prediction: of a model whose intercept is not
+zero, at the columns in the order of its fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import comb
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from quiet_boosters import booster
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVR
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+
+
+RNG = np.random.default_rng(11)
+N = 120
+NUMBERS = pd.DataFrame(RNG.normal(size=(N, 3)) * 3.0, columns=["a b", "age", "c"])
+KINDS = pd.Categorical(RNG.choice(["red", "blue", "green"], N))
+RESPONSE = (7.0 + NUMBERS["a b"] * NUMBERS["age"] + (KINDS == "red")).to_numpy()
+CLASS = (RESPONSE > 9.0).astype(int)
+OFFSET = np.log(RNG.uniform(0.1, 1.0, N))
+ORDER = ["c", "a b", "age"]
+"""The columns of a table that is given in another order than that of the fit."""
+
+N_ROWS = 3
+N_DATA = 12
+
+Margin = Callable[[Any, Any, Any], Any]
+"""The library's own margin of a model and rows, given base margins or None."""
+
+TABLES: dict[str, Any] = {
+    "float64": NUMBERS,
+    "float32": NUMBERS.astype(np.float32),
+    "int64": NUMBERS.round().astype(np.int64),
+    "categories": NUMBERS.assign(c=KINDS),
+    "array": NUMBERS.to_numpy(),
+}
+
+
+@dataclass(frozen=True)
+class Library:
+    """How a library is fitted and asked."""
+
+    fit: Callable[[Any, bool], Any]
+    margin: Margin
+    is_classifier: bool = False
+    takes_categories: bool = True
+
+
+def _added(model: Any, rows: Any, given: Any, **settings: Any) -> Any:
+    """The margin of a library whose users add offsets to its predictions."""
+    return model.predict(rows, **settings) + (0.0 if given is None else given)
+
+
+def _estimator(package: str, kind: str, **settings: Any) -> Callable[..., Any]:
+    def fit(table: Any, categories: bool) -> Any:
+        more = dict(settings)
+        if package == "catboost" and categories:
+            more["cat_features"] = ["c"]
+        if package == "xgboost":
+            more["enable_categorical"] = True
+        model = booster(package, kind, n_estimators=5, max_depth=3, **more)
+        return model.fit(table, RESPONSE if kind == "Regressor" else CLASS)
+
+    return fit
+
+
+def _cat_margin(model: Any, rows: Any, given: Any) -> Any:
+    pool = pytest.importorskip("catboost").Pool
+    cells = pool(rows, baseline=given, cat_features=model.get_cat_feature_indices())
+    return model.predict(cells, prediction_type="RawFormulaVal")
+
+
+def _xgb_margin(model: Any, rows: Any, given: Any) -> Any:
+    return model.predict(rows, output_margin=True, base_margin=given)
+
+
+def _xgb_native(table: Any, categories: bool) -> Any:
+    del categories
+    xgboost = pytest.importorskip("xgboost")
+    settings = {"max_depth": 3, "nthread": 1, "objective": "binary:logistic"}
+    return xgboost.train(settings, _matrix(table, CLASS), 5)
+
+
+def _matrix(table: Any, target: Any = None, given: Any = None) -> Any:
+    matrix = pytest.importorskip("xgboost").DMatrix
+    return matrix(table, target, base_margin=given, enable_categorical=True)
+
+
+def _lgb_native(table: Any, categories: bool) -> Any:
+    del categories
+    lightgbm = pytest.importorskip("lightgbm")
+    settings = {"num_leaves": 5, "num_threads": 1, "verbosity": -1}
+    return lightgbm.train(settings, lightgbm.Dataset(table, RESPONSE), 5)
+
+
+def _of_sklearn(make: Callable[[], Any]) -> Library:
+    def fit(table: Any, categories: bool) -> Any:
+        del categories
+        return make().fit(table, RESPONSE)
+
+    takes = make().__class__ is HistGradientBoostingRegressor
+    return Library(fit, _added, takes_categories=takes)
+
+
+LIBRARIES = {
+    "catboost": Library(_estimator("catboost", "Regressor"), _cat_margin),
+    "catboost classes": Library(
+        _estimator("catboost", "Classifier"), _cat_margin, is_classifier=True
+    ),
+    "lightgbm": Library(_estimator("lightgbm", "Regressor"), _added),
+    "lightgbm classes": Library(
+        _estimator("lightgbm", "Classifier"),
+        lambda model, rows, given: _added(model, rows, given, raw_score=True),
+        is_classifier=True,
+    ),
+    "lightgbm native": Library(_lgb_native, _added),
+    "xgboost": Library(_estimator("xgboost", "Regressor"), _xgb_margin),
+    "xgboost classes": Library(
+        _estimator("xgboost", "Classifier"), _xgb_margin, is_classifier=True
+    ),
+    "xgboost native": Library(
+        _xgb_native,
+        lambda model, rows, given: model.predict(
+            _matrix(rows, given=given), output_margin=True
+        ),
+        is_classifier=True,
+    ),
+    "histograms": _of_sklearn(
+        lambda: HistGradientBoostingRegressor(
+            max_iter=5, max_leaf_nodes=5, categorical_features="from_dtype"
+        )
+    ),
+    "boosting": _of_sklearn(lambda: GradientBoostingRegressor(n_estimators=5)),
+    "forest": _of_sklearn(lambda: RandomForestRegressor(5, max_depth=4)),
+    "extra trees": _of_sklearn(lambda: ExtraTreesRegressor(5, max_depth=4)),
+}
+
+
+def _rows(table: Any, rows: slice) -> Any:
+    return table.iloc[rows] if isinstance(table, pd.DataFrame) else table[rows]
+
+
+def _mixed(row: Any, data: Any, present: tuple[bool, ...]) -> Any:
+    """The rows of data with some columns of a row (1, D)."""
+    mixed = data.copy()
+    for j in np.flatnonzero(present):
+        if isinstance(data, pd.DataFrame):
+            name = data.columns[j]
+            cells = row[name].repeat(len(data)).set_axis(data.index)
+            mixed[name] = cells.astype(data[name].dtype)
+        else:
+            mixed[:, j] = row[0, j]
+    return mixed
+
+
+def _shapley_values(f: Callable[[Any], Any], rows: Any, data: Any) -> Any:
+    """Interventional Shapley values of all coalitions of a model's predictions."""
+    D = data.shape[1]
+    coalitions = list(product((False, True), repeat=D))
+    phi = np.zeros((N_ROWS, D))
+    for n in range(N_ROWS):
+        row = _rows(rows, slice(n, n + 1))
+        v = {S: float(np.mean(f(_mixed(row, data, S)))) for S in coalitions}
+        for S, j in product(coalitions, range(D)):
+            if S[j]:
+                without = tuple(present and k != j for k, present in enumerate(S))
+                share = D * comb(D - 1, sum(without))
+                phi[n, j] += (v[S] - v[without]) / share
+    return phi
+
+
+@pytest.mark.parametrize("permuted", [False, True], ids=["in order", "permuted"])
+@pytest.mark.parametrize("dtype", TABLES)
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_explanations_are_those_of_the_library_s_predictions(
+    name: str, dtype: str, permuted: bool
+) -> None:
+    """An intercept × a margin × the order of columns × dtypes, for each library."""
+    library, table = LIBRARIES[name], TABLES[dtype]
+    if dtype == "categories" and not library.takes_categories:
+        pytest.skip("it takes numbers only")
+    if dtype == "array" and permuted:
+        pytest.skip("an array has no names")
+    model = library.fit(table, dtype == "categories")
+    data, rows = _rows(table, slice(40, 40 + N_DATA)), _rows(table, slice(N_ROWS))
+    own = OFFSET[:N_ROWS]
+
+    def margin(cells: Any, given: Any = None) -> Any:
+        return np.asarray(library.margin(model, cells, given), float)
+
+    wanted = _shapley_values(margin, rows, data)
+    base, plain, with_margin = margin(data).mean(), margin(rows), margin(rows, own)
+    if permuted:
+        data, rows = data[ORDER], rows[ORDER]
+        wanted = wanted[:, [table.columns.get_loc(column) for column in ORDER]]
+    close = {"abs": 4e-6}  # libraries compute in float32
+    settings: dict[str, Any] = {"output": "margin"} if library.is_classifier else {}
+    found = po.explain(model, rows, data=data, **settings)
+    assert found.target_error == 0.0
+    assert found.contributions == pytest.approx(wanted, **close)
+    assert found.base_value == pytest.approx(np.full(N_ROWS, base), **close)
+    assert found.prediction == pytest.approx(plain, **close)
+    if permuted:
+        assert list(found.to_frame()) == ORDER
+    moved = po.explain(model, rows, data=data, base_margin=own, **settings)
+    assert moved.prediction == pytest.approx(with_margin, **close)
+    ends = moved.base_value + moved.contributions.sum(axis=1)
+    assert ends == pytest.approx(with_margin, **close)
+    assert np.array_equal(moved.contributions, found.contributions)
+    # base margins are no multiple of what they are added to, so that both count
+    assert np.abs(with_margin - plain).min() > 1e-3
+    assert abs(base) > 0.05
+
+
+# ---- Columns in another order, by each way to explain
+
+
+MIXED = NUMBERS.assign(k=KINDS)
+TURNED = ["k", "c", "a b", "age"]
+
+
+def _boosted(package: str, table: Any) -> Any:
+    return _estimator(package, "Regressor")(table, categories=False)
+
+
+def _encoded(table: Any) -> Any:
+    steps = make_column_transformer((OneHotEncoder(), ["k"]), remainder="passthrough")
+    model = make_pipeline(steps, booster("lightgbm", n_estimators=5))
+    return model.fit(table, RESPONSE)
+
+
+NAMED: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "catboost": (NUMBERS, lambda X: _boosted("catboost", X)),
+    "lightgbm": (MIXED, lambda X: _boosted("lightgbm", X)),
+    "lightgbm native": (MIXED, lambda X: _boosted("lightgbm", X).booster_),
+    "xgboost": (MIXED, lambda X: _boosted("xgboost", X)),
+    "xgboost native": (NUMBERS, lambda X: _boosted("xgboost", X).get_booster()),
+    "histograms": (
+        MIXED,
+        lambda X: HistGradientBoostingRegressor(
+            max_iter=5, categorical_features="from_dtype"
+        ).fit(X, RESPONSE),
+    ),
+    "linear": (NUMBERS, lambda X: LinearRegression().fit(X, RESPONSE)),
+    "logistic": (NUMBERS, lambda X: LogisticRegression().fit(X, CLASS)),
+    "kernel": (NUMBERS, lambda X: SVR().fit(X, RESPONSE)),
+    "encoder": (MIXED, _encoded),
+    "scaler": (
+        NUMBERS,
+        lambda X: make_pipeline(StandardScaler(), booster("lightgbm")).fit(X, RESPONSE),
+    ),
+    "unnamed step": (
+        NUMBERS,
+        lambda X: make_pipeline(FunctionTransformer(), booster("lightgbm")).fit(
+            X, RESPONSE
+        ),
+    ),
+    "search": (
+        MIXED,
+        lambda X: GridSearchCV(
+            booster("lightgbm", n_estimators=4), {"num_leaves": [3, 4]}, cv=2
+        ).fit(X, RESPONSE),
+    ),
+    "target": (
+        NUMBERS,
+        lambda X: TransformedTargetRegressor(
+            booster("catboost", n_estimators=4), transformer=StandardScaler()
+        ).fit(X, RESPONSE),
+    ),
+    "voting": (
+        NUMBERS,
+        lambda X: VotingRegressor(
+            [("a", booster("lightgbm", n_estimators=4)), ("b", LinearRegression())]
+        ).fit(X, RESPONSE),
+    ),
+    "bagging": (
+        NUMBERS,
+        lambda X: BaggingRegressor(booster("lightgbm", n_estimators=4), 3).fit(
+            X, RESPONSE
+        ),
+    ),
+}
+NAMES = pytest.mark.parametrize("name", NAMED)
+
+
+def _turned(table: pd.DataFrame) -> pd.DataFrame:
+    return table[[column for column in TURNED if column in table]]
+
+
+@NAMES
+def test_columns_are_found_by_name(name: str, tmp_path: Any) -> None:
+    """The result has the columns of the table, and the numbers of the fit's order."""
+    table, fit = NAMED[name]
+    model, turned = fit(table), _turned(table)
+    columns, order = list(turned), [table.columns.get_loc(x) for x in turned]
+    settings: dict[str, Any] = {"output": "log_odds"} if name == "logistic" else {}
+    if name.endswith("native"):
+        settings = {"output": "value"}
+    few = slice(0, 5)
+    wanted = po.explain(model, table[few], data=table, **settings)
+    found = po.explain(model, turned[few], data=turned, **settings)
+    assert found.target_error == wanted.target_error == 0.0
+    assert list(found.to_frame()) == columns
+    assert found.prediction == pytest.approx(wanted.prediction, abs=1e-12)
+    same = wanted.contributions[:, order]
+    assert found.contributions == pytest.approx(same, abs=1e-12)
+    assert found.attributions == pytest.approx(wanted.attributions[:, order], abs=1e-9)
+    explainer = po.Explainer(model, turned, **settings).fit()
+    explainer.save(tmp_path / "e.npz")
+    again = po.Explainer.load(tmp_path / "e.npz", model).transform(turned[few])
+    assert list(again)[: len(columns)] == columns
+    assert again["prediction"].to_numpy() == pytest.approx(wanted.prediction, abs=1e-12)
+    slopes, others = (
+        po.explain(model, X[few], data=X, kind="slopes", **settings)
+        for X in (turned, table)
+    )
+    assert slopes.gradient == pytest.approx(others.gradient[:, order], abs=1e-9)
+    f = po.wrap(model, data=turned, **settings)
+    assert f.value(turned[few]) == pytest.approx(wanted.prediction, abs=1e-12)
+    values = po.explain(model, table[few], data=table, robustness=0.0, **settings)
+    audit = po.audit(
+        values.to_frame()[columns], model, turned[few], data=turned, **settings
+    )
+    assert audit["additivity"].verdict == "right"
+    assert audit["exactness"].verdict == "right"
+    other = fit(table.iloc[::-1].set_axis(table.index))
+    change, of_order = (
+        po.compare(model, other, X[few], data=X, **settings) for X in (turned, table)
+    )
+    assert change.labels.features == tuple(columns)
+    assert change.before == pytest.approx(of_order.before[:, order], abs=1e-9)
+    assert change.after == pytest.approx(of_order.after[:, order], abs=1e-9)
+
+
+def test_limits_of_lime_are_in_the_order_of_the_table() -> None:
+    model, few = _boosted("lightgbm", NUMBERS), slice(0, 4)
+    turned = NUMBERS[ORDER]
+    found, wanted = (po.lime.limits(model, X[few], data=X) for X in (turned, NUMBERS))
+    assert found.labels.features == tuple(ORDER)
+    order = [NUMBERS.columns.get_loc(column) for column in ORDER]
+    assert found.attributions == pytest.approx(wanted.attributions[:, order], abs=1e-9)
+
+
+@NAMES
+def test_other_columns_are_refused_by_name(name: str) -> None:
+    """The message names them, and the model is not called by position."""
+    table, fit = NAMED[name]
+    model = fit(table)
+    renamed = table.rename(columns={"age": "years"})
+    if name != "encoder":  # a ColumnTransformer decides itself which it needs
+        with pytest.raises(InvalidInput, match="missing: 'age'; unexpected: 'years'"):
+            po.explain(model, renamed[:3], data=renamed)
+        fewer = table.drop(columns="age")
+        with pytest.raises(InvalidInput, match="missing: 'age'"):
+            po.explain(model, fewer[:3], data=fewer)
+    with pytest.raises(InvalidInput, match=r"X\[list\(data.columns\)\]") as refused:
+        po.explain(model, _turned(table)[:3], data=table)
+    remedy = str(refused.value).rpartition("; ")[2].removesuffix(" has them in order")
+    X = eval(remedy, {"X": _turned(table)[:3], "data": table, "list": list})
+    f = po.wrap(model, data=table)
+    assert np.array_equal(f.value(X), f.value(table[:3]))
+
+
+@pytest.mark.parametrize("package", ["catboost", "lightgbm", "xgboost"])
+def test_functions_without_a_table_name_the_remedy(package: str) -> None:
+    model, turned = _boosted(package, NUMBERS), NUMBERS[ORDER]
+    with pytest.raises(InvalidInput, match=r"wrap\(model, data=X\)"):
+        po.wrap(model).value(turned)
+    values = po.wrap(model, data=turned).value(turned)
+    assert values == pytest.approx(model.predict(NUMBERS), abs=1e-6)
+
+
+@pytest.mark.parametrize("package", ["catboost", "lightgbm", "xgboost"])
+def test_models_of_arrays_take_names_by_position(package: str) -> None:
+    model = _boosted(package, NUMBERS.to_numpy())
+    named = NUMBERS.set_axis(["x", "y", "z"], axis=1)
+    found = po.explain(model, named[:3], data=named)
+    assert found.prediction == pytest.approx(model.predict(NUMBERS)[:3], abs=1e-6)
+
+
+def test_a_table_of_a_problem_file_may_have_another_order(tmp_path: Any) -> None:
+    model = _boosted("lightgbm", NUMBERS)
+    model.booster_.save_model(tmp_path / "model.txt")
+    turned = NUMBERS[ORDER]
+    turned.assign(y=RESPONSE).to_csv(tmp_path / "table.csv", index=False)
+    (tmp_path / "mine.yaml").write_text(
+        "data: {csv: table.csv, target: y, explain: 20}\n"
+        "model: {booster: model.txt}\nexplain: {}\n"
+    )
+    subject = po.problems.read_problem(tmp_path / "mine.yaml").subject
+    assert list(subject.points) == ORDER
+    seen = subject.function.value(subject.points)
+    wanted = model.predict(subject.points[list(NUMBERS)])
+    assert seen == pytest.approx(wanted, abs=1e-9)
+
+
+# ---- Categories that data lacks
+
+
+WIDE = pd.CategoricalDtype(["red", "blue", "green", "violet"])
+
+
+def _worded(dtype: Any) -> pd.DataFrame:
+    return MIXED.assign(k=pd.Series(np.asarray(KINDS), dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["category", WIDE, "object"], ids=str)
+@pytest.mark.parametrize(
+    "name", ["catboost", "histograms", "lightgbm", "xgboost", "encoder", "function"]
+)
+def test_categories_that_data_lacks_are_noted(name: str, dtype: Any) -> None:
+    """Also if the dtype of the column has them, or the model raises no error."""
+    if dtype == "object" and name in ("lightgbm", "xgboost"):
+        pytest.skip("it takes categories only")
+    if dtype == "category" and name == "xgboost":
+        pytest.skip("it refuses them, and names them")
+    table = _worded(dtype)
+    columns = ["k"]
+    model = {
+        "catboost": lambda: booster("catboost", cat_features=columns, n_estimators=5),
+        "histograms": lambda: HistGradientBoostingRegressor(
+            max_iter=5, categorical_features=columns
+        ),
+        "lightgbm": lambda: booster("lightgbm", n_estimators=5),
+        "xgboost": lambda: booster("xgboost", n_estimators=5, enable_categorical=True),
+        "encoder": lambda: make_pipeline(
+            make_column_transformer(
+                (OneHotEncoder(handle_unknown="ignore"), ["k"]), remainder="passthrough"
+            ),
+            LinearRegression(),
+        ),
+        "function": lambda: None,
+    }[name]()
+    if model is not None:
+        model.fit(table, RESPONSE)
+
+    def predict(X: Any) -> Any:
+        if model is None:
+            return (X["k"].astype(str) == "violet") + X["age"]
+        return model.predict(X)
+
+    words = ["violet", "red", "violet", "blue"]
+    cells = pd.Series(
+        words, dtype=WIDE if isinstance(dtype, pd.CategoricalDtype) else dtype
+    )
+    rows = table[:4].assign(k=cells)
+    subject = predict if model is None else model
+    found = po.explain(subject, rows, data=table)
+    assert found.prediction == pytest.approx(predict(rows), abs=4e-6)
+    note = str(found.parameters["notes"])
+    assert note.startswith("2 rows")
+    assert note.endswith("'violet'")
+    known = po.explain(subject, table[:4], data=table)
+    assert "notes" not in known.parameters
+    absent = table[:4].assign(k=pd.Series([None] * 4, dtype=table["k"].dtype))
+    if name in ("lightgbm", "histograms"):  # a missing cell is no new category
+        assert "notes" not in po.explain(subject, absent, data=table).parameters
