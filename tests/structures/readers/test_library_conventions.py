@@ -362,7 +362,7 @@ def test_limits_of_lime_are_in_the_order_of_the_table() -> None:
     found, wanted = (po.lime.limits(model, X[few], data=X) for X in (turned, NUMBERS))
     assert found.labels.features == tuple(ORDER)
     order = [NUMBERS.columns.get_loc(column) for column in ORDER]
-    assert found.attributions == pytest.approx(wanted.attributions[:, order], abs=1e-9)
+    assert found.coefficients == pytest.approx(wanted.coefficients[:, order], abs=1e-9)
 
 
 @NAMES
