@@ -29,7 +29,7 @@ DUST = 1e-12  # of the largest of a row; smaller ones count as zero
 KINDS = {f"propopt {kind}" for kind in ("audit", "block", "certain", "clear")}
 KINDS |= {f"propopt {kind}" for kind in ("comparison", "explainer", "lime", "reasons")}
 KINDS |= {f"propopt {kind}" for kind in ("lime diagnosis", "main effects")}
-KINDS |= {f"propopt {kind}" for kind in ("scores", "shares", "stability")}
+KINDS |= {f"propopt {kind}" for kind in ("scores", "shares")}
 BREAKS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 APOSTROPHES = re.compile(f"(^|[{BREAKS}])'('*)(?=[-=+@＝＋－＠\\t{BREAKS}])")
 

@@ -77,7 +77,7 @@ print(table[columns].round(3).to_string(index=False))
 best = front.knee()
 irreducible = float(best.details["irreducible.shared_robustness"])
 print(f"\nat the knee, gap {best.gap:.0e}; irreducible roughness {irreducible:.3g}:")
-print(best.shares(), best.stability(), sep="\n\n")
+print(best.shares())
 print(best.certain())
 
 similarities = graph.similarities.toarray()

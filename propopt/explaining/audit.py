@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Attributions
+from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.checks import read_count, read_seed
 from propopt.base.document import Basis, minus
 from propopt.base.suggestions import suggests_arguments
@@ -40,7 +40,6 @@ from propopt.results.audit import Audit, AuditFinding, Verdict, largest_causes
 from propopt.results.explanation import Explanation
 from propopt.results.record import Record
 from propopt.results.report.explorer import FrontPath
-from propopt.results.stability import largest_of_rows
 from propopt.structures.boxes.shapley import shapley_against
 from propopt.structures.products.sums import Game
 from propopt.tables.frames import Labels
@@ -181,7 +180,7 @@ def _signs_and_reasons(
     unit, advice = "share of large values", "Do not derive reasons from these signs."
     signs = AuditFinding("signs", sentence, share, unit, "wrong", advice)
     yield _judged(e, diagnosis, signs)
-    largest, expected = (largest_of_rows(V, _N_REASONS) for V in (e.W, aim))
+    largest, expected = (_largest_of_rows(V, _N_REASONS) for V in (e.W, aim))
     sizes = np.sort(np.abs(aim), axis=1)[:, ::-1]
     last = sizes[:, min(_N_REASONS, sizes.shape[1]) - 1][:, None]
     tolerance = e.tolerance + e.half_digit.max(axis=1, keepdims=True)
@@ -197,6 +196,14 @@ def _signs_and_reasons(
     advice = "Do not send the first three reasons of these rows."
     reasons = AuditFinding("reasons", sentence, share, "share of rows", "wrong", advice)
     yield _judged(e, diagnosis, reasons)
+
+
+def _largest_of_rows(W: Attributions, k: int) -> Mask:
+    """Which entries are the k largest |w| of their row; ties go to the first."""
+    indices = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
+    chosen = np.zeros(W.shape, dtype=bool)
+    np.put_along_axis(chosen, indices, True, axis=1)
+    return chosen
 
 
 def _share(share: float) -> str:

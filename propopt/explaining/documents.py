@@ -282,10 +282,6 @@ class DocumentsProblem(ExplanationProblem):
 # ---- Fitted documents and answers for new ones
 
 
-MOST_STABLE_WORDS: Final = 20_000
-"""Words of all documents up to which stability is computed by default."""
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedDocuments(FittedReference):
@@ -335,14 +331,6 @@ class FittedDocuments(FittedReference):
             "weight rule": rule,
         }
         return cls(problem=problem, reference=replace(best, parameters=parameters))
-
-    def _stability(self) -> str:
-        if np.count_nonzero(self.problem.points) > MOST_STABLE_WORDS:
-            return (
-                f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: "
-                "see stability()"
-            )
-        return super()._stability()
 
     @cached_property
     def directions(self) -> Points:

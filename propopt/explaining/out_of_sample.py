@@ -32,7 +32,6 @@ from propopt.explaining.problem import (
     RowsProblem,
     joint_setting_of,
     note_on_others,
-    stability_in_words,
     with_note,
 )
 from propopt.explaining.targets import (
@@ -344,22 +343,12 @@ class FittedReference(ABC):
     @cached_property
     def explained(self) -> Explanation:
         """The joint optimum, with parameters that describe all reference rows."""
-        return replace(
-            self.reference,
-            parameters={
-                **self.reference.parameters,
-                **self._reference_parameters(),
-                "stability": self._stability(),
-            },
-        )
+        parameters = {**self.reference.parameters, **self._reference_parameters()}
+        return replace(self.reference, parameters=parameters)
 
     def _reference_parameters(self) -> dict[str, Parameter]:
         """Parameters that describe reference rows and do not apply to new rows."""
         return {}
-
-    def _stability(self) -> str:
-        """The stability of conclusions, in words."""
-        return stability_in_words(self.reference)
 
     @abstractmethod
     def explain(self, X: Any, progress: bool | None) -> Explanation:

@@ -69,7 +69,7 @@ from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.neighbours import N_REFERENCE, Nearest, RowNeighbours
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
-from propopt.proofs.optimum import Parameter, is_sampled
+from propopt.proofs.optimum import Parameter
 from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS
@@ -340,10 +340,6 @@ def takes_settings(call: _Called) -> _Called:
 
 
 # ---- Rows that are explained jointly: targets, similarity, optimum
-
-
-MOST_STABLE = 1_000
-"""Rows for which stability is computed by default; it takes two more eigenbases."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -826,18 +822,6 @@ class RowsProblem(ExplanationProblem):
 
             growing = growing.until(sampling.precision, most, error)
         return rule.scaled(growing.estimate)
-
-
-def stability_in_words(best: Explanation) -> str:
-    """The stability of conclusions in words, or why it was not computed."""
-    if best.shape[0] > MOST_STABLE:
-        return f"not computed for more than {MOST_STABLE:,} rows: see stability()"
-    if best.program is None:
-        return "not computed: columns have weights by a metric"
-    weighed = sum(weight > 0.0 for weight in best.weights.values())
-    if weighed < 2 and not is_sampled(best):
-        return "nothing varies: robustness has no weight, and nothing is sampled"
-    return "; ".join(x.sentence for x in best.stability().document().findings)
 
 
 def note_on_others(function: Function, points: Points) -> dict[str, Parameter]:

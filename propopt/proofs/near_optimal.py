@@ -156,11 +156,6 @@ def rounded_to_zero(W: Attributions) -> Attributions:
     return np.where(np.abs(W) <= ZERO * np.abs(W).max(initial=0.0), 0.0, W)
 
 
-def signs_of(W: Attributions) -> NDArray[np.int8]:
-    """The sign −1, 0 or 1 of each entry."""
-    return np.sign(rounded_to_zero(W)).astype(np.int8)
-
-
 def root_mean_square(W: Array) -> float:
     """The root mean square of an array, without overflow."""
     unit = float(np.abs(W).max(initial=0.0)) or 1.0

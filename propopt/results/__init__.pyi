@@ -8,4 +8,3 @@ from .reasons import Reasons as Reasons
 from .record import Decision as Decision
 from .record import Record as Record
 from .shares import Shares as Shares
-from .stability import ConclusionStability as ConclusionStability

@@ -34,7 +34,6 @@ from propopt.proofs.certificate import Certificate
 from propopt.proofs.certifying import certify
 from propopt.proofs.ideal_nadir import IdealNadir, weighted
 from propopt.proofs.near_optimal import OrderBy, with_certificate
-from propopt.proofs.nearby_optima import Solve
 from propopt.proofs.optimum import SATISFIED, Optimum, refuse_contradiction
 from propopt.proofs.problem_data import in_units_of_w, problem_data_of
 from propopt.proofs.target_error import TargetErrorOperator
@@ -51,7 +50,6 @@ from propopt.results.reasons import (
 )
 from propopt.results.result import Result
 from propopt.results.shares import Shares, shares_of
-from propopt.results.stability import TOP, ConclusionStability, stability_of
 from propopt.tables.frames import (
     Labels,
     aligned_vector,
@@ -1012,56 +1010,6 @@ class Explanation(
             return dict(self.recorded_shares)
         ends = IdealNadir.of(program, weighted(self, None, program))
         return ends.shares(self.losses)
-
-    def stability(
-        self,
-        k: int = TOP,
-        objective: Objective | PropertyLoss | None = None,
-        *,
-        solve: Solve | None = None,
-    ) -> ConclusionStability:
-        """Measure whether signs and ranks persist under other weights and graphs.
-
-        The weight of each loss except faithfulness is varied from a half to two in nine
-        steps. A graph of nearest neighbours is varied to half and twice as many, at the
-        same weight times mean degree. A sampled target is resampled by its blocks.
-
-        Parameters
-        ----------
-        k : int
-            The number of largest attributions of a row that are compared as a set; at
-            most one fewer than there are features.
-        objective : Objective, optional
-            The minimised objective; required after loading.
-        solve : callable, optional
-            A solver such as :func:`propopt.solve`, for bounds and for losses that are
-            not squared. Squared losses have a closed form and need none.
-
-        Returns
-        -------
-        ConclusionStability
-            With a table row for each setting that varied.
-
-        Raises
-        ------
-        InvalidInput
-            If no objective is known, or nothing varies.
-        Refused
-            If there is no closed form and no solver was given.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> X = np.linspace(-1, 1, 12)[:, None] * [1.0, 2.0]
-        >>> objective = po.GradientMatching(X**2 - 0.3) + po.PairwiseRobustness(
-        ...     po.graphs.knn_graph(X, 2)
-        ... )
-        >>> [a.varied for a in po.solve(objective).stability().agreements]
-        ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
-        """
-        given, program = self._program_of(objective, "stability")
-        explanation = self if given is None else replace(self, weights=given.weights)
-        return stability_of(explanation, program, k, solve)
 
     def _program_of(
         self, objective: Objective | PropertyLoss | None, question: str

@@ -239,8 +239,6 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
     assert sampled.target.n_blocks == 10
     assert sampled.evaluations == 500 * N
     assert 0.0 < sampled.target_error < 0.5
-    assert "signs" in sampled.parameters["stability"]
-    assert "draws of gradient_matching" in sampled.parameters["stability"]
     # the error that is printed is about the true one
     exact = po.explain(forest, X, robustness=0.1, kind="slopes")
     objective = po.GradientMatching(exact.gradient) + 0.1 * (

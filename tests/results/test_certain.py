@@ -5,7 +5,6 @@ import math
 
 import cvxpy as cp
 import numpy as np
-import pandas as pd
 import pytest
 from golden_chains import (
     FEATURES,
@@ -21,8 +20,6 @@ import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import OverFeatures
-from propopt.proofs.nearby_optima import setting_variations
-from propopt.results.stability import Agreement
 
 
 def largest(problem, level, form, total=None, bounds=()) -> float:
@@ -371,50 +368,6 @@ def test_ranks_are_among_the_words_of_a_document(sums):
         assert list(by_value.of_row(n).index) == [f"x{d}" for d in order]
     assert (certain.top(D).iloc[0] != "").sum() == 3
     assert not certain.top(D).isin(["x3"]).any(axis=None)
-
-
-@each_way
-def test_stability_is_that_of_a_solver(sums):
-    best = solved(sums)
-    slow = best.stability(2, solve=lambda *a, **k: po.solve(*a, tolerance=1e-12, **k))
-    closed = best.stability(2).to_frame()
-    pd.testing.assert_frame_equal(closed, slow.to_frame(), rtol=0, atol=1e-9)
-
-
-def test_stability_is_not_diluted_by_words_that_are_absent():
-    signs = np.array([[1.0, -0.01, 0.5], [1.0, 0.01, 0.5]])
-    wide = np.hstack([signs, np.zeros((2, 40))])
-    one, other = (
-        po.solve(
-            po.GradientMatching(values)
-            + 0.5 * po.losses.SharedRobustness(po.graphs.chain_graph(2), values != 0.0)
-        ).stability(2)
-        for values in (signs, wide)
-    )
-    assert one.to_frame().round(9).equals(other.to_frame().round(9))
-    assert one.ranks <= 1.0
-    W = np.array([[3.0, 2.0, 1.0, 0.0], [4.0, 3.0, 2.0, 1.0]])
-    V = np.array([[2.0, 3.0, 1.0, 0.0], [4.0, 3.0, 2.0, 1.0]])
-    result = Agreement.of("anything", W, {"other": V}, 1, W != 0.0)
-    assert result.ranks == pytest.approx(2 / 3)  # of 1/3 and 1
-    assert result.top == 0.5
-
-
-def test_stability_varies_the_neighbours_of_documents():
-    counts = PRESENT[PRESENT.any(axis=1)] * 1.0
-    graph = po.graphs.document_graph(counts, n_neighbors=2)
-    matching = po.GradientMatching(RNG.standard_normal(counts.shape) * counts)
-    robust = po.losses.SharedRobustness(graph, counts)
-    best = po.solve(matching + 0.4 * robust)
-    key = "neighbours in shared_robustness"
-    varied = [x.varied for x in best.stability(2).agreements]
-    assert varied == ["weight of shared_robustness", key]
-    outcome = dict(setting_variations(best, best.program, None))[key]
-    for k, name in ((4, "4 neighbours"), (1, "1 neighbour")):
-        close = po.losses.SharedRobustness(graph.again(k), counts)
-        scale = robust.entry_graph.total / close.entry_graph.total
-        again = po.solve(matching + 0.4 * scale * close).attributions
-        np.testing.assert_allclose(outcome[name], again, atol=1e-6)
 
 
 def test_shares_are_measured_between_the_target_and_means_over_shared_words():

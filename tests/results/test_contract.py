@@ -206,7 +206,6 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "clear": lambda text: explained(text).clear(),
     "reasons": lambda text: reasoned(text),
     "shares": lambda text: explained(text).shares(),
-    "stability": lambda text: explained(text).stability(),
     "comparison": compared,
     "interactions": scored,
     "main_effects": main_effects,
@@ -335,7 +334,7 @@ def conclusions_of(result: Any) -> dict[str, Any]:
     words = {"repr": repr(result), "card": str(result), "html": result._repr_html_()}
     words["page"] = page_of([result.document()])
     if isinstance(result, po.results.Explanation):
-        for requested in ("certain", "clear", "shares", "stability"):
+        for requested in ("certain", "clear", "shares"):
             words[requested] = getattr(result, requested)()
     if isinstance(result, po.TradeOffs):
         return words | {"of one": conclusions_of(result.optimized[0])}
@@ -750,9 +749,6 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("shares", "losses: not of all", lambda h, _: h.update(losses={})),
     ("shares", "removed: some losses", lambda h, _: h.update(removed=h["retained"])),
     ("shares", "target_differences: also", lambda h, _: h.update(differences={})),
-    ("stability", "worst: not of", lambda h, _: h["agreements"][0]["worst"].popitem()),
-    ("stability", "from 0 to 1", lambda h, _: h["agreements"][0].update(top=1.01)),
-    ("stability", "agreements: expected", lambda h, _: h.update(agreements=[])),
     ("comparison", "after: expected the", lambda _, a: a.update(after=G[:2])),
     ("comparison", "level: bootstrap_refits are", lambda h, _: h.update(kind="groups")),
     ("comparison", "level.distances: .* >= 0", negative("level.distances")),

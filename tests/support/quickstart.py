@@ -35,7 +35,6 @@ po.plots.lime_coefficients(limits)
 
 near = po.graphs.knn_graph(rows, 8)
 slopes = po.explain(model, rows, kind="slopes")
-slopes.stability()
 objective = po.GradientMatching(slopes.gradient) + 0.5 * po.PairwiseRobustness(near)
 assert po.solve(objective).gap < 1e-6
 assert po.solve(objective + 0.1 * po.Sparsity(), solver="conic").gap < 1e-3
