@@ -35,7 +35,6 @@ Everything else is in namespaces:
 `po.losses`          losses: properties to minimise, weight and bound
 `po.graphs`          graphs of similar rows or columns
 `po.explainers`      baselines: gradients, SHAP, LIME, main effects
-`po.metrics`         metrics of the literature, by their usual names
 `po.results`         explanations and other results, which can be saved
 `po.proofs`          certificates for attributions from any solver
 `po.plots`           figures; each function takes `ax`

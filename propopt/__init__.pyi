@@ -10,7 +10,6 @@ from . import results as results
 from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
-from .explaining import metrics as metrics
 from .explaining import null_models as null_models
 from .explaining.audit import audit as audit
 from .explaining.comparison import compare as compare

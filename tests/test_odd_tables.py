@@ -89,12 +89,6 @@ CALLS = {
     ),
     "inductive explain": lambda X: inductive.explain(X),
     "inductive predict": lambda X: inductive.predict(X),
-    "metrics": lambda X: po.metrics.evaluate(
-        [po.metrics.Sparseness()], best, function, X
-    ),
-    "metrics of": lambda X: po.metrics.evaluate(
-        [po.metrics.Sparseness()], X, function, TABLE
-    ),
     "plot_row": lambda X: po.plots.plot_row(best, 0, X=X),
     "plot_heatmap": po.plots.plot_heatmap,
     "shares": lambda X: best.shares(po.GradientMatching(X) + robust),
@@ -129,7 +123,7 @@ def test_an_odd_table_is_taken_or_refused_in_a_sentence(call):
 
 
 TAKE_OTHERS = {"graph_from_matrix", "lime.text_limits", "ILOCO target"}
-TAKE_OTHERS |= {"plot_heatmap", "metrics", "metrics of", "targets", "schema"}
+TAKE_OTHERS |= {"plot_heatmap", "targets", "schema"}
 
 
 @pytest.mark.parametrize("call", sorted(CALLS.keys() - TAKE_OTHERS))

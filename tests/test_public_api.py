@@ -14,7 +14,6 @@ import pytest
 import propopt as po
 from propopt.base import errors
 from propopt.explaining.explainers import Baseline
-from propopt.explaining.metrics import Metric
 from propopt.inductive import FeatureBasis, InducingRule
 from propopt.losses import PropertyLoss
 from propopt.losses.graphs import Graph
@@ -36,7 +35,7 @@ EVERYDAY = {
         "Sparsity",
     ),
 }
-ROOMS = "explainers functions graphs inductive interactions lime losses metrics"
+ROOMS = "explainers functions graphs inductive interactions lime losses"
 NAMESPACES = tuple(f"{ROOMS} null_models plots problems proofs results solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 NAMES = sorted({*EVERYDAY, *NAMESPACES, "errors"})
@@ -46,7 +45,6 @@ KINDS = {
     "graphs": {Graph},
     "inductive": {FeatureBasis, InducingRule},
     "losses": {PropertyLoss},
-    "metrics": {Metric},
 }
 """Base classes of which a namespace shows every kind."""
 
@@ -283,7 +281,7 @@ UNUSED = {
     *("clarabel", "osqp", "jinja2", "sklearn.gaussian_process"),
     *(f"propopt.{room}" for room in ("plots", "lime", "interactions")),
     *(f"propopt.{room}" for room in ("problems", "inductive")),
-    *(f"propopt.explaining.{room}" for room in ("explainers", "metrics", "audit")),
+    *(f"propopt.explaining.{room}" for room in ("explainers", "audit")),
     *("propopt.functions.texts", "propopt.functions.formulas"),
 }
 """What explaining a table of trees has no use for: it draws nothing, needs no cones."""

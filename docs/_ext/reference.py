@@ -69,7 +69,7 @@ TYPES = {
 # `propopt.graphs` is an attribute of the package; viewcode and autodoc import modules
 NAMESPACES = {
     f"propopt.{name}": getattr(po, name)
-    for name in ("graphs", "explainers", "metrics", "null_models", "errors")
+    for name in ("graphs", "explainers", "null_models", "errors")
 }
 
 # docstrings have formulas for terminals: "Σ_n ‖w_n‖²"

@@ -120,7 +120,7 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("dual_value", "multipliers, of bounds by name"),
         ("solver_stats", "solver, seconds and gap"),
         ("predict", "prediction, of each row, or the model's own predict"),
-        ("score", "losses, the value of each, and po.metrics"),
+        ("score", "losses, the value of each"),
         (
             "certain shares measured certified",
             "explainer.explain(rows), of some rows in memory, which has it",
@@ -147,6 +147,10 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("summary_plot", f"po.plots.plot_heatmap, or {_TO_SHAP}"),
         ("scatter dependence_plot decision_plot decision violin", _TO_SHAP),
         ("heatmap", "po.plots.plot_heatmap"),
+        (
+            "metrics",
+            "metrics of quantus, with po.explainers.quantus_explain_func(explainer)",
+        ),
         ("text", "po.plots.highlight"),
         ("image image_plot", "po.plots.plot_image_maps"),
         ("partial_dependence", "sklearn.inspection.PartialDependenceDisplay"),

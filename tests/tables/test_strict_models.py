@@ -207,8 +207,6 @@ def test_backgrounds_have_categories_that_are_called_by_digits():
     want = po.explain(model, X.iloc[:5], data=X, robustness=0).attributions
     for requested in (own.ExactShap(data=X), own.Shap(data=X)):
         assert_allclose(requested.explain(f, X.iloc[:5]).attributions, want, atol=1e-12)
-    gap = po.metrics.CompletenessGap(data=X)
-    assert_allclose(gap(want, f, X.iloc[:5]), 0.0, atol=1e-12)
     with pytest.raises(InvalidInput, match="column 'class', row 0 holds '"):
         po.wrap(lambda Z: Z["size"]).value(X)
     with pytest.raises(InvalidInput, match=r"column 'class', row 0.*TableSchema"):
