@@ -15,7 +15,7 @@ import propopt as po
 from benchmarks.peers import batched_bins
 from benchmarks.timing import OURS, Method, Row, race
 from propopt.lime.exact_limits import ExactLimits
-from propopt.lime.paths import RowLimits, bandwidth_path, sign_changes
+from propopt.lime.paths import RowLimits, bandwidth_path
 
 
 N_SAMPLES = 5000
@@ -96,7 +96,7 @@ def lime_limits(quick: bool) -> list[Row]:
             Method(
                 name=OURS,
                 role="propopt",
-                run=partial(sign_changes, RowLimits(exact, X[0])),
+                run=partial(_sign_changes, RowLimits(exact, X[0])),
             ),
             Method(
                 name="a grid of 5,000 widths by our own limits",
@@ -136,6 +136,10 @@ def _package(forest: Any, X: Any, of: int = 1) -> Method:
         of=of,
         note="sampled",
     )
+
+
+def _sign_changes(limits: RowLimits) -> object:
+    return bandwidth_path(limits).sign_changes
 
 
 def _on_grid(exact: ExactLimits, X: Any) -> Any:

@@ -106,8 +106,8 @@ GROUPS = {
     "propopt.results.ExplainedTable": {
         "What was explained": "folder header",
         "Sums over all rows": "sums sizes squares raises lowers",
-        "Means, the largest gap, and new categories": "base_value prediction gap "
-        "n_new new",
+        "Means, the largest gap, errors and new categories": "base_value prediction "
+        "gap target n_new new",
     },
     "propopt.results.Shares": {
         "Shares": "retained removed losses",

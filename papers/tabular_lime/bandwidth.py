@@ -25,7 +25,7 @@ from papers.tabular_lime.wine import WineMachine
 from propopt.base.arrays import Array, Values
 from propopt.lime.exact_limits import ExactLimits, Limits
 from propopt.lime.finite_samples import expected
-from propopt.lime.paths import RowLimits, SignChanges, sign_changes
+from propopt.lime.paths import RowLimits, bandwidth_path
 
 
 _WIDTHS: Final = np.linspace(0.001, 4.0, 50)
@@ -59,7 +59,7 @@ class WidthCurves:
     expected: Array
     means: Array
     spreads: Array
-    changes: SignChanges
+    changes: tuple[Values, ...]
     mean_roots: dict[int, float]
     labels: tuple[str, ...]
     n_runs: int
@@ -75,9 +75,9 @@ class WidthCurves:
     def roots(self) -> dict[str, float]:
         """Widths where coefficients are zero, by what they are of."""
         of_limits = {
-            self.labels[one.column]: float(width)
-            for one in self.changes.columns
-            for width in one.crossings
+            label: float(width)
+            for label, widths in zip(self.labels, self.changes, strict=True)
+            for width in widths
         }
         of_means = {
             f"ash in the mean of runs of {n}": root
@@ -138,7 +138,7 @@ def width_curves(n_samples: int, n_runs: int) -> WidthCurves:
         expected=_in_mean(at_widths, value, n_samples),
         means=estimates.mean(axis=1)[:, 1:],
         spreads=estimates.std(axis=1, ddof=1)[:, 1:],
-        changes=sign_changes(RowLimits(exact, row)),
+        changes=bandwidth_path(RowLimits(exact, row)).sign_changes,
         mean_roots={n: _mean_root(exact, row, value, n) for n in (1000, 5000)},
         labels=exact.law.labels.feature_names(len(row)),
         n_runs=n_runs,
@@ -164,11 +164,10 @@ def is_root(curves: WidthCurves, *, name: str, known: float) -> Invariant:
 
 
 def no_other_changes(curves: WidthCurves) -> Invariant:
-    """Of polynomials of a known degree all roots are known."""
-    crossings = [one.crossings for one in curves.changes.columns]
-    others = np.delete(np.array([len(x) for x in crossings]), [_ASH, _PROANTHOCYANINS])
-    result = others.sum() + (not curves.changes.complete)
-    return equals("limits of other columns change signs nowhere", result, 0.0, 0.0)
+    """On a grid of widths a sixteenth of an octave apart."""
+    counts = np.array([len(widths) for widths in curves.changes])
+    others = np.delete(counts, [_ASH, _PROANTHOCYANINS]).sum()
+    return equals("limits of other columns change signs nowhere", others, 0.0, 0.0)
 
 
 def changes_sign(curves: WidthCurves) -> Claim:
@@ -298,6 +297,6 @@ def _curves_of(curves: WidthCurves, j: int) -> Lines:
         x_label="ν",
         y_label="coefficient",
         curves=(runs, theory, at_n),
-        marks={"theory is zero": curves.changes[j].crossings.tolist()},
+        marks={"theory is zero": curves.changes[j].tolist()},
         legend=j in (0, _ASH),
     )

@@ -1,88 +1,93 @@
-"""Coefficients of rows and texts over kernel widths, and all changes of sign."""
+"""Coefficients of rows and texts over kernel widths, and their changes of sign.
+
+Signs are compared at widths a sixteenth of an octave apart, from a 64th of the width of
+the law to LARGEST_WIDTH times it; between two widths with different signs the root is
+polished on exact values. Two roots between neighbouring widths are not found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeAlias, final
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
-from scipy.fft import dct
 from scipy.optimize import elementwise
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
-from propopt.lime.exact_limits import ExactLimits, ExchangeableBits, Limits
-from propopt.lime.laws.binned_columns import binned_columns
+from propopt.lime.exact_limits import ExactLimits, Limits
 from propopt.lime.text.sampled_words import SampledWords, WordMeans
-from propopt.lime.text.word_limits import (
-    TextLaw,
-    WordCoefficients,
-    WordRegression,
-)
+from propopt.lime.text.word_limits import TextLaw, WordCoefficients, WordRegression
 from propopt.structures.subsets.sets import SizeMeans
 
-
-# ---- Coefficients of one row at any widths, with bounds of rounding errors
-
-
-SMALLEST_WIDTH: Final = 0.02
-"""The smallest width for bits: below it exp(−1 / (2 ν²)) is 0 in float64."""
 
 LARGEST_WIDTH: Final = 1e8
 """The largest ratio to the width of a law: above it weights are 1 in float64."""
 
-_FIRST: Final = 2.0**-12
-"""The start of the variable of other kernels: a 64th of the width of the law."""
+_CLEAR: Final = 1e-13
+"""Coefficients below this part of the largest of the row have no sign."""
 
-_EQUAL_SHARES: Final = 1e-14
-
-
-ROUNDING: Final = 64.0 * np.finfo(np.float64).eps
-"""The rounding error of a sum, over the sum of the sizes of its terms."""
-
-
-Bounded: TypeAlias = tuple[Array, Array]
-"""β at n widths, (n, D), and the bounds below which they may be zero."""
+BetaAt: TypeAlias = Callable[[Indices, Values], Array]
+"""β (m, D) of rows (m,) at kernel widths (m,)."""
 
 
 @final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class WidthCurve:
-    """The coefficients of one row or document as functions of u in (0, 1).
+@dataclass(frozen=True, eq=False)
+class SignChanges:
+    """The widths at which coefficients change their signs."""
 
-    u increases with the kernel width ν.
-    """
+    shape: tuple[int, int]  # (n, D) of the coefficients
+    row: Indices  # (C,): of each change
+    column: Indices  # (C,)
+    width: Values  # (C,): increasing for each coefficient from small widths to large
 
-    widths: Callable[[Values, Values], Values]  # ν at u (n,), given u and 1 − u
-    # from widths (n,) to the limits there, with coefficients (n, D)
-    at: Callable[[Values], Limits | WordCoefficients]
-    rounding: Callable[[Values], Array]  # the bounds of their rounding errors
-    start: float = 0.0  # the smallest u
-    # of β times positive factors as a polynomial in u; None if it is no polynomial
-    degree: int | None = None
-    factors: Callable[[Values], Array] = lambda widths: np.ones((len(widths), 1))
-
-    def values(self, u: Values, rest: Values) -> Array:
-        """The values β times factors at u (n,), with ``rest`` = 1 − u, (n, D)."""
-        widths = self.widths(u, rest)
-        return self.at(widths).coefficients * self.factors(widths)
-
-    def bounded(self, u: Values, rest: Values) -> Bounded:
-        """The values, and the bounds of their rounding errors."""
-        widths = self.widths(u, rest)
-        return self.values(u, rest), self.rounding(widths) * self.factors(widths)
+    def nearest(self, width: float) -> Array:
+        """The change nearest to a width, (n, D); NaN for coefficients without one."""
+        order = np.argsort(-np.abs(np.log(self.width / width)), kind="stable")
+        roots = np.full(self.shape, np.nan)
+        roots[self.row[order], self.column[order]] = self.width[order]
+        return roots
 
 
-def rational_widths(scale: float, u: Values, rest: Values) -> Values:
-    """The widths ν = s √(u / (1 − u)): moments of normal laws are smooth in u."""
-    with np.errstate(divide="ignore"):
-        widths = np.minimum(np.sqrt(u / rest), LARGEST_WIDTH)
-    return np.asarray(scale * widths)
+def sign_changes(
+    at: BetaAt, n_rows: int, width: float, low: float = -6.0, step: float = 1 / 16
+) -> SignChanges:
+    """Changes of sign from 2^low times a width to 2^8 times it, and beyond."""
+    ratios = np.append(2.0 ** np.arange(low, 8.0, step), LARGEST_WIDTH)
+    widths = width * ratios
+    every = at(np.tile(np.arange(n_rows), len(widths)), np.repeat(widths, n_rows))
+    values = every.reshape(len(widths), n_rows, -1)
+    clear = _CLEAR * np.abs(values).max(axis=(0, 2), initial=0.0)[:, None]
+    signs = np.where(np.abs(values) > clear, np.sign(values), 0.0)
+    for k in range(1, len(signs)):  # without a sign, that of the width before
+        signs[k] = np.where(signs[k] == 0.0, signs[k - 1], signs[k])
+    turns = (signs[1:] * signs[:-1] < 0.0).transpose(2, 1, 0)
+    column, row, before = np.nonzero(turns)
+
+    def value(inverse: Array, n: Array, j: Array) -> Array:
+        beta = at(n.astype(np.intp), 1.0 / inverse)
+        return beta[np.arange(len(beta)), j.astype(np.intp)]
+
+    roots = np.zeros(0)
+    if len(row) > 0:  # in 1/ν, which is finite at the largest width
+        ends = 1.0 / widths[before + 1], 1.0 / widths[before]
+        result = elementwise.find_root(value, ends, args=(row, column))
+        roots = 1.0 / np.where(result.success, result.x, 0.5 * (ends[0] + ends[1]))
+    return SignChanges(values.shape[1:], row, column, roots)
+
+
+# ---- Paths of one row or document
+
+
+GRID_SIZE: Final = 50
+"""The default number of widths of a path."""
+
+GRID_REACH: Final = 10.0
+"""Default widths go from the law's width divided by this to its width times this."""
 
 
 @final
@@ -100,340 +105,28 @@ class RowLimits:
 
     def at(self, widths: Values) -> Limits:
         """The limits at kernel widths (n,)."""
-        return self.exact.of(self._repeated(widths), widths)
-
-    def _repeated(self, widths: Values) -> Points:
-        return np.broadcast_to(self.point, (len(widths), len(self.point)))
-
-    def _rounding(self, widths: Values) -> Array:
-        """The bounds of rounding errors from the sizes of all terms, (n, D)."""
-        parts, products = [], self.exact.function
-        of_sizes = replace(products, values=np.abs(products.values))
-        for block in self.exact.blocks(len(widths)):
-            some = widths[block]
-            means = self.exact.factor_means(self._repeated(some), some)
-            # sizes of the terms of means and contrasts
-            one, zero = np.abs(means.one), np.abs(means.zero)
-            sizes = means.mixed(one, zero), means.contrast(one, -zero)
-            parts.append(of_sizes.contrasts(*sizes)[1])
-        return ROUNDING * np.concatenate(parts)
-
-    @property
-    def curve(self) -> WidthCurve:
-        """The coefficients as functions of u, polynomials for weights by bits."""
-        columns, products = binned_columns(self.exact.law), self.exact.function
-        used = np.isin(np.arange(len(self.point)), products.columns)
-        used_columns = [
-            c for c, u in zip(columns, used, strict=True) if u and c is not None
-        ]
-        if len(used_columns) == 0 or len(used_columns) < used.sum():
-            widths = partial(rational_widths, self.width)
-            return WidthCurve(
-                widths=widths, at=self.at, rounding=self._rounding, start=_FIRST
-            )
-        # the share of the row's bin in each column; 1 if weights do not depend on bits
-        shares = np.array(
-            [
-                1.0 if column is None else column.shares[column.bin_index(x[None])[0]]
-                for column, x in zip(columns, self.point, strict=True)
-            ]
-        )
-        share, n_used = float(shares[used].mean()), int(used.sum())
-        if np.ptp(shares[used]) <= _EQUAL_SHARES and 0.0 < share < 1.0:
-            shares = np.full(len(shares), share)
-            n_used = int(products.lengths.max(initial=1))
-        else:
-            share = float(np.clip(share, 0.01, 0.99))
-        # the share itself for columns that f does not depend on
-        w = np.where(used, shares, share)
-
-        def factors(widths: Values) -> Array:
-            # Π_{k≠j} c_k / c, of shares w_k
-            eps = np.exp(-0.5 / widths**2)[:, None]
-            ratios = (w + (1.0 - w) * eps) / (share + (1.0 - share) * eps)
-            return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
-
-        return WidthCurve(
-            widths=partial(_bit_widths, share),
-            at=self.at,
-            rounding=self._rounding,
-            degree=n_used - 1,
-            factors=factors,
-        )
-
-
-def _bit_widths(share: float, u: Values, rest: Values) -> Values:
-    """The widths ν = (2 log(1 + (1 − u) / (w u)))^(−1/2).
-
-    u = (1 − α) / (1 − w), α = w / (w + (1 − w) ε) for a share w, ε = exp(−1/(2ν²)).
-    With E_Q g = (w_k E[g | 1] + (1 − w_k) ε E[g | 0]) / c_k, c_k = w_k + (1 − w_k) ε,
-    the coefficient β_j times Π_{k≠j} c_k is a polynomial in ε. As c_k / c is affine in
-    α, c of the reference, β_j Π_{k≠j} c_k / c is one in α, of a degree below the number
-    of columns that f depends on; with equal shares the factors are 1, and the degree is
-    below that of the longest product.
-    """
-    with np.errstate(divide="ignore"):
-        widths = np.sqrt(0.5 / np.log1p(rest / (share * u)))
-    return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH))
-
-
-# ---- Functions of one variable in (0, 1) as piecewise polynomials
-
-
-ValuesAt = Callable[[Values, Values], Bounded]
-"""Values and bounds at u, given u and 1 − u."""
-
-LARGEST_DEGREE: Final = 64
-"""The largest degree of a piece; beyond it the piece is halved."""
-
-_FIRST_DEGREE: Final = 16
-_MOST_PIECES: Final = 64
-
-_EPS: Final = 4.0 * np.finfo(np.float64).eps
-_LARGEST_NOISE: Final = 1e-10
-"""The largest noise of coefficients, over the largest coefficient."""
-
-_SPARE: Final = 2
-"""The number of coefficients beyond the degree, which have to be zero."""
+        copies = np.broadcast_to(self.point, (len(widths), len(self.point)))
+        return self.exact.of(copies, widths)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """The polynomials p_j on low ≤ u ≤ high, by their Chebyshev coefficients."""
+class WordLimits:
+    """The limits of one document at any bandwidth, with errors if they are sampled."""
 
-    low: float
-    high: float
-    coefficients: Array  # (n, D): of T_0 to T_{n−1} in 2 (u − low) / (high − low) − 1
-    nodes: Values  # (n,): increasing values of u
-    at_nodes: Bounded  # the interpolated values
-    rounding: Array  # (D,): bounds of the difference of polynomials and functions
-    resolved: bool  # whether the interpolation error is rounding
+    means: WordMeans
+    width: float = 0.25
 
-    def value(self, u: Values, j: int) -> Values:
-        """The polynomial p_j at u (n,)."""
-        t = 2.0 * (u - self.low) / (self.high - self.low) - 1.0
-        return np.asarray(chebyshev.chebval(t, self.coefficients[:, j]))
+    def at(self, widths: Values) -> WordCoefficients:
+        """The limits at bandwidths (n,), with standard errors for estimates."""
+        return self._limits.at(widths)
 
-    def turns(self, j: int) -> Values:
-        """The possible extrema of p_j: real parts of roots of its derivative."""
-        coefficients = self.coefficients[:, j]
-        certain = np.flatnonzero(
-            np.abs(coefficients) > self.rounding[j] / len(coefficients)
-        )
-        slope = chebyshev.chebder(coefficients[: certain.max(initial=0) + 1])
-        roots = chebyshev.chebroots(slope) if len(slope) > 1 else np.zeros(0)
-        close = np.real(roots[np.abs(np.imag(roots)) < 0.1])
-        t = np.sort(close[np.abs(close) < 1.0])
-        return self.low + 0.5 * (self.high - self.low) * (t + 1.0)
-
-
-def adaptive(evaluate: ValuesAt, start: float) -> Iterator[Piece]:
-    """Pieces of (start, 1) with degrees doubled until the error is rounding."""
-    ahead, n_pieces = [(start, 1.0)], 1
-    while ahead:
-        low, high = ahead.pop()
-        degree = _FIRST_DEGREE
-        piece = _interpolated(evaluate, low, high, degree, degree // 4)
-        while not piece.resolved and degree < LARGEST_DEGREE:
-            degree *= 2
-            piece = _interpolated(evaluate, low, high, degree, degree // 4)
-        # close to 0 functions depend on ratios of widths
-        middle = np.sqrt(low * high) if low > 0.0 else 0.5 * high
-        middle = min(middle, 0.5 * (low + high))
-        is_point = not low < middle < high  # at a jump of the function
-        if piece.resolved or n_pieces >= _MOST_PIECES or is_point:
-            yield piece
-        else:
-            ahead += [(middle, high), (low, middle)]
-            n_pieces += 1
-
-
-def _interpolated(
-    evaluate: ValuesAt, low: float, high: float, n: int, tail: int
-) -> Piece:
-    """The polynomials through the values at the n roots of T_n."""
-    half = (2 * np.arange(n) + 1) * np.pi / (4 * n)
-    up, down = np.cos(half) ** 2, np.sin(half) ** 2
-    u, rest = low + (high - low) * up, (1.0 - high) + (high - low) * down
-    values, bounds = evaluate(u, rest)
-    coefficients = dct(values, type=2, axis=0) / n
-    coefficients[0] /= 2.0
-    left, allowed = _left(np.abs(coefficients), tail), bounds.max(axis=0)
-    resolved = bool((left <= np.maximum(allowed, _noise(coefficients, tail))).all())
-    backwards, rounding = (values[::-1], bounds[::-1]), 4.0 * np.maximum(left, allowed)
-    return Piece(low, high, coefficients, u[::-1], backwards, rounding, resolved)
-
-
-def _left(sizes: Array, tail: int) -> Array:
-    """The largest of the last coefficients, (D,)."""
-    return np.asarray(sizes[len(sizes) - tail :].max(axis=0))
-
-
-def _noise(coefficients: Array, tail: int) -> Array:
-    """The level of small coefficients that no longer decrease: noise, (D,)."""
-    sizes = np.abs(coefficients)
-    least = _EPS * sizes.sum(axis=0)
-    left, before = _left(sizes, tail), _left(sizes[: len(sizes) - tail], tail)
-    level = (left >= 0.1 * before) & (left <= _LARGEST_NOISE * sizes.max(axis=0))
-    return np.where(level, left, least)
-
-
-# ---- Signs of one coefficient along the widths, and brackets of its roots
-
-
-def _sign_run(
-    curve: WidthCurve, pieces: Sequence[Piece], j: int
-) -> tuple[Values, Values, Values, Indices]:
-    """The signs of column j between possible extrema of its polynomials.
-
-    Returns the ends of brackets of the C crossings (C,), points where it touches zero
-    (T,), and the signs between crossings (C + 1,); empty if it is zero everywhere.
-    """
-    parts = [_signs_on(curve, piece, j) for piece in pieces]
-    u, signs, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
-    certain = np.flatnonzero(signs)
-    before, after = certain[:-1], certain[1:]
-    changes = signs[before] != signs[after]
-    gaps = (after - before > 1) & ~changes
-    touches = [
-        u[a + 1 + np.argmin(sizes[a + 1 : b])]
-        for a, b in zip(before[gaps], after[gaps], strict=True)
-    ]
-    run_signs = np.concatenate([signs[certain[:1]], signs[after[changes]]]).astype(
-        np.intp
-    )
-    return u[before[changes]], u[after[changes]], np.array(touches), run_signs
-
-
-def _signs_on(curve: WidthCurve, piece: Piece, j: int) -> tuple[Values, Array, Array]:
-    """Increasing points of a piece, with signs (0 for uncertain ones) and sizes."""
-    # both ends and possible extrema, then the nodes of interpolation
-    turns = np.concatenate([[piece.low], piece.turns(j), [piece.high]])
-    values, bounds = piece.value(turns, j), np.full(len(turns), piece.rounding[j])
-    uncertain = np.abs(values) <= bounds
-    uncertain[[0, -1]] = False
-    if uncertain.any():
-        exact, rounding = curve.bounded(turns[uncertain], 1.0 - turns[uncertain])
-        values[uncertain], bounds[uncertain] = exact[:, j], rounding[:, j]
-    u = np.concatenate([turns, piece.nodes])
-    values, bounds = (
-        np.concatenate([part, at_nodes[:, j]])
-        for part, at_nodes in zip((values, bounds), piece.at_nodes, strict=True)
-    )
-    order = np.argsort(u, kind="stable")
-    signs = np.where(np.abs(values) > bounds, np.sign(values), 0.0)
-    return u[order], signs[order], np.abs(values)[order]
-
-
-# ---- The changes of sign of coefficients for kernel widths from 0 to infinity
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ColumnRoots:
-    """The kernel widths at which one coefficient is zero."""
-
-    column: int  # j
-    widths: Values  # (R,): ν > 0 with β_j(ν) = 0, increasing
-    crosses: Mask  # (R,): whether the sign changes there; else β_j touches zero
-    signs: Indices  # (C + 1,): −1 or 1 between the C crossings, from ν → 0 to ν → ∞
-
-    @property
-    def zero(self) -> bool:
-        """Whether β_j is zero at all widths, up to rounding."""
-        return len(self.signs) == 0
-
-    @property
-    def crossings(self) -> Values:
-        """The kernel widths at which the sign changes, (C,)."""
-        return self.widths[self.crosses]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class SignChanges:
-    """All kernel widths at which coefficients of one row are zero."""
-
-    columns: tuple[ColumnRoots, ...]  # (D,): the roots of each column
-    complete: bool  # whether these are proved to be all roots, up to rounding
-    statement: str  # the proof, or how roots were computed
-
-    def __getitem__(self, column: int) -> ColumnRoots:
-        return self.columns[column]
-
-
-def sign_changes(limits: RowLimits | WordLimits) -> SignChanges:
-    """All kernel widths in (0, ∞) at which coefficients of a row or text are zero."""
-    curve = limits.curve
-    return roots_of(curve, curve.at(np.ones(1)).coefficients.shape[1])
-
-
-def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
-    """All widths at which the coefficients of a curve are zero.
-
-    An interpolating polynomial has at most one root between two possible extrema, so
-    that their signs give the number of roots; each is refined on exact values.
-    """
-    degree = curve.degree
-    if degree is None or degree > LARGEST_DEGREE:
-        pieces, complete = list(adaptive(curve.bounded, curve.start)), False
-    else:
-        pieces = [_interpolated(curve.bounded, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)]
-        complete = pieces[0].resolved
-    runs = [_sign_run(curve, pieces, j) for j in range(n_columns)]
-    low, high = (np.concatenate([run[k] for run in runs]) for k in (0, 1))
-    columns = np.repeat(np.arange(n_columns), [len(run[0]) for run in runs])
-    roots, column_roots = _polished(curve, low, high, columns), []
-    for j, (_, _, touches, signs) in enumerate(runs):
-        crossed = roots[columns == j]
-        u = np.concatenate([crossed, touches])
-        order = np.argsort(u, kind="stable")
-        widths = curve.widths(u, 1.0 - u)
-        column_roots.append(ColumnRoots(j, widths[order], order < len(crossed), signs))
-    return SignChanges(
-        tuple(column_roots), complete, _statement(curve, pieces, complete)
-    )
-
-
-def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> str:
-    if complete:
-        n = len(pieces[0].nodes)
-        return (
-            "these are all roots: times positive factors, coefficients are polynomials "
-            f"of degree at most {curve.degree}, which {n} widths determine"
-        )
-    start = np.array([pieces[0].low])
-    low = float(curve.widths(start, 1.0 - start)[0])
-    missed = sum(not piece.resolved for piece in pieces)
-    rest = f", except on {missed} of them" if missed else ""
-    return (
-        f"roots of interpolants on {len(pieces)} pieces between the widths {low:.3g} "
-        f"and infinity, exact up to rounding{rest}"
-    )
-
-
-def _polished(curve: WidthCurve, low: Values, high: Values, columns: Indices) -> Values:
-    """The point u at which the sign changes in each bracket, on exact values."""
-    if len(low) == 0:
-        return low
-
-    def value(u: Array, j: Array) -> Array:
-        values = curve.values(u, 1.0 - u)
-        return values[np.arange(len(u)), j.astype(np.intp)]
-
-    result = elementwise.find_root(value, (low, high), args=(columns,))
-    return np.asarray(np.where(result.success, result.x, 0.5 * (low + high)))
-
-
-# ---- Coefficients of one row or document as functions of the kernel width
-
-
-GRID_SIZE: Final = 50
-"""The default number of widths of a path."""
-
-GRID_REACH: Final = 10.0
-"""Default widths go from the law's width divided by this to its width times this."""
+    @cached_property
+    def _limits(self) -> SampledWords | WordRegression:
+        means = self.means
+        if isinstance(means, SampledWords):
+            return means
+        return WordRegression(TabledMeans(means))
 
 
 @final
@@ -456,9 +149,20 @@ class BandwidthPath:
         )
 
     @cached_property
-    def sign_changes(self) -> SignChanges:
-        """All widths in (0, ∞), also outside the path, with a coefficient of zero."""
-        return roots_of(self.limits.curve, self.coefficients.shape[1])
+    def sign_changes(self) -> tuple[Values, ...]:
+        """For each coefficient the widths at which its sign changes, increasing.
+
+        Also outside the path. They are found by search between widths a sixteenth of an
+        octave apart, from a 64th of the width of the law on. Two changes between
+        neighbouring widths of the search are not found.
+        """
+
+        def at(_: Indices, widths: Values) -> Array:
+            return self.limits.at(widths).coefficients
+
+        changes = sign_changes(at, 1, self.limits.width)
+        columns = range(self.coefficients.shape[1])
+        return tuple(changes.width[changes.column == j] for j in columns)
 
 
 def bandwidth_path(
@@ -482,15 +186,7 @@ def read_widths(widths: ArrayLike | None, center: float) -> Values:
     return np.sort(grid)
 
 
-# ---- Changes of sign around one kernel width, for many rows at once
-
-
-_RATIOS: Final = np.append(2.0 ** np.linspace(-3.0, 5.0, 33), LARGEST_WIDTH)
-"""Ratios of widths to that of the law, at which signs are computed."""
-
-_AT_LAW: Final = 12
-_CLEAR: Final = 1e-9
-"""Coefficients below this part of the largest of the row have no sign."""
+# ---- Many rows at once, for diagnosis
 
 
 @final
@@ -498,65 +194,34 @@ _CLEAR: Final = 1e-9
 class SignsAround:
     """The changes of sign of coefficients around one width, in n rows."""
 
-    roots: Array  # (n, D): the width of the nearest change by ratio; NaN if none
-    turned: Mask  # (n, D): whether the sign differs from that without weights
-    wide: Array  # (n, D): coefficients without weights
+    roots: Array  # (n, D): the nearest width with a coefficient of zero, or NaN
+    turned: Mask  # (n, D): whether signs differ from those at the largest widths
+    wide: Array  # (n, D): coefficients at the largest widths
 
 
-def _signs_around(
-    at: Callable[[Indices, Values], Array], n_rows: int, width: float
-) -> SignsAround:
-    """The signs at widths a quarter of an octave apart; roots use exact values.
-
-    Two roots closer than that may be missed.
-    """
-    widths, K = width * _RATIOS, len(_RATIOS)
-    every = at(np.tile(np.arange(n_rows), K), np.repeat(widths, n_rows))
-    values = every.reshape(K, n_rows, -1)
-    clear = _CLEAR * np.abs(values).max(axis=(0, 2))[:, None]
-    signs = np.where(np.abs(values) > clear, np.sign(values), 0.0)
-    turned = signs[_AT_LAW] * signs[-1] < 0.0
-    # an uncertain sign is replaced by the one before
-    for k in range(1, K):
-        signs[k] = np.where(signs[k] == 0.0, signs[k - 1], signs[k])
-    roots = np.full(values.shape[1:], np.nan)
-    before, n, j = np.nonzero(signs[1:] * signs[:-1] < 0.0)
-    if len(before) > 0:
-        # in 1 / ν, in which β is smooth up to infinity
-        ends = 1.0 / widths[before + 1], 1.0 / widths[before]
-
-        def value(inverse: Array, n: Array, j: Array) -> Array:
-            beta = at(n.astype(np.intp), 1.0 / inverse)
-            return beta[np.arange(len(beta)), j.astype(np.intp)]
-
-        result = elementwise.find_root(value, ends, args=(n, j))
-        middle = 0.5 * (ends[0] + ends[1])
-        root_widths = 1.0 / np.where(result.success, result.x, middle)
-        order = np.argsort(-np.abs(np.log(root_widths / width)), kind="stable")
-        roots[n[order], j[order]] = root_widths[order]  # the nearest comes last
-    return SignsAround(roots, turned, values[-1])
+def _around(at: BetaAt, n_rows: int, width: float) -> SignsAround:
+    """The signs at widths a quarter of an octave apart, from an eighth of the width."""
+    changes = sign_changes(at, n_rows, width, low=-3.0, step=0.25)
+    later = changes.width > width
+    turned = np.zeros(changes.shape, np.intp)
+    np.add.at(turned, (changes.row[later], changes.column[later]), 1)
+    wide = at(np.arange(n_rows), np.full(n_rows, LARGEST_WIDTH * width))
+    return SignsAround(changes.nearest(width), turned % 2 == 1, wide)
 
 
 def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
     """The changes of sign around the width of the law, for rows of points (n, D)."""
-
-    def at(rows: Indices, widths: Values) -> Array:
-        return exact.of(points[rows], widths).coefficients
-
-    return _signs_around(at, len(points), exact.law.kernel_width)
+    return _around(
+        lambda rows, widths: exact.of(points[rows], widths).coefficients,
+        len(points),
+        exact.law.kernel_width,
+    )
 
 
 def signs_of_words(function: SizeMeans, bandwidth: float) -> SignsAround:
     """The changes of sign around a bandwidth, for the words of a document, (1, d)."""
     limits = WordRegression(TabledMeans(function))
-
-    def at(_: Indices, bandwidths: Values) -> Array:
-        return limits.at(bandwidths).coefficients
-
-    return _signs_around(at, 1, bandwidth)
-
-
-# ---- Coefficients of words as functions of the bandwidth
+    return _around(lambda _, widths: limits.at(widths).coefficients, 1, bandwidth)
 
 
 _WIDTHS: Final = np.append(np.geomspace(1e-3, 1e3, 400), np.inf)
@@ -617,54 +282,3 @@ class TabledMeans:
     def _table(self) -> Array:
         """The sums for each direction, (R, d)."""
         return self.function.first_moments(self._directions)
-
-
-# ---- Coefficients of one document at any bandwidths, and bounds of rounding
-
-
-_SCALE: Final = 0.25
-"""The bandwidth of the package ``lime``, in the middle of the variable."""
-
-_NEGLIGIBLE: Final = 40.0
-"""Weights below exp(−40) do not count, as in the limit ν → 0."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class WordLimits:
-    """The limits of one document at any bandwidth, with errors if they are sampled."""
-
-    means: WordMeans
-    width: float = _SCALE  # the bandwidth in the middle of paths
-
-    def at(self, widths: Values) -> WordCoefficients:
-        """The limits at bandwidths (n,), with standard errors for estimates."""
-        means = self.means
-        limits = means if isinstance(means, SampledWords) else WordRegression(means)
-        return limits.at(widths)
-
-    @property
-    def curve(self) -> WidthCurve:
-        """The coefficients as functions of u = ν² / (ν² + s²) in (0, 1)."""
-        tabled, d = TabledMeans(self.means), self.means.n_words
-        gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
-        smallest = abs(gap) / (2.0 * _NEGLIGIBLE)
-        return WidthCurve(
-            widths=partial(rational_widths, _SCALE),
-            at=WordRegression(tabled).at,
-            rounding=partial(_rounding, tabled),
-            start=smallest / (smallest + _SCALE**2),
-        )
-
-
-def _rounding(function: TabledMeans, widths: Values) -> Array:
-    """Rounding bounds of slopes and of (Γ_j − mean of Γ) / (α_1 − α_2), (n, d)."""
-    d = function.n_words
-    logs = np.array([TextLaw(float(nu)).log_weights(d) for nu in widths])
-    bits = ExchangeableBits(logs)
-    # E |m − E m| / Var m is at most two for integer sizes
-    of_slope = 1.0 / np.sqrt(np.maximum(d * bits.along, 0.25))
-    of_word = bits.share / bits.apart
-    largest = float(np.abs(function.means).max())
-    size = ROUNDING * largest * (of_slope + of_word)
-    return np.repeat(size[:, None], d, axis=1)

@@ -287,7 +287,7 @@ def lime_path(
         if errors is not None:
             low, high = curve - 2.0 * errors[:, j], curve + 2.0 * errors[:, j]
             axes.fill_between(grid, low, high, color=colour, alpha=0.15, linewidth=0)
-        roots = changes[j].crossings
+        roots = changes[j]
         inside = roots[(roots >= grid[0]) & (roots <= grid[-1])]
         axes.plot(
             inside,

@@ -417,10 +417,9 @@ def test_signs_differ_where_some_run_has_another_one():
 
 def roots_scaled(curves):
     """The same with all roots two thousandths further."""
-    changes, factor = curves.changes, 1.002
-    columns = [replace(one, widths=factor * one.widths) for one in changes.columns]
+    factor = 1.002
+    changes = tuple(factor * widths for widths in curves.changes)
     roots = {n: factor * root for n, root in curves.mean_roots.items()}
-    changes = replace(changes, columns=tuple(columns))
     return replace(curves, changes=changes, mean_roots=roots)
 
 

@@ -97,7 +97,7 @@ def test_a_path_marks_where_the_sign_changes_and_names_its_lines(lime):
     axes.figure.canvas.draw()
     marks = [line for line in axes.lines if line.get_marker() == "o"]
     (root,) = np.concatenate([mark.get_xdata() for mark in marks])
-    assert root == pytest.approx(lime.path().sign_changes[0].widths[0])
+    assert root == pytest.approx(lime.path().sign_changes[0][0])
     assert axes.get_xscale() == "log"
     names = {text.get_text(): text for text in axes.texts}
     curves = [line for line in axes.lines if line.get_label() in names]
@@ -229,7 +229,7 @@ def test_a_path_has_the_words_asked_for_and_their_changes_of_sign():
     np.testing.assert_array_equal(lines[1].get_ydata(), path.coefficients[:, 2])
     circles = [line for line in axes.lines if line.get_marker() == "o"]
     root = circles[0].get_xdata()[0]
-    assert root == pytest.approx(path.sign_changes[0].widths[0])
+    assert root == pytest.approx(path.sign_changes[0][0])
     assert lime.path(0, [root]).coefficients[0, 0] == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(InvalidInput, match="no word 'W2' in the document"):
         po.plots.lime_path(lime, features=["W2"])

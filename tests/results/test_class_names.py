@@ -151,7 +151,7 @@ def test_signs_are_those_of_the_named_class(model, target, name, other, tmp_path
     assert "higher" not in "".join(re.findall(r"<h2[^>]*>([^<]*)", page))
     # clear and certain
     slopes = po.explain(model, ROWS, target=target, outcome=NAMES, kind="slopes")
-    results = [best.clear(), slopes.certain(), slopes.shares(), slopes.stability()]
+    results = [best.clear(), slopes.certain(), slopes.shares()]
     for result in results:
         assert f" of {name}" in result.document().title
     # axes

@@ -166,7 +166,7 @@ def test_roots_of_coefficients_near_the_width_are_fragile():
     means = np.array([0.125, 0.375, 0.625, 0.875]) - 0.3
     root = np.sqrt(-0.5 / np.log(-means[0] / means[1:].sum()))
     assert 2.0 ** -number_of(diagnosis, rule, 0) * 0.6 == close(root, 5e-3)
-    assert lime.path().sign_changes[0].widths[0] == close(root, 5e-3)
+    assert lime.path().sign_changes[0][0] == close(root, 5e-3)
     assert findings_on(diagnosis, rule, 1) == []
     # a sign that is not that without weights is fragile however far the root
     assert number_of(of_product(0.2).diagnose(), rule, 0) > 1.0

@@ -5,20 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lime_fixture import POINT, PRODUCT, UNEQUAL, powers
+from lime_fixture import POINT, PRODUCT, powers
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import ExactLimits
-from propopt.lime.paths import (
-    RowLimits,
-    adaptive,
-    bandwidth_path,
-    sign_changes,
-    signs_around,
-)
+from propopt.lime.paths import RowLimits, bandwidth_path, signs_around
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.sums import SumOfProducts
 
@@ -42,69 +36,60 @@ def test_widths_are_sorted_and_by_default_around_that_of_the_law():
             bandwidth_path(RowLimits(exact, POINT), widths)
 
 
+def roots_of(exact, point):
+    """For each coefficient the widths at which its sign changes."""
+    return bandwidth_path(RowLimits(exact, point)).sign_changes
+
+
 def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
     exact = ExactLimits(PRODUCT, fixture.law())
-    result = sign_changes(RowLimits(exact, POINT))
-    np.testing.assert_allclose(result[1].widths, [ROOT], rtol=1e-10)
-    np.testing.assert_array_equal(result[1].signs, [-1, 1])
+    result = roots_of(exact, POINT)
+    np.testing.assert_allclose(result[1], [ROOT], rtol=1e-10)
     # the mean of x_2 has no root: its bin and the others have the same sign
-    assert len(result[0].widths) == 0
-    assert not result[0].zero
-    assert result.complete
-    # of a column that is not used nothing is anything but zero
-    assert result[2].zero
+    assert len(result[0]) == 0
+    assert len(result[2]) == 0  # it is not used
     # a path knows them also outside its widths
     path = bandwidth_path(RowLimits(exact, POINT), [1.0, 2.0])
-    assert len(path.sign_changes[1].widths) == 1
+    assert len(path.sign_changes[1]) == 1
     assert path.sign_changes is path.sign_changes
     # and a neighbourhood has the roots of its law
-    glime = sign_changes(
-        RowLimits(ExactLimits(PRODUCT, GlimeLaw(fixture.law())), POINT)
-    )
-    np.testing.assert_allclose(glime[1].widths, result[1].widths, rtol=1e-7)
-    assert glime.complete
+    glime = roots_of(ExactLimits(PRODUCT, GlimeLaw(fixture.law())), POINT)
+    np.testing.assert_allclose(glime[1], result[1], rtol=1e-7)
 
 
-def test_what_is_zero_everywhere():
+def test_what_is_zero_everywhere_has_no_change():
     """A bin at the mean of the others: w_0 m_0 + w_2 m_2 = (w_0 + w_2) m_1."""
     low = (TILDE[2] - TILDE[1]) / (TILDE[2] - TILDE[0])
     shares = [[0.2, 0.5, 0.3], [0.6 * low, 0.4, 0.6 * (1 - low)], [0.3, 0.3, 0.4]]
     constant = SumOfProducts.additive(3.0, np.zeros(1), Powers.first(np.array([0])), 3)
-    for f, law, expected in (
-        (fixture.LINEAR, fixture.law(shares=shares), [False, True, False]),
-        (constant, fixture.law(), [True] * 3),
-    ):
-        result = sign_changes(RowLimits(ExactLimits(f, law), POINT))
-        assert [column.zero for column in result.columns] == expected
+    law = fixture.law(shares=shares)
+    assert len(roots_of(ExactLimits(fixture.LINEAR, law), POINT)[1]) == 0
+    nothing = roots_of(ExactLimits(constant, fixture.law()), POINT)
+    assert [len(widths) for widths in nothing] == [0, 0, 0]
 
 
-def test_several_roots_of_one_product_and_what_only_touches():
+def test_a_triple_root_turns_the_sign_and_a_double_one_does_not():
     # β_4 = (F1 − F0) T_1² T_2 of the columns 1, 1', 2, all of which have roots
     point = np.array([-2.0, -2.0, -2.0, 2.0])
     f = powers([1.0], [[0, 1, 2, 3]], n_columns=4)
-    result = sign_changes(RowLimits(ExactLimits(f, fixture.law(n_columns=4)), point))
-    # a triple root crosses, a double one touches
-    np.testing.assert_allclose(result[3].widths, [ROOT], rtol=1e-9)
-    assert result[3].crosses.tolist() == [True]
+    result = roots_of(ExactLimits(f, fixture.law(n_columns=4)), point)
+    np.testing.assert_allclose(result[3], [ROOT], rtol=1e-5)
     three = ExactLimits(powers([1.0], [[0, 1, 2]]), fixture.law())
-    touching = sign_changes(RowLimits(three, point[[0, 1, 3]]))[2]
-    np.testing.assert_allclose(touching.widths, [ROOT], rtol=1e-4)
-    assert touching.crosses.tolist() == [False]
-    assert len(touching.signs) == 1
+    assert len(roots_of(three, point[[0, 1, 3]])[2]) == 0
 
 
-def test_a_coefficient_that_dips_below_zero_has_two_roots_and_above_none():
+def test_two_roots_are_found_unless_they_are_between_neighbouring_widths():
     # β_3 ∝ T² + offset, with T zero inside
     point = np.array([-2.0, -2.0, 2.0])
-    for offset, count in [(-1e-6, 2), (1e-6, 0)]:
+    for offset, count in [(-1e-6, 2), (-1e-9, 0), (1e-6, 0)]:
         f = powers([1.0, offset], [[0, 1, 2], [2, -1, -1]])
         exact = ExactLimits(f, fixture.law())
-        roots = sign_changes(RowLimits(exact, point))[2]
-        assert len(roots.crossings) == count
+        roots = roots_of(exact, point)[2]
+        assert len(roots) == count
         if count:
-            rows = np.repeat(point[None], len(roots.widths), axis=0)
-            values = exact.of(rows, roots.widths).coefficients
-            np.testing.assert_allclose(values[:, 2], 0.0, atol=1e-15)
+            rows = np.repeat(point[None], len(roots), axis=0)
+            values = exact.of(rows, roots).coefficients
+            np.testing.assert_allclose(values[:, 2], 0.0, atol=1e-14)
 
 
 def random_sum(seed, n_columns, n_products, length):
@@ -129,74 +114,29 @@ def test_signs_on_a_fine_grid_change_where_an_odd_number_of_roots_is(
     law = fixture.law(shares=shares, n_columns=4)
     exact = ExactLimits(random_sum(seed, 4, 12, length), law)
     point = np.random.default_rng(seed + 1).uniform(-3, 3, 4)
-    result, widths = (
-        sign_changes(RowLimits(exact, point)),
-        np.geomspace(0.05, 60.0, 500),
-    )
-    assert result.complete
+    result, widths = roots_of(exact, point), np.geomspace(0.05, 60.0, 500)
     values = exact.of(np.repeat(point[None], 500, axis=0), widths).coefficients
-    for column, signs in zip(result.columns, np.sign(values.T), strict=True):
-        if column.zero:
-            continue
-        inside = column.crossings[(column.crossings > 0.05) & (column.crossings < 60.0)]
-        # two roots within one step of the grid are not on it
-        counts = np.histogram(inside, bins=widths)[0]
-        np.testing.assert_array_equal(counts % 2 == 1, signs[1:] != signs[:-1])
-        assert len(column.signs) == len(column.crossings) + 1
-        assert (column.signs[1:] == -column.signs[:-1]).all()
-
-
-def test_the_degree_is_that_of_the_longest_product_or_of_all_columns():
-    f = random_sum(0, 3, 6, 2)
-    for shares, degree in ((None, 1), (UNEQUAL, 2)):
-        result = sign_changes(
-            RowLimits(ExactLimits(f, fixture.law(shares=shares)), POINT)
-        )
-        assert f"degree at most {degree}" in result.statement
-        assert result.complete
+    for roots, curve in zip(result, values.T, strict=True):
+        clear = np.abs(curve) > 1e-13 * np.abs(values).max()
+        turns = np.searchsorted(roots, widths[clear])
+        signs = np.sign(curve[clear])
+        if len(signs):
+            assert (signs == signs[0] * (-1.0) ** (turns - turns[0])).all()
 
 
 def test_other_kernels_by_pieces_find_the_critical_bandwidths():
     # B5 of the linear paper: bins of a standard normal, f linear
     point = np.array([0.1, 0.3, 0.34, 0.432, 0.6, -0.432, 1.0, -2.0])
     f = SumOfProducts.additive(0.0, np.ones(8), Powers.first(np.arange(8)), 8)
-    result = sign_changes(
-        RowLimits(ExactLimits(f, GaussianLaw.of(np.zeros(8), 1.0, 1.0)), point)
-    )
-    assert not result.complete
-    assert "rounding" in result.statement
+    result = roots_of(ExactLimits(f, GaussianLaw.of(np.zeros(8), 1.0, 1.0)), point)
     edges = np.array([-np.inf, -0.6744897501960817, 0.0, 0.6744897501960817, np.inf])
-    for x, column in zip(point, result.columns, strict=True):
+    for x, roots in zip(point, result, strict=True):
         k = np.searchsorted(edges, x, side="right")
         total = edges[k - 1] + edges[k]
         with np.errstate(divide="ignore", invalid="ignore"):
             square = (2 * x - total) / total
         expected = [np.sqrt(square)] if 0.0 < square < np.inf else []
-        np.testing.assert_allclose(column.crossings, expected, rtol=1e-9)
-
-
-def test_pieces_are_the_function_between_their_nodes():
-    def f(u, _rest):  # without a jump, and two decades apart
-        values = np.column_stack([np.exp(2.0 * u), 1e-2 / (1.0 + u)])
-        return values, np.full(values.shape, 1e-14)
-
-    (piece,) = adaptive(f, 0.25)
-    u = np.linspace(0.25, 1.0, 41)
-    interpolated = np.column_stack([piece.value(u, j) for j in range(2)])
-    np.testing.assert_allclose(interpolated, f(u, 1.0 - u)[0], rtol=1e-11)
-    assert piece.resolved
-
-
-def test_pieces_around_a_jump_have_a_width():
-    def step(u, rest):
-        del rest
-        values = np.where(u < 0.3, -1.0, 1.0)[:, None]
-        return values, np.full(values.shape, 1e-16)
-
-    pieces = sorted(adaptive(step, 2.0**-12), key=lambda piece: piece.low)
-    assert all(piece.low < piece.high for piece in pieces)
-    (jump,) = [piece for piece in pieces if not piece.resolved]
-    assert jump.low <= 0.3 <= jump.high < np.nextafter(jump.low, 1.0) + 1e-15
+        np.testing.assert_allclose(roots, expected, rtol=1e-9)
 
 
 @pytest.mark.sampled(2)
@@ -215,16 +155,15 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
     roots, turned = around.roots, around.turned
     n_roots = 0
     for n, point in enumerate(points):
-        for j, result in enumerate(sign_changes(RowLimits(exact, point)).columns):
-            crossings = result.crossings
+        limits = RowLimits(exact, point)
+        for j, crossings in enumerate(bandwidth_path(limits).sign_changes):
             nearest = crossings[np.argsort(np.abs(np.log(crossings / width)))][:1]
             if len(nearest) == 0 or nearest[0] < width / 8.0:
                 assert np.isnan(roots[n, j])
                 continue
             n_roots += 1
             assert roots[n, j] == pytest.approx(nearest[0], rel=1e-6)
-            sign = result.signs[np.searchsorted(crossings, width)]
-            assert turned[n, j] == (sign != result.signs[-1])
+            assert turned[n, j] == ((crossings > width).sum() % 2 == 1)
     assert n_roots > 3
     at_once = exact.of(points, np.full(len(some), np.inf)).coefficients
     np.testing.assert_allclose(around.wide, at_once, rtol=0, atol=1e-14)
