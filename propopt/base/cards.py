@@ -56,14 +56,20 @@ def to_text(document: Document, *, details: bool = False) -> str:
     -------
     str
     """
-    lines = [printable(x) for x in (document.title, document.subtitle) if x]
+    lines = [printable(document.title)]
+    lines += [_shown(document.subtitle)] if document.subtitle else []
     for block in document.blocks:
         lines += _lines(block)
     if document.trust:
-        lines += _joined(printable(x.sentence) for x in document.trust)
+        lines += _joined(_shown(x.sentence) for x in document.trust)
     for chapter in document.chapters() if details else ():
         lines += ["", *_chapter_lines(chapter)]
     return "\n".join(lines)
+
+
+def _shown(text: str) -> str:
+    """Text without control characters, with minus signs; names stay as they are."""
+    return printable(minus(text))
 
 
 def _chapter_lines(chapter: Chapter) -> Iterator[str]:
@@ -89,7 +95,7 @@ def _lines(block: Block) -> Iterator[str]:
 
 def _wrapped(text: str) -> list[str]:
     """Lines of at most 88 characters, not broken at hyphens or before a %."""
-    whole = printable(text).replace(" %", "\N{NO-BREAK SPACE}%")
+    whole = _shown(text).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(whole, _WIDE, subsequent_indent="  ", break_on_hyphens=False)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
@@ -165,10 +171,10 @@ _SPANS: Final = {
 def to_card(document: Document) -> str:
     """A document as HTML for notebooks, in the colours of the page around it."""
     title = element("div", "font-weight:600;font-size:1.08em", in_html(document.title))
-    trust = " · ".join(x.sentence for x in document.trust)
+    trust = " · ".join(minus(x.sentence) for x in document.trust)
     parts = [
         title,
-        _div(_QUIET, document.subtitle),
+        _div(_QUIET, minus(document.subtitle)),
         *map(_block_html, document.blocks),
         _div(_APART, trust),
         _settings_html(document),
@@ -180,7 +186,7 @@ def to_card(document: Document) -> str:
 def _block_html(block: Block) -> str:
     match block:
         case Finding():
-            return _div(_APART, block.text)
+            return _div(_APART, minus(block.text))
         case Bars():
             shown = block.first(N_ON_CARD)
             rows = "".join(_bar_html(shown, row) for row in shown.rows)
@@ -224,8 +230,8 @@ def _bar_html(bars: Bars, row: Bar) -> str:
     return _row(
         element("td", _CELL, in_html(row.name)),
         element("td", _CELL, element("div", frame, spans)),
-        element("td", _NUMBER, in_html(minus(row.number))),
-        element("td", quiet, in_html(minus(row.note_or_interval))),
+        element("td", _NUMBER, in_html(row.number)),
+        element("td", quiet, in_html(row.note_or_interval)),
     )
 
 

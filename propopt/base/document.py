@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.errors import InvalidInput
-from propopt.base.text import plural
+from propopt.base.text import plural, value_in_words
 
 
 Basis: TypeAlias = Literal["proved", "checked", "estimated", "chosen", "not said"]
@@ -104,22 +104,22 @@ class Bar:
     def note_or_interval(self) -> str:
         """The note, or the interval of a bar without a note."""
         if self.note or self.line is None:
-            return self.note
-        return "{:+.3g} to {:+.3g}".format(*self.line)
+            return minus(self.note)
+        return minus("{:+.3g} to {:+.3g}".format(*self.line))
 
     @property
     def printed_note(self) -> str:
         """The note for printing, with the ends of a bar that has two sides."""
         low, high = self.reach
         ends = f"({low:+.3g} down, {high:+.3g} up)" if low and high else ""
-        return " ".join(filter(None, [self.note_or_interval, ends]))
+        return " ".join(filter(None, [self.note_or_interval, minus(ends)]))
 
     @property
     def number(self) -> str:
         """The value with its sign in three digits; a dash if it is not finite."""
         if not math.isfinite(self.value):
             return "–"
-        return f"{self.value:{self.sign}.3g}" if self.value else "0"
+        return minus(f"{self.value:{self.sign}.3g}") if self.value else "0"
 
 
 @final
@@ -223,7 +223,9 @@ class Table:
             yield name, [*map(cell_text, frame.index)], True
         for index in range(frame.shape[1]):
             cells = column_texts(frame.iloc[:, index])
-            yield str(frame.columns[index]), cells, any(map(_WORDS.search, cells))
+            is_words = any(map(_WORDS.search, cells))
+            shown = cells if is_words else [*map(minus, cells)]
+            yield str(frame.columns[index]), shown, is_words
 
     def first(self, count: int) -> Table:
         """The first rows, with a remark on the number of the other rows."""
@@ -321,14 +323,14 @@ def minus(text: str) -> str:
 
 
 def cell_text(value: Any) -> str:
-    """The text of a cell: numbers in four digits, missing values empty."""
+    """The text of a cell: numbers as values of columns, missing ones empty."""
     if value is None or value is pd.NA or value != value:  # NaN
         return ""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    if isinstance(value, float | np.floating):
-        return minus(f"{float(f'{value:.4g}'):.10g}")
-    return str(value).replace(" %", "\N{NO-BREAK SPACE}%")
+    if isinstance(value, int | float | np.number):
+        return minus(value_in_words(value))
+    return value_in_words(value).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def column_texts(column: pd.Series[Any]) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from html import escape
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Final, Literal, Self, TypeAlias, final
 
 from propopt.base.errors import InvalidInput
@@ -81,13 +81,24 @@ def in_short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def value_in_words(value: float, categories: Sequence[str] | None) -> str:
-    """A value of a column, or the name of its category."""
-    if math.isnan(value):
+def value_in_words(value: Any, categories: Sequence[str] | None = None) -> str:
+    """A value of a column, or the name of its category, as in files: with a hyphen.
+
+    Numbers have four digits, and all digits before the decimal point.
+
+    Examples
+    --------
+    >>> [value_in_words(x) for x in (33424.0, 0.123456, -5, True, None)]
+    ['33424', '0.1235', '-5', 'True', 'missing']
+    """
+    if value is None or type(value).__name__ == "NAType" or value != value:  # NaN, NaT
         return "missing"
     if categories is not None:
         return categories[int(value)]
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        number = float(value)
+        return f"{number:.0f}" if 1e4 <= abs(number) < 1e16 else f"{number:.4g}"
+    return str(value).removesuffix(" 00:00:00")  # of a date
 
 
 def _escaped(sign: re.Match[str]) -> str:

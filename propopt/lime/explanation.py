@@ -24,11 +24,12 @@ from propopt.base.document import (
     Document,
     Finding,
     Markup,
+    minus,
     table_chapter,
 )
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import marked_html
-from propopt.base.text import Quantity, plural, printable
+from propopt.base.text import Quantity, plural, printable, value_in_words
 from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, row_label, run_rules
 from propopt.lime.diagnosis.evidence import (
@@ -1175,7 +1176,10 @@ class LimeExplanation(
         documents = [
             self.document(self.row_names[n]) for n in range(count) if n != shown
         ]
-        table = table_chapter("Coefficients", self.to_frame())
+        frame = self.to_frame()
+        if "value" in frame:
+            frame["value"] = [minus(value_in_words(x)) for x in frame["value"]]
+        table = table_chapter("Coefficients", frame)
         caution = Finding(
             "Coefficients of LIME are not effects of columns.", "not said"
         )

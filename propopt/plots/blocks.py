@@ -83,7 +83,7 @@ def draw_bars(
             axes.plot((low, high), (position, position), color="0.25", linewidth=1.2)
         side = -1.0 if row.value < 0.0 else 1.0
         axes.annotate(
-            "0" if abs(row.value) < 1e-3 * largest else minus(row.number),
+            "0" if abs(row.value) < 1e-3 * largest else row.number,
             (start + (min(ends) if side < 0.0 else max(ends)), position),
             xytext=(4.0 * side, 0.0),
             textcoords="offset points",
@@ -94,7 +94,7 @@ def draw_bars(
     axes.margins(x=0.18)  # room for the numbers
     axes.set_yticks(positions, [matplotlib_text(row.name) for row in bars.rows])
     axes.invert_yaxis()
-    axes.set_xlabel(fill(matplotlib_text(bars.caption), 60))
+    axes.set_xlabel(fill(matplotlib_text(minus(bars.caption)), 60))
     if not starts.any():
         axes.axvline(0.0, color="0.3", linewidth=0.8)
     if bars.has_directions:

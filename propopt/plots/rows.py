@@ -12,10 +12,10 @@ from matplotlib.patches import Rectangle
 
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count
-from propopt.base.document import Bar, Bars, Table, cell_text, minus
+from propopt.base.document import Bar, Bars, Table, minus
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import matplotlib_text
+from propopt.base.text import matplotlib_text, value_in_words
 from propopt.plots.attributions import (
     HATCH,
     OTHERS,
@@ -142,13 +142,19 @@ def _names_with_values(explanation: Explanation, X: object, row: int) -> list[st
     if X is not None:
         numbers, originals = inputs_of(X, explanation)
         values: Any = numbers if originals is None else originals
-        return [
-            f"{name} = {cell_text(value)}"
-            for name, value in zip(names, values[row], strict=True)
+        # categories have the text of their dtype
+        of_kind = [
+            str if x in explanation.categories else value_in_words for x in names
         ]
-    if explanation.points is None:
+        cells = [
+            value_in_words(x) if pd.isna(x) else in_words(x)
+            for in_words, x in zip(of_kind, values[row], strict=True)
+        ]
+    elif explanation.points is None:
         return names
-    return [f"{x} = {explanation.value_of(row, j)}" for j, x in enumerate(names)]
+    else:
+        cells = [explanation.value_of(row, j) for j in range(len(names))]
+    return [f"{x} = {minus(cell)}" for x, cell in zip(names, cells, strict=True)]
 
 
 def _mark_base_and_prediction(axes: Axes, base: float, widths: Array) -> None:

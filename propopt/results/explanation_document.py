@@ -10,7 +10,15 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from propopt.base.document import Bar, Bars, Basis, Chapter, Document, Finding
+from propopt.base.document import (
+    Bar,
+    Bars,
+    Basis,
+    Chapter,
+    Document,
+    Finding,
+    minus,
+)
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import (
     enumerated,
@@ -77,7 +85,9 @@ def explanation_document(
     features = list(explanation.labels.feature_names(W.shape[1]))
     names = features
     if explanation.shape[0] == 1 and explanation.points is not None:
-        names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(features)]
+        names = [
+            f"{x} = {minus(explanation.value_of(0, j))}" for j, x in enumerate(features)
+        ]
     subtitle = _subtitle(explanation)
     bars = _bars(W, names, _of_one_row(explanation), subtitle)
     settings = dict(made_by(explanation))

@@ -33,6 +33,7 @@ from propopt.base.document import (
     Document,
     Finding,
     Table,
+    minus,
     table_chapter,
 )
 from propopt.base.errors import InvalidInput
@@ -350,7 +351,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         """
         forms = {True: "{} ({})", False: "{} = {}"}
         named = [
-            forms[bool(is_group)].format(feature, value) if value else feature
+            forms[bool(is_group)].format(feature, minus(value)) if value else feature
             for feature, value, is_group in zip(
                 self.features, self.values, self.are_groups, strict=True
             )
@@ -364,8 +365,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         moved = np.full(len(named), bool(self.source))
         unit = f" {self.unit}" if self._is_named else ""
         return tuple(
-            f"{name}: {phi:+.3g}{unit}{step}, {clarity}"
-            + (f"; optimized {w:+.3g}" if is_moved else "")
+            f"{name}: {minus(f'{phi:+.3g}')}{unit}{step}, {clarity}"
+            + (f"; optimized {minus(f'{w:+.3g}')}" if is_moved else "")
             for name, phi, step, clarity, w, is_moved in zip(
                 named,
                 self.contributions,

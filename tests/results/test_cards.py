@@ -13,7 +13,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import propopt as po
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES, to_card, to_text
-from propopt.base.document import Bar, Bars, Document, Finding
+from propopt.base.document import Bar, Bars, Document, Finding, cell_text
+from propopt.base.text import value_in_words
 from propopt.losses.algebra import kind_of
 from propopt.losses.faithfulness import Estimate
 from propopt.problems.losses import LOSSES
@@ -130,7 +131,7 @@ def test_directions_are_shares_of_rows():
     sentence = {line.split()[0]: line for line in str(card).splitlines()[2:]}
     assert sentence["up"].split() == ["up", "2", "raises", "in", "all", "rows"]
     assert sentence["down"].endswith(" 1.5  lowers in all rows")
-    assert " 1.5  raises in 50\xa0% (-0.5 down, +1 up)" in sentence["both"]
+    assert " 1.5  raises in 50\xa0% (−0.5 down, +1 up)" in sentence["both"]
     assert sentence["some"].endswith("raises in 50\xa0%, else 0")
     assert sentence["none"].split() == ["none", "0", "no", "effect"]
     assert re.search(r"x0 +0 +no effect", str(mine([[1e-17, 2.0], [-1e-17, 2.0]])))
@@ -154,9 +155,9 @@ def test_a_headline_names_as_many_features_as_matter_and_fit():
 
 
 GAPS = [
-    ({"lower_bound": 1.0 - 1e-9}, "optimal (gap 1e-09)"),
-    ({"lower_bound": 0.9}, "within 10 % of optimal (gap 1.0e-01)"),
-    ({"violation": 0.25}, "not proved: bounds are violated by 2.5e-01"),
+    ({"lower_bound": 1.0 - 1e-9}, "optimal (gap 1e−09)"),
+    ({"lower_bound": 0.9}, "within 10 % of optimal (gap 1.0e−01)"),
+    ({"violation": 0.25}, "not proved: bounds are violated by 2.5e−01"),
 ]
 
 
@@ -228,3 +229,63 @@ def test_cards_and_pages_know_what_each_loss_of_a_file_is_called():
     removed = {name for name, kind in kinds.items() if kind.share == "removed"}
     assert removed == {name for name, kind in kinds.items() if kind.reduces}
     assert kind_of("mine") is None
+
+
+# ---- values of cells: one text by each renderer
+CELLS = {  # the value of the first row, and its text for readers
+    "owner": ([False, True], "False"),
+    "amount": ([33424, 33425], "33424"),
+    "income": ([33424.0, 0.5], "33424"),
+    "change": ([-0.97162, 0.1], "−0.9716"),
+    "debt": ([-1234567, -3], "−1234567"),
+    "score": ([np.nan, 2.0], "missing"),
+    "kind": (["a-1", "b"], "a-1"),
+    "none": ([None, "x"], "missing"),
+    "level": (pd.Categorical([3, 4]), "3"),
+}
+ROWS = pd.DataFrame({name: cells for name, (cells, _) in CELLS.items()})
+
+
+def of_cells(table: pd.DataFrame) -> np.ndarray:
+    """A model that uses each column, so that each has a bar."""
+    others = (table[name] == ROWS[name].iloc[1] for name in table)
+    return 2.5 + sum(
+        (-1) ** k * k * np.asarray(other, float) for k, other in enumerate(others, 1)
+    )
+
+
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.JumpsWarning")
+def test_the_value_of_a_cell_has_one_text(tmp_path):
+    best = po.explain(of_cells, ROWS.iloc[:1], data=ROWS)
+    card, notebook = to_text(best.document(), details=True), best._repr_html_()
+    page = tmp_path / "page.html"
+    best.to_html(page)
+    plots = []
+    for X_ in (None, ROWS.iloc[:1]):
+        axes = po.plots.plot_row(best, 0, X=X_, ax=Figure().subplots())
+        plots.append("\n".join(label.get_text() for label in axes.get_yticklabels()))
+    sides = [best.reasons(k=9, towards=side) for side in ("higher", "lower")]
+    letter = "\n".join(word for side in sides for word in side.words)
+    for name, (_, text) in CELLS.items():
+        cell = f"{name} = {text}"
+        for shown in (notebook, page.read_text(), *plots, letter):
+            assert re.search(rf"{re.escape(cell)}(?![\w.])", shown), cell
+        assert best.value_of(0, list(CELLS).index(name)) == text.replace("−", "-")
+    assert "amount = 33424" in card
+    # readers have one sign, and files the other
+    for shown in (str(best), letter, *plots, notebook.partition("<table")[0]):
+        assert not re.search(r"(?<![\w_])-\d", shown)
+    for write in (best.to_csv, best.to_json, sides[1].to_csv):
+        write(tmp_path / "file")
+        given = (tmp_path / "file").read_text()
+        assert re.search(r"-\d", given)
+    reasons = pd.read_csv(tmp_path / "file").set_index("feature")["value"]
+    assert reasons["change"] == "-0.9716"
+
+
+def test_whole_numbers_keep_their_digits():
+    cells = [33424.0, 33424, np.int64(-1234567890123), 2.0**53, 0.123456, 1e-7, 1e20]
+    texts = ["33424", "33424", "−1234567890123", "9007199254740992", "0.1235"]
+    assert [*map(cell_text, cells)] == [*texts, "1e−07", "1e+20"]
+    assert cell_text(pd.Timestamp("2024-01-05")) == "2024-01-05"
+    assert value_in_words(pd.NaT) == value_in_words(pd.NA) == "missing"

@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression
 
 import propopt as po
-from propopt.base.document import Finding
+from propopt.base.document import Finding, minus
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.results.reasons import ordinal
@@ -110,7 +110,7 @@ def test_a_column_that_speaks_against_the_decision_is_no_reason_for_it():
     reasons = parts(w, phi).reasons(least_share=0.0)
     assert reasons.features == ("x0", "x0", "x1", "x1", "x0")
     lower = parts(w, phi).reasons(towards="lower")
-    assert lower.words == ("x1: -0.4, direction not clear; optimized +0.29",)
+    assert lower.words == ("x1: −0.4, direction not clear; optimized +0.29",)
     # without contributions of the model, the attributions have to do
     given = parts(w, None).reasons(least_share=0.0)
     assert given.features[:3] == ("x0", "x1", "x2")
@@ -259,8 +259,9 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
         assert (PHI.loc[row] > phi).sum() == rank - 1
         low = expit(np.log(chance[row] / (1.0 - chance[row])) - phi)
         step = f"({100 * low:.1f} % → {100 * chance[row]:.1f} %)"
-        assert sentence.startswith(f"{name} = {value}: {phi:+.3g} log-odds {step}, ")
-        assert sentence.endswith(f"; optimized {w:+.3g}")
+        start = f"{name} = {minus(value)}: {minus(f'{phi:+.3g}')} log-odds {step}, "
+        assert sentence.startswith(start)
+        assert sentence.endswith(f"; optimized {minus(f'{w:+.3g}')}")
         assert unit == "log-odds"
         assert (", clear; " in sentence) == clear
         assert f"  {rank}. {sentence}" in reasons.sheet(row)
@@ -301,7 +302,8 @@ def test_a_group_lists_the_features_that_contribute_most(customers):
         least = PHI.loc[row, names[1:]].abs().idxmin()
         left = [x for x in names[1:] if x != least]
         assert [x.split(" = ")[0] for x in value.split(", ")] == [*left, "1 more"]
-        assert sentence.startswith(f"rest ({value}): {phi:+.3g} log-odds (")
+        start = f"rest ({minus(value)}): {minus(f'{phi:+.3g}')} log-odds ("
+        assert sentence.startswith(start)
 
 
 def test_reasons_of_a_linear_model_have_the_direction_of_its_coefficients():
