@@ -182,7 +182,7 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
-    reference = ReferenceTable(data)
+    reference = ReferenceTable(data, model=model)
     return wrap_model(
         model,
         target,
@@ -203,6 +203,7 @@ class ReferenceTable:
 
     data: Any
     label: str = "data"
+    model: Any = None  # by default it may read all columns
 
     @property
     def schema(self) -> TableSchema | None:
@@ -224,7 +225,9 @@ class ReferenceTable:
         """The columns of the table and its rows, converted once."""
         if self.data is None or _is_plain(self.data):
             return None
-        return read_with_schema(self.data, what=self.label)
+        reads_all = isinstance(self.model, Function) or is_a(self.model, TORCH_MODULE)
+        read = None if reads_all else FittedModel.of(self.model).columns_read
+        return read_with_schema(self.data, what=self.label, read=read)
 
     @property
     def observed(self) -> tuple[ObservedValues | None, ...] | None:
@@ -513,10 +516,10 @@ def wrap_with_table(
                 f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
                 "file, and [text] is one text"
             )
-    reference = ReferenceTable(data)
+    reference = ReferenceTable(data, model=model)
     gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need observed values
     if data is None and (is_documents(X) or is_frame(X, "X") or gaps):
-        reference = ReferenceTable(X, "X")
+        reference = ReferenceTable(X, "X", model)
     rest = None, None, None, reference, batch_rows, outcome
     return wrap_model(model, target, output, *rest), reference
 

@@ -142,13 +142,12 @@ def _names_with_values(explanation: Explanation, X: object, row: int) -> list[st
     if X is not None:
         numbers, originals = inputs_of(X, explanation)
         values: Any = numbers if originals is None else originals
-        # categories have the text of their dtype
-        of_kind = [
-            str if x in explanation.categories else value_in_words for x in names
-        ]
-        cells = [
-            value_in_words(x) if pd.isna(x) else in_words(x)
-            for in_words, x in zip(of_kind, values[row], strict=True)
+        coded = explanation.categories
+        cells = [  # categories have all digits
+            str(x) if name in coded and x == x and isinstance(x, float) else shown
+            for name, x, shown in zip(
+                names, values[row], map(value_in_words, values[row]), strict=True
+            )
         ]
     elif explanation.points is None:
         return names

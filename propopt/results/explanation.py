@@ -50,6 +50,7 @@ from propopt.results.reasons import (
 )
 from propopt.results.result import Result
 from propopt.results.shares import Shares, shares_of
+from propopt.tables.columns import Unread
 from propopt.tables.frames import (
     Labels,
     aligned_vector,
@@ -90,7 +91,14 @@ def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
         return table, None
     rows, columns = orders_of(frame.labels, explanation.labels, "X", "the explanation")
     table = table.iloc[rows, columns]
-    numbers = [_numbers(table.iloc[:, j]) for j in range(shape[1])]
+    unread = [
+        explanation.categories.get(name) == Unread.words
+        for name in explanation.labels.feature_names(shape[1])
+    ]
+    numbers = [
+        np.full(len(table), np.nan) if hidden else _numbers(table.iloc[:, j])
+        for j, hidden in enumerate(unread)
+    ]
     return np.stack(numbers, axis=1), table.to_numpy(dtype=object)
 
 

@@ -131,8 +131,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
     >>> parts = po.results.Explanation(attributions=W, method="mine", units="output")
     >>> lower = parts.reasons(groups={"pair": ["x1", "x2"]}, towards="lower")
     >>> lower.to_frame()["words"]
-    0                        pair (x1, x2): -0.5, clear
-    1    pair (x1, x2): -0.05, direction not clear
+    0                        pair (x1, x2): −0.5, clear
+    1    pair (x1, x2): −0.05, direction not clear
     Name: words, dtype: object
     """
 

@@ -33,7 +33,7 @@ from propopt.structures.kinds import (
 )
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.model_reader import MarginRule
-from propopt.structures.readers.pipelines import ColumnView, ModelOutput
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput, columns_read
 from propopt.structures.registry import (
     LOGISTIC,
     as_estimator,
@@ -210,6 +210,14 @@ class FittedModel:
         """The number of columns that the model was fitted on, if it records it."""
         count = fitted_value(self.entry, "n_features_in_")
         return None if count is None else int(count)
+
+    @cached_property
+    def columns_read(self) -> frozenset[Any] | None:
+        """The labels of the columns that the first steps do not drop; None for all."""
+        reads = [columns_read(entry) for entry in self.text_entries]
+        if None in reads or fitted_value(self.entry, "passthrough"):
+            return None
+        return frozenset().union(*(labels for labels in reads if labels is not None))
 
     @property
     def classes(self) -> Any:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias, final, get_args
+from typing import Any, ClassVar, Final, Self, TypeAlias, final, get_args
 
 import numpy as np
 import pandas as pd
@@ -204,7 +204,6 @@ Codes: TypeAlias = NDArray[np.intp]
 """Indices of categories, shape (n,)."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Numeric:
     """A column of numbers; a missing one is NaN.
@@ -233,7 +232,7 @@ class Numeric:
         _refuse_unless(are_all(_DTYPES, self.dtype, self.plain), self.name)
 
     @classmethod
-    def of(cls, column: pd.Series[Any], what: str) -> tuple[Numeric, Array]:
+    def of(cls, column: pd.Series[Any], what: str) -> tuple[Self, Array]:
         """The column with its statistics, and its numbers (n,)."""
         refuse_dates(column, what)
         if column.dtype.kind not in "iuf" and column.dtype != object:
@@ -305,6 +304,24 @@ class Numeric:
     def coordinates(self, values: Array) -> Array:
         """The encoded values as coordinates for distances, (n, 1)."""
         return values[:, None]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Unread(Numeric):
+    """A column that the model does not read, with any cells; all rows have a 0."""
+
+    words: ClassVar[tuple[str, ...]] = ("not read",)
+
+    @classmethod
+    def of(cls, column: pd.Series[Any], what: str) -> tuple[Self, Array]:
+        """The column, and zeros (n,)."""
+        return super().of(pd.Series(np.zeros(len(column)), name=column.name), what)
+
+    def encode(self, frame: pd.DataFrame, what: str) -> Array:
+        """Zeros (n,)."""
+        del what
+        return np.zeros(len(frame))
 
 
 class CategoricalColumn(ABC):
@@ -548,7 +565,7 @@ class OneHot(CategoricalColumn):
         }
 
 
-Column: TypeAlias = Numeric | Categorical | OneHot
+Column: TypeAlias = Numeric | Unread | Categorical | OneHot
 """A column of the encoded table, from one or more columns of a DataFrame."""
 
 _KINDS: Final = {kind.__name__: record_codec(kind) for kind in get_args(Column)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final, Literal, TypeAlias, final
@@ -33,6 +33,7 @@ from propopt.tables.columns import (
     Numeric,
     ObservedValues,
     OneHot,
+    Unread,
     are_all,
     spreads,
 )
@@ -111,6 +112,7 @@ class TableSchema:
         groups: Groups | None = None,
         *,
         what: str = "data",
+        read: Collection[Hashable] | None = None,
     ) -> TableSchema:
         """The schema of a table, usually of the one that the model was fitted on.
 
@@ -129,6 +131,9 @@ class TableSchema:
             one-hot encode a feature: exactly one of them is 1 in each row.
         what : str
             The name of X in errors.
+        read : collection of column labels, optional
+            The columns that the model reads; by default all. Others may hold anything,
+            such as dates: they are encoded as 0, and attributions to them are 0.
 
         Returns
         -------
@@ -143,7 +148,7 @@ class TableSchema:
             exist, a group is not one-hot, or text is all numbers; the first such row is
             named.
         """
-        return read_with_schema(X, categorical, groups, what)[0]
+        return read_with_schema(X, categorical, groups, what, read)[0]
 
     @property
     def names(self) -> tuple[Hashable, ...]:
@@ -167,9 +172,11 @@ class TableSchema:
 
     @cached_property
     def words_of_codes(self) -> dict[str, tuple[str, ...]]:
-        """The texts of the codes of each categorical column."""
+        """The texts of the codes of each column that has no numbers."""
         coded = [
-            column for column in self.columns if isinstance(column, CategoricalColumn)
+            column
+            for column in self.columns
+            if isinstance(column, CategoricalColumn | Unread)
         ]
         return {str(column.name): column.words for column in coded}
 
@@ -523,6 +530,7 @@ def read_with_schema(
     categorical: CategoricalChoice = "auto",
     groups: Groups | None = None,
     what: str = "data",
+    read: Collection[Hashable] | None = None,
 ) -> tuple[TableSchema, Points, Labels]:
     """The schema of a table, and its encoding of the table, in one pass."""
     frame = _check_frame(X, what)
@@ -530,7 +538,10 @@ def read_with_schema(
     declared = _read_declared(categorical, table.columns, what)
     feature_of = _read_groups(groups or {}, table.columns, declared)
     names = dict.fromkeys(feature_of.get(label, label) for label in table.columns)
-    pairs = [_column(name, table, declared, groups or {}, what) for name in names]
+    pairs = [
+        _column(name, table, declared, groups or {}, what, read is None or name in read)
+        for name in names
+    ]
     columns, values = zip(*pairs, strict=True)
     schema = TableSchema(table.columns, columns, frame.kind)
     return schema, read_only(np.stack(values, axis=1)), _labels(schema.names, frame)
@@ -614,13 +625,19 @@ def _column(
     declared: frozenset[Hashable],
     groups: Groups,
     label: str,
+    is_read: bool,
 ) -> tuple[Column, Array]:
     if name in groups:
         return OneHot.of(name, tuple(groups[name]), X, label)
     column = X[name]
-    if name in declared or holds_categories(column, label):
-        return Categorical.of(column, label)
-    return Numeric.of(column, label)
+    try:
+        if name in declared or holds_categories(column, label):
+            return Categorical.of(column, label)
+        return Numeric.of(column, label)
+    except InvalidInput:  # of cells that are neither numbers nor categories
+        if is_read:
+            raise
+        return Unread.of(column, label)
 
 
 Encoding: TypeAlias = TableSchema | TextSchema

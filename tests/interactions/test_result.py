@@ -238,8 +238,8 @@ in 1 each can replace the other
 squared error of predicted price: increase without one feature, plus without the \
 other, minus without both; in squared euros; 500 rows
   <b>\\x1b × b     +2  +1.78 to +2.22
-  b × c           -1  -1.22 to -0.776
-  <b>\\x1b × c  +0.01  -0.214 to +0.234
+  b × c           −1  −1.22 to −0.776
+  <b>\\x1b × c  +0.01  −0.214 to +0.234
   c × d            –  its error is unknown
 a note
 intervals: 90 %, for all 4 sets simultaneously · \

@@ -423,6 +423,21 @@ def _in_parts(step: Any, view: ColumnView) -> Sources | None:
     return tuple(parts[k] for k in sorted(parts))
 
 
+def columns_read(step: Any) -> set[Any] | None:
+    """The labels of the columns that a ColumnTransformer does not drop; None for all.
+
+    None for other steps, and if they are not known.
+    """
+    names = fitted_value(step, "feature_names_in_")
+    if names is None or class_name_of(step) != "sklearn.ColumnTransformer":
+        return None
+    read = set[Any]()
+    for _, part, columns in step.transformers_:
+        if not (isinstance(part, str) and part == "drop"):
+            read |= {names[k] for k in _positions(_listed(columns), list(names))}
+    return read
+
+
 def _listed(columns: Any) -> Any:
     """Columns as a list, since scikit-learn 1.6 warns when remainders are accessed."""
     if not isinstance(columns, UserList):
@@ -435,12 +450,19 @@ def _listed(columns: Any) -> Any:
 def _part_of(view: ColumnView, step: Any, columns: Any) -> ColumnView:
     """The view of columns, selected as a ColumnTransformer selects them."""
     labels = view.labels
-    order = pd.Series(np.arange(len(view.sources)), index=labels)
-    names = isinstance(columns, str) or _holds_text(columns)
-    if names and labels is None:  # fitted on a table, and given an array
-        order.index = pd.Index(step.feature_names_in_)
-    chosen = np.atleast_1d(order.loc[columns] if names else order.iloc[columns])
-    return view.chosen(chosen.astype(np.intp))
+    if labels is None:  # perhaps fitted on a table, and given an array
+        labels = fitted_value(step, "feature_names_in_")
+    if labels is None:
+        labels = range(len(view.sources))
+    return view.chosen(_positions(columns, labels))
+
+
+def _positions(columns: Any, labels: Sequence[Any]) -> NDArray[np.intp]:
+    """The positions of columns that are selected by label, position, slice or mask."""
+    order = pd.Series(np.arange(len(labels)), index=pd.Index(labels))
+    by_name = isinstance(columns, str) or _holds_text(columns)
+    chosen = np.atleast_1d(order.loc[columns] if by_name else order.iloc[columns])
+    return chosen.astype(np.intp)
 
 
 def _holds_text(columns: Any) -> bool:

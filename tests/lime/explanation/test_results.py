@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from propopt.base.cards import to_card
+from propopt.base.document import minus
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import (
     LimeExplanation,
@@ -226,7 +227,8 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
     assert first == document.title
     assert f"{either.values[0]:.4g} for " in first
     (name, weight), (low, high) = either.as_list()[0], ends[order[0][0]]
-    assert f"{name} {weight:+.3g} {low:+.3g} to {high:+.3g}" in lines
+    numbers = minus(f"{weight:+.3g} {low:+.3g} to {high:+.3g}")
+    assert f"{name} {numbers}" in lines
     assert lines[-1].endswith(runs.split("ranges: ")[1])
 
 
