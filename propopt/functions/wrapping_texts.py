@@ -105,6 +105,6 @@ def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
     rule: WordRule | Reason | None = word_rule_of(model)
     if isinstance(rule, AnalyzerWords):
         texts, _ = read_texts(data, label)
-        if any(rule.found(text) is None for text in texts):
+        if any(rule.match(text) is None for text in texts):
             rule = None  # such as stems
     return TextSchema.of(data, None if isinstance(rule, Reason) else rule, label)

@@ -244,16 +244,16 @@ class AnalyzerWords:
 
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text in order, with their positions."""
-        found = self.found(text)
-        if found is None:
+        occurrences = self.match(text)
+        if occurrences is None:
             raise InvalidInput(
                 f"words: the tokens that {self.kind.__name__} of the model finds in "
                 f"{text!r:.40} do not stand there in order; for other words give "
                 "words='lime', or data=po.functions.TextSchema.of(texts)"
             )
-        return found
+        return occurrences
 
-    def found(self, text: str) -> list[Occurrence] | None:
+    def match(self, text: str) -> list[Occurrence] | None:
         """As :meth:`find`; None if the tokens are not in the text."""
         tokens = self._tokens(text)
         for lowercase, accents in _SPELLINGS:

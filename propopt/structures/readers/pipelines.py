@@ -449,12 +449,11 @@ def _listed(columns: Any) -> Any:
 
 def _part_of(view: ColumnView, step: Any, columns: Any) -> ColumnView:
     """The view of columns, selected as a ColumnTransformer selects them."""
-    labels = view.labels
+    labels: Any = view.labels
     if labels is None:  # perhaps fitted on a table, and given an array
         labels = fitted_value(step, "feature_names_in_")
-    if labels is None:
-        labels = range(len(view.sources))
-    return view.chosen(_positions(columns, labels))
+    every = range(len(view.sources)) if labels is None else labels
+    return view.chosen(_positions(columns, every))
 
 
 def _positions(columns: Any, labels: Sequence[Any]) -> NDArray[np.intp]:
