@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from propopt.base.errors import MissingExtra
 
@@ -35,6 +35,10 @@ EXTRAS: Mapping[str, str] = {
 """The extra of propopt that installs each package."""
 
 
+_NO_MEMORY: Final = ("failed to map segment", "Cannot allocate memory")
+"""What the linker says if memory does not suffice for a library."""
+
+
 def require(module: str) -> ModuleType:
     """Import a module; :class:`MissingExtra` has the command that installs it."""
     package = module.partition(".")[0]
@@ -45,6 +49,8 @@ def require(module: str) -> ModuleType:
         try:
             return importlib.import_module(module)
         except ImportError as error:
+            if any(words in str(error) for words in _NO_MEMORY):
+                raise MemoryError(f"{package} is not imported: {error}") from error
             raise MissingExtra(
                 f"{package} could not be imported ({error}); {install_hint(package)}"
             ) from error

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+import platform
 import re
 import reprlib
 import stat
@@ -25,10 +26,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
+import psutil
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
@@ -114,14 +116,76 @@ def _draft(target: Path) -> Path:
     return Path(name)
 
 
+_DRAFT: Final = ".draft-"
+
+
 def _draft_prefix(target: Path) -> str:
     """The prefix of the temporary files of a target; short even for long names."""
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()
-    return f".draft-{digest[:8]}-"
+    return f"{_DRAFT}{digest[:8]}-"
 
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
+
+
+# ---- One run at a time in a folder
+
+
+_LOCK: Final = ".propopt-lock-"
+_SAME_START: Final = 2.0
+"""Seconds by which two readings of the start of one process may differ."""
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder, which is made if there is none.
+
+    The name of a lock has its owner: process, its start, and machine. So anyone can
+    remove the lock of an owner that was killed.
+    """
+    writable_folder(folder)
+    this = psutil.Process()
+    own = folder / f"{_LOCK}{this.pid}-{this.create_time():.0f}-{platform.node()}"
+    try:
+        own.touch(exist_ok=False)
+    except FileExistsError:
+        raise _in_use(own) from None
+    try:
+        for lock in folder.glob(f"{_LOCK}*"):
+            if lock != own and _is_held(lock):
+                raise _in_use(lock)
+            if lock != own:
+                lock.unlink(missing_ok=True)
+        yield
+    finally:
+        own.unlink(missing_ok=True)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a file is a lock, or one that a killed run was writing."""
+    return path.name.startswith((_LOCK, _DRAFT))
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether the owner of a lock lives, as far as this machine knows."""
+    pid, start, machine = lock.name.removeprefix(_LOCK).split("-", 2)
+    if machine != platform.node():
+        return True
+    try:
+        owner = psutil.Process(int(pid))
+        is_same = abs(owner.create_time() - int(start)) <= _SAME_START
+        return is_same and owner.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _in_use(lock: Path) -> InvalidInput:
+    pid, _, machine = lock.name.removeprefix(_LOCK).split("-", 2)
+    return InvalidInput(
+        f"output: process {pid} on {machine or 'this machine'} writes to "
+        f"{lock.parent}; wait for it, or delete {lock} if it has ended"
+    )
 
 
 # ---- Archives of arrays with one JSON header, which are not trusted

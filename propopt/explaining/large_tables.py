@@ -8,8 +8,9 @@ size of row groups and any number of workers give the same bytes.
 
 from __future__ import annotations
 
-import hashlib
 import os
+import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,12 +22,13 @@ from typing import Any, Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptWarning
 from propopt.base.extras import require
-from propopt.base.files import writable_folder
+from propopt.base.files import is_unfinished, locked_folder
 from propopt.base.terminal import LoggedProgress, progress_bar
 from propopt.explaining.out_of_sample import FittedReference, FittedRows
 from propopt.explaining.row_tables import (
+    check_columns,
     free_name,
     row_cells,
     row_columns,
@@ -41,11 +43,12 @@ from propopt.results.explained_table import (
     ExplainedTable,
     PartSums,
     TableHeader,
-    path_of_part,
+    read_part,
     write_manifest,
     write_part,
 )
-from propopt.tables.frames import listed
+from propopt.tables.arrow_files import ArrowFiles
+from propopt.tables.frames import as_arrow, listed
 
 
 _PART_BYTES: Final = 2**26
@@ -56,186 +59,6 @@ _BLOCK_BYTES: Final = 2**23
 _BLOCK_ROWS: Final = 2**12
 """The largest blocks that are explained at once."""
 
-_TAIL: Final = 2**16
-"""Bytes at the end of a file that enter its digest: for Parquet the statistics."""
-
-
-# ---- Tables: their rows in blocks, and what identifies them
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class TableSource:
-    """Some columns of a table, in row groups that can be skipped."""
-
-    dataset: Any  # of pyarrow
-    columns: tuple[str, ...]  # to read
-
-    @classmethod
-    def of(
-        cls, X: Any, header: Sequence[str] | None, copied: Sequence[str]
-    ) -> TableSource:
-        """The columns of a path, dataset or table; all of them without a header."""
-        dataset = _dataset(X)
-        names = dataset.schema.names
-        columns = [*(names if header is None else header)]
-        columns += [name for name in copied if name not in columns]
-        missing = [name for name in columns if name not in names]
-        if missing:
-            raise InvalidInput(
-                f"X: the table has no {listed(missing)}; its columns are "
-                f"{listed(names, 10)}"
-            )
-        twice = [name for name in columns if names.count(name) > 1]
-        if twice:
-            raise InvalidInput(f"X: two columns of the table are named {twice[0]!r}")
-        return cls(dataset, tuple(columns))
-
-    @cached_property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return sum(count for _, count in self._groups)
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the columns with their types, and of names and ends of files.
-
-        The end of a Parquet file has the statistics of all its columns. A table in
-        memory has the digest of its cells.
-        """
-        digest = hashlib.sha256(f"{self.n_rows} rows\n".encode())
-        for name in self.columns:
-            digest.update(f"{name!r} {self.dataset.schema.field(name).type}\n".encode())
-        for fragment in self._fragments:
-            if hasattr(fragment, "path"):
-                name = fragment.path.rpartition("/")[2]
-                with fragment.filesystem.open_input_file(fragment.path) as file:
-                    size = file.size()
-                    file.seek(max(size - _TAIL, 0))
-                    digest.update(f"{name!r} {size}\n".encode())
-                    digest.update(file.read())
-            else:
-                for batch in fragment.to_batches(columns=list(self.columns)):
-                    digest.update(batch.serialize())
-        return digest.hexdigest()
-
-    def blocks(self, first: int, sizes: Iterator[int]) -> Iterator[Any]:
-        """Tables of the given numbers of rows, from the row ``first`` on."""
-        pyarrow = require("pyarrow")
-        batches, waiting = self._batches(first), list[Any]()
-        for size in sizes:
-            while sum(len(batch) for batch in waiting) < size:
-                waiting.append(next(batches))
-            table = pyarrow.Table.from_batches(waiting)
-            waiting = table.slice(size).to_batches()
-            yield table.slice(0, size)
-
-    def _batches(self, first: int) -> Iterator[Any]:
-        """Batches from the row ``first`` on; earlier row groups are not read."""
-        parquet = require("pyarrow.dataset")
-        options: dict[str, Any] = {"use_threads": False, "batch_size": _BLOCK_ROWS}
-        options |= {"batch_readahead": 1, "fragment_readahead": 1}
-        # read as it is decoded, whatever the size of row groups
-        scan = parquet.ParquetFragmentScanOptions(
-            use_buffered_stream=True, buffer_size=_TAIL, pre_buffer=False
-        )
-        schema, columns = self.dataset.schema, list(self.columns)
-        for group, count in self._groups:
-            if first >= count:
-                first -= count
-                continue
-            if type(group).__name__ == "ParquetFileFragment":
-                options["fragment_scan_options"] = scan
-            for batch in group.to_batches(schema=schema, columns=columns, **options):
-                if first >= len(batch):
-                    first -= len(batch)
-                    continue
-                yield batch.slice(first)
-                first = 0
-
-    @cached_property
-    def _fragments(self) -> list[Any]:
-        """The files of the dataset, or its table in memory."""
-        try:
-            return [*self.dataset.get_fragments()]
-        except ValueError as error:  # a dataset with a filter
-            raise InvalidInput(
-                f"X: the files of the dataset are not known ({error}); write its rows "
-                "to a file first, by pyarrow.dataset.write_dataset"
-            ) from None
-
-    @cached_property
-    def _groups(self) -> list[tuple[Any, int]]:
-        """Row groups of Parquet, and other files, with their numbers of rows."""
-        groups = list[tuple[Any, int]]()
-        for fragment in self._fragments:
-            if hasattr(fragment, "split_by_row_group"):
-                each = fragment.split_by_row_group()
-                groups += [(x, x.row_groups[0].num_rows) for x in each]
-            else:
-                groups.append((fragment, fragment.count_rows()))
-        return groups
-
-
-_SUFFIXES: Final = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "ipc",
-    ".feather": "ipc",
-    ".ipc": "ipc",
-}
-"""The formats of files, by suffix."""
-
-
-def _dataset(X: Any) -> Any:
-    """A path, a dataset, a table of pyarrow or a DataFrame as a dataset."""
-    datasets = require("pyarrow.dataset")
-    if isinstance(X, datasets.Dataset):
-        return X
-    if isinstance(X, pd.DataFrame):
-        pyarrow = require("pyarrow")
-        try:
-            X = pyarrow.Table.from_pandas(X, preserve_index=False)
-        except pyarrow.ArrowException as error:
-            raise InvalidInput(f"X: no table of Arrow has its cells: {error}") from None
-    if not isinstance(X, str | os.PathLike):
-        try:
-            return datasets.dataset(X)
-        except TypeError:
-            raise InvalidInput(
-                f"X: expected a path, a dataset or a table of pyarrow, or a DataFrame, "
-                f"got {type(X).__name__}"
-            ) from None
-    path = Path(X)
-    if not path.exists():
-        raise InvalidInput(f"X: there is no file or folder {path}")
-    files = [path]
-    if path.is_dir():  # names that begin with "_" or "." are of no table
-        files = sorted(
-            file
-            for file in path.rglob("*")
-            if file.is_file()
-            and not any(x[0] in "_." for x in file.relative_to(path).parts)
-        )
-    kinds = {_SUFFIXES.get(file.suffix.lower(), file.suffix) for file in files}
-    if len(kinds) != 1 or not kinds <= set(_SUFFIXES.values()):
-        kinds_in_words = listed(sorted(kinds)) if kinds else "no files"
-        raise InvalidInput(
-            f"X: expected files of one format, with the suffix {listed([*_SUFFIXES])}, "
-            f"in {path}; got {kinds_in_words}"
-        )
-    pyarrow = require("pyarrow")
-    try:
-        return datasets.dataset(
-            [*map(str, files)],
-            format=kinds.pop(),
-            partitioning="hive" if path.is_dir() else None,
-            partition_base_dir=str(path) if path.is_dir() else None,
-        )
-    except (OSError, pyarrow.ArrowException) as error:
-        raise InvalidInput(f"X: {path} cannot be read: {error}") from None
-
-
 # ---- Parts: rows that are explained and written
 
 
@@ -245,10 +68,11 @@ class PartWriter:
     """All that it takes to explain and write any part; also in another process."""
 
     fitted: FittedRows
-    source: TableSource
+    source: ArrowFiles
     header: TableHeader
     folder: Path
-    labels: tuple[Hashable, ...] | None  # of the columns that the model takes
+    names: tuple[str, ...]  # of the columns that the model takes
+    labels: tuple[Hashable, ...]  # of these columns, to the model
 
     def write(self, parts: Sequence[int]) -> Iterator[int]:
         """Write some parts, in ascending order; yields numbers of finished rows."""
@@ -259,13 +83,15 @@ class PartWriter:
         """Write consecutive parts, reading their rows once."""
         sizes = [self._sizes(part) for part in parts]
         first = self.header.rows_of(parts[0]).start
-        blocks = self.source.blocks(first, (size for some in sizes for size in some))
+        each = (size for some in sizes for size in some)
+        blocks = self.source.blocks(first, each, _BLOCK_ROWS)
         for part, some in zip(parts, sizes, strict=True):
             numbers, copied, new = [], [], dict[str, int]()
             errors = list[TargetError]()
             start = self.header.rows_of(part).start
             for size in some:
-                table = next(blocks)
+                with _as_argument():
+                    table = next(blocks)
                 block = self._frame(table, start)
                 explained = self.fitted.explain(block, progress=False)
                 assert explained.target is not None, "each row has a target"
@@ -307,15 +133,13 @@ class PartWriter:
 
     @cached_property
     def _block_rows(self) -> int:
-        count = len(self.source.columns) + len(self.header.columns)
+        count = len(self.source.schema) + len(self.header.columns)
         return _rows_within(_BLOCK_BYTES, _BLOCK_ROWS, count)
 
     def _frame(self, table: Any, first: int) -> pd.DataFrame:
         """The rows that are explained, whose names are their positions in the table."""
-        count = len(self.source.columns) if self.labels is None else len(self.labels)
-        frame = table.select(range(count)).to_pandas(ignore_metadata=True)
-        if self.labels is not None:
-            frame.columns = pd.Index(list(self.labels))
+        frame = table.select(self.names).to_pandas(ignore_metadata=True)
+        frame.columns = pd.Index(list(self.labels))
         return frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)
 
 
@@ -359,28 +183,76 @@ def explain_large(
     if to is None:
         what = f"the path {X!s}" if isinstance(X, str | os.PathLike) else "a dataset"
         raise InvalidInput(f"X: got {what}; give to=, a folder for its explained rows")
+    copied = _copied(keep)
     schema = rows.function.schema
     labels = None if schema is None else tuple(schema.header)
-    names = None if labels is None else [*map(str, labels)]
-    source = TableSource.of(X, names, tuple(keep))
-    if source.n_rows == 0:
-        raise InvalidInput("X: the table is empty")
-    header = _header(rows, source, tuple(keep))
-    writer = PartWriter(rows, source, header, Path(to), labels)
-    missing = _missing_parts(writer)
-    if scheduler is None:
-        _write_here(writer, missing, progress)
-    else:
-        _write_on_cluster(writer, missing, scheduler, progress)
+    names = None if labels is None else tuple(map(str, labels))
+    table = _as_table(X)
+    with _as_argument():
+        source = ArrowFiles.of(table, names and [*dict.fromkeys((*names, *copied))])
+        if names is None:  # a model of arrays takes all others
+            labels = names = tuple(x for x in source.names if x not in copied)
+            source = source.select([*names, *copied])
+        if source.n_rows == 0:
+            raise InvalidInput("the table is empty")
+    if schema is None:
+        check_columns(rows, pd.Index(names))
+    if source.notes:
+        warnings.warn(f"X: {source.notes}", PropoptWarning, stacklevel=3)
+    header = _header(rows, source, names, copied)
+    writer = PartWriter(rows, source, header, Path(to), names, labels)
+    with locked_folder(writer.folder):
+        missing = _missing_parts(writer)
+        if scheduler is None:
+            _write_here(writer, missing, progress)
+        else:
+            _write_on_cluster(writer, missing, scheduler, progress)
     return ExplainedTable.load(writer.folder)
 
 
+def _copied(keep: Sequence[str]) -> tuple[str, ...]:
+    """The columns to copy; refuses a text, and a column that is named twice."""
+    if isinstance(keep, str):
+        raise InvalidInput(f"keep: expected a list of columns; write keep=[{keep!r}]")
+    twice = [name for name, count in Counter(keep).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"keep: {twice[0]!r} is named twice; name it once")
+    return tuple(keep)
+
+
+def _as_table(X: Any) -> Any:
+    """A DataFrame of any library as a table of Arrow; anything else as it is."""
+    if not isinstance(X, pd.DataFrame):
+        is_arrow = type(X).__module__.partition(".")[0] == "pyarrow"
+        if is_arrow or isinstance(X, str | os.PathLike):
+            return X
+        table = as_arrow(X, "X")
+        return X if table is None else table
+    pyarrow = require("pyarrow")
+    try:
+        return pyarrow.Table.from_pandas(X, preserve_index=False)
+    except pyarrow.ArrowException as error:
+        raise InvalidInput(f"X: no table of Arrow has its cells: {error}") from None
+
+
+@contextmanager
+def _as_argument() -> Iterator[None]:
+    """Errors of the table as errors of X."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"X: {error}") from None
+
+
 def _header(
-    rows: FittedRows, source: TableSource, copied: tuple[str, ...]
+    rows: FittedRows,
+    source: ArrowFiles,
+    names: Sequence[str],
+    copied: tuple[str, ...],
 ) -> TableHeader:
     """What the folder of these rows contains."""
     reference = rows.reference
-    columns = row_columns(rows, pd.Index(source.columns))
+    columns = row_columns(rows, pd.Index(names))
     features = columns[: reference.shape[1]]
     twice = [name for name in copied if name in columns]
     if twice:
@@ -391,9 +263,11 @@ def _header(
     before = "gradient" if reference.base_value is None else "contributions"
     taken = (*copied, *columns)
     n_columns = len(taken) + 2 * len(features)
+    with _as_argument():
+        digest = source.digest
     return TableHeader(
         explainer=SavedExplainer.of(rows).digest,
-        source=source.digest,
+        source=digest,
         version=version("propopt"),
         n_rows=source.n_rows,
         part_rows=_rows_within(_PART_BYTES, _PART_ROWS, n_columns),
@@ -410,22 +284,22 @@ def _header(
 
 
 def _missing_parts(writer: PartWriter) -> list[int]:
-    """The unfinished parts of a folder, which is made if there is none."""
+    """The unfinished parts of a folder; those with a digest of other bytes, too."""
     folder, header = writer.folder, writer.header
     before = TableHeader.read(folder)
     if before is None:
-        writable_folder(folder)
-        if any(folder.iterdir()):
+        if not all(map(is_unfinished, folder.iterdir())):
             raise InvalidInput(
                 f"to: the folder {folder} has other files; give a new or empty folder"
             )
-        write_manifest(folder, header)
-        return [*range(header.n_parts)]
-    _refuse_other(before, header, folder)
+    else:
+        _refuse_other(before, header, folder)
     for draft in folder.glob(".draft-*"):  # of a run that was killed
         draft.unlink(missing_ok=True)
+    if before is None:
+        write_manifest(folder, header)
     parts = range(header.n_parts)
-    return [n for n in parts if PartSums.read(folder, header, n) is None]
+    return [n for n in parts if read_part(folder, header, n) is None]
 
 
 def _refuse_other(before: TableHeader, header: TableHeader, folder: Path) -> None:
@@ -447,16 +321,6 @@ def _refuse_other(before: TableHeader, header: TableHeader, folder: Path) -> Non
             f"to: {folder / MANIFEST} has been changed; give another folder, or delete "
             "this one to start over"
         )
-
-
-def start_over(folder: Path) -> None:
-    """Remove the explained rows of a folder, if it has any; other files stay."""
-    header = TableHeader.read(folder)
-    if header is None:
-        return
-    for part in range(header.n_parts):
-        path_of_part(folder, part).unlink(missing_ok=True)
-    (folder / MANIFEST).unlink()
 
 
 # ---- Work in this process, or by workers of Dask
@@ -497,7 +361,7 @@ def _unchanged(writer: PartWriter) -> PartWriter:
 
 def _write_part(writer: PartWriter, part: int) -> int:
     """Write one part, unless a worker that was killed has; the number of its rows."""
-    if PartSums.read(writer.folder, writer.header, part) is None:
+    if read_part(writer.folder, writer.header, part) is None:
         return sum(writer.write([part]))
     return len(writer.header.rows_of(part))
 

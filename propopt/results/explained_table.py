@@ -2,8 +2,9 @@
 
 A folder has one ``_propopt.json``, which says what was explained and is written first,
 and parts of equally many rows, ``part-000000.parquet`` and so on. Each part is written
-atomically. Its metadata has the sums of its rows, so the summary of all rows reads no
-row. Readers of Parquet ignore files that begin with an underscore.
+atomically, with the digest of all its bytes. Its metadata has the sums of its rows, so
+the summary of all rows reads no row. Readers of Parquet ignore files that begin with an
+underscore.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ _FORMAT: Final = "propopt explained table"
 _VERSION: Final = 2
 _METADATA: Final = b"propopt"
 """The key of the sums in the metadata of a part."""
+_SEAL: Final = b"\npropopt sha256 "
+"""What stands before the digest of a part, at the end of its sums."""
+_UNSEALED: Final = b"0" * 64
+"""The digest is that of the part with this in its place."""
 
 
 # ---- A folder: its manifest and its parts
@@ -189,15 +194,22 @@ class PartSums:
             key: value.tolist() if isinstance(value, np.ndarray) else value
             for key, value in asdict(self).items()
         }
-        return {_METADATA: as_json([header.digest, part, plain]).encode()}
+        text = as_json([header.digest, part, plain]).encode()
+        return {_METADATA: text + b"\n" + _sha256(text) + _SEAL + _UNSEALED}
 
     @classmethod
     def read(cls, folder: Path, header: TableHeader, part: int) -> Self | None:
-        """The sums of a finished part; None if it is not finished."""
+        """The sums of a finished part; None if it is not finished.
+
+        Rows are not read, so they may be damaged: :func:`read_part` reads all bytes.
+        """
         parquet = require("pyarrow.parquet")
         try:
             metadata = parquet.read_metadata(path_of_part(folder, part))
-            digest, number, plain = json.loads(metadata.metadata[_METADATA])
+            text, own, _ = metadata.metadata[_METADATA].rsplit(b"\n", 2)
+            if _sha256(text) != own:
+                return None
+            digest, number, plain = json.loads(text)
             fields: dict[str, Any] = {
                 name: value if name in _SCALARS else np.array(value, np.float64)
                 for name, value in plain.items()
@@ -306,8 +318,7 @@ class ExplainedTable(
             first = path_of_part(folder, missing[0]).name
             raise InvalidInput(
                 f"{folder}: {len(missing):,} of {plural(header.n_parts, 'part')} are "
-                f"missing or broken, first {first}; explain(X, to=...) with the same "
-                "explainer and table makes them"
+                f"missing or broken, first {first}; {_REMADE}"
             )
         return cls._of(folder, header, [part for part in parts if part is not None])
 
@@ -520,7 +531,7 @@ class ExplainedTable(
         Raises
         ------
         InvalidInput
-            If the folder, a part or a column is not there.
+            If the folder, a part or a column is not there, or a part is damaged.
         """
         columns = self.header.columns if columns is None else columns
         for name in columns:
@@ -531,13 +542,16 @@ class ExplainedTable(
 
     def _part(self, part: int, columns: Sequence[str]) -> pd.DataFrame:
         """Some columns of a part."""
-        path = path_of_part(Path(self.folder), part)
-        try:
-            table = require("pyarrow.parquet").ParquetFile(path).read(columns=columns)
-        except (OSError, ValueError) as error:
-            raise InvalidInput(f"{path}: it cannot be read: {error}") from None
+        content = read_part(Path(self.folder), self.header, part)
+        if content is None:
+            raise InvalidInput(
+                f"{path_of_part(Path(self.folder), part)}: it cannot be read: it is "
+                f"missing or damaged; {_REMADE}"
+            )
+        pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+        file = parquet.ParquetFile(pyarrow.BufferReader(content))
         rows = self.header.rows_of(part)
-        frame = table.to_pandas(ignore_metadata=True)
+        frame = file.read(columns=columns).to_pandas(ignore_metadata=True)
         return frame.set_axis(pd.RangeIndex(rows.start, rows.stop), axis=0)
 
     def to_frame(self) -> pd.DataFrame:
@@ -623,6 +637,7 @@ class ExplainedTable(
 
 
 _SUMS: Final = ("sums", "sizes", "squares", "raises", "lowers")
+_REMADE: Final = "explain(X, to=...) with the same explainer and table makes it again"
 _NAMED: Final = 3
 _ON_PAGE: Final = 15
 _TOLERATED: Final = 1e-5
@@ -650,3 +665,27 @@ def write_part(
     with atomic_write(path_of_part(folder, part)) as draft:
         # attributions hardly repeat, so dictionaries would only cost time
         parquet.write_table(table, draft, use_dictionary=[*header.copied])
+        draft.write_bytes(_sealed(draft.read_bytes()))
+
+
+def read_part(folder: Path, header: TableHeader, part: int) -> bytes | None:
+    """The bytes of a finished part; None if it is missing, damaged or another part."""
+    try:
+        content = path_of_part(folder, part).read_bytes()
+    except OSError:
+        return None
+    is_whole = _sealed(content) == content
+    return content if is_whole and PartSums.read(folder, header, part) else None
+
+
+def _sealed(content: bytes) -> bytes:
+    """The bytes of a part with their right digest."""
+    before, seal, rest = content.rpartition(_SEAL)
+    after = rest[len(_UNSEALED) :]
+    digest = _sha256(b"".join([before, seal, _UNSEALED, after]))
+    return b"".join([before, seal, digest, after])
+
+
+def _sha256(content: bytes) -> bytes:
+    """The SHA-256 as text."""
+    return hashlib.sha256(content).hexdigest().encode()

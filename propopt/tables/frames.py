@@ -135,6 +135,12 @@ def as_frame(table: object, label: str) -> Frame | None:
     return None if frame is None else _converted(frame)
 
 
+def as_arrow(table: object, label: str) -> Any:
+    """Convert a table of any library to one of pyarrow; None if it is no table."""
+    frame = _as_narwhals(table, label)
+    return None if frame is None else frame.to_arrow()
+
+
 def is_frame(table: object, label: str) -> bool:
     """Whether it is a table with named columns, of any library."""
     return isinstance(table, pd.DataFrame) or _as_narwhals(table, label) is not None

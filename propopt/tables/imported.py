@@ -33,7 +33,8 @@ from propopt.base.checks import as_array, as_floats, read_array, read_only
 from propopt.base.errors import InvalidInput
 from propopt.base.files import unescape_cell
 from propopt.base.text import Quantity
-from propopt.tables.arrow import ArrowTable, is_arrow
+from propopt.tables.arrow import ArrowTable
+from propopt.tables.arrow_files import is_arrow
 from propopt.tables.frames import (
     Frame,
     Labels,
@@ -479,7 +480,7 @@ class _Reader:
     def _parquet(self, path: Path) -> tuple[pd.DataFrame, bool]:
         """The table of a Parquet or Feather file, and whether its rows have names."""
         source = ArrowTable.of(path)
-        table, index = source.read(), source.index
+        table, index = source.read(), source.files.index
         text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
         if text:
             self._refuse(

@@ -1,5 +1,6 @@
 """``propopt explain``: one explanation of a file, or of a table by its name."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -13,7 +14,9 @@ import propopt as po
 from papers.__main__ import main as reproduce
 from propopt.base.text import Reason
 from propopt.cli import main
+from propopt.explaining.out_of_sample import FittedRows
 from propopt.problems.file import sections_of_table
+from propopt.problems.jobs.job import digest_of_file
 
 
 LOOK = """\
@@ -343,6 +346,15 @@ def large(table, tmp_path, rng):
     return write(tmp_path, "large", LARGE), tmp_path / "rows.parquet", tmp_path / "out"
 
 
+def digest_of(folder):
+    """A digest of all files of a folder, with their names and times."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    texts = [
+        f"{path} {path.stat().st_mtime_ns} {digest_of_file(path)}" for path in paths
+    ]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
 def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     file, rows, out = large
     assert explain(file, "--rows", rows, "-o", out, "--report") == 0
@@ -366,7 +378,7 @@ def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     assert "over 50 rows" in (out / "page.html").read_text()
 
 
-def test_a_folder_of_rows_is_resumed_or_made_anew(large, monkeypatch, capsys):
+def test_a_folder_of_rows_is_continued_and_never_deleted(large, monkeypatch, capsys):
     file, rows, out = large
     monkeypatch.setattr("propopt.explaining.large_tables._PART_ROWS", 16)
     assert explain(file, "--rows", rows, "-o", out, "-q") == 0
@@ -379,18 +391,117 @@ def test_a_folder_of_rows_is_resumed_or_made_anew(large, monkeypatch, capsys):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
     assert (folder / "part-000000.parquet").stat().st_mtime_ns == first
     pd.read_parquet(rows).iloc[:20].to_parquet(rows)  # another table
-    assert explain(file, "--rows", rows, "-o", out, "-q", "--resume") == 2
-    assert "large_rows are of another table" in capsys.readouterr().err
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+    before = digest_of(out)
+    for how in (["--resume"], []):
+        assert explain(file, "--rows", rows, "-o", out, "-q", *how) == 2
+        assert "large_rows are of another table" in capsys.readouterr().err
+        assert digest_of(out) == before
+    assert explain(file, "--rows", rows, "-o", out / "other", "-q") == 0
+    assert len(pd.read_parquet(out / "other" / "large_rows")) == 20
+
+
+def other_types(rows):
+    """A folder whose second file has text where the first has numbers."""
+    frame, folder = pd.read_parquet(rows), rows.parent / "differ"
+    folder.mkdir()
+    frame.to_parquet(folder / "0.parquet")
+    frame.astype({"age": str}).to_parquet(folder / "1.parquet")
+    return folder
+
+
+MISTYPED = {
+    "there is no file or folder": lambda rows: rows.parent / "typo.parquet",
+    "expected a file .parquet": lambda rows: rows.parent / "patients.csv",
+    "the folder has no file": lambda rows: rows.parent / "out",
+    "column 'age' holds": other_types,
+    "the table has no 'age'": lambda rows: store(
+        rows, pd.read_parquet(rows).drop(columns="age")
+    ),
+    "are of another table": lambda rows: store(rows, pd.read_parquet(rows)[::-1]),
+}
+
+
+def store(rows, frame):
+    frame.to_parquet(rows.parent / "other.parquet")
+    return rows.parent / "other.parquet"
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+@pytest.mark.parametrize("message", MISTYPED)
+def test_a_mistyped_command_leaves_every_byte(message, resume, large, capsys):
+    file, rows, out = large
+    (rows.parent / "out").mkdir()
+    mistyped = MISTYPED[message](rows)
+    out = rows.parent / "done"
     assert explain(file, "--rows", rows, "-o", out, "-q") == 0
-    assert len(pd.read_parquet(folder)) == 20
+    before = digest_of(out)
+    assert explain(file, "--rows", mistyped, "-o", out, "-q", *resume) == 2
+    assert message in capsys.readouterr().err
+    assert digest_of(out) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["model: {kind: hist_gradient_boosting, max_iter: 5}", "model: {kind: unknown}"],
+)
+def test_another_model_leaves_every_byte(change, large):
+    file, rows, out = large
+    assert explain(file, "--rows", rows, "-o", out, "-q") == 0
+    before = digest_of(out)
+    write(rows.parent, "large", LARGE.replace("model: {kind: linear}", change))
+    assert explain(file, "--rows", rows, "-o", out, "-q") == 2
+    assert digest_of(out) == before
+
+
+def test_an_interrupted_run_names_how_it_continues(large, monkeypatch, capsys):
+    file, rows, out = large
+    monkeypatch.setattr("propopt.explaining.large_tables._PART_ROWS", 16)
+    before, calls = FittedRows.explain, []
+
+    def interrupted(self, X, progress):
+        calls.append(len(X))
+        if sum(calls) > 32:
+            raise KeyboardInterrupt
+        return before(self, X, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FittedRows, "explain", interrupted)
+        assert explain(file, "--rows", rows, "-o", out, "-q") == 130
+    said = capsys.readouterr().err
+    assert f"finished parts stay in {out / 'large_rows'}" in said
+    assert "--resume" in said
+    assert len([*(out / "large_rows").glob("part-*")]) == 2
+    assert explain(file, "--rows", rows, "-o", out, "-q", "--resume") == 0
+    assert explain(file, "--rows", rows, "-o", out.parent / "once", "-q") == 0
+    parts = [folder / "large_rows" for folder in (out, out.parent / "once")]
+    one, other = ({x.name: x.read_bytes() for x in part.iterdir()} for part in parts)
+    assert one == other
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_rows_of_a_problem_of_parquet(suffix, large, table):
+    file, rows, out = large
+    frame = pd.read_csv(table).astype({"plan": "category"})
+    path, other = (rows.parent / f"{name}{suffix}" for name in ("patients", "others"))
+    for name, cells in ((path, frame), (other, pd.read_parquet(rows))):
+        (cells.to_parquet if suffix == ".parquet" else cells.to_feather)(name)
+    text = LARGE.replace("csv: patients.csv", f"parquet: {path.name}")
+    text = text.replace(", categorical: [plan]", "")
+    same = write(rows.parent, "same", text)
+    assert explain(file, "--rows", rows, "-o", out, "-q") == 0
+    assert explain(same, "--rows", other, "-o", out, "-q") == 0
+    expected = pd.read_parquet(out / "large_rows")
+    pd.testing.assert_frame_equal(pd.read_parquet(out / "same_rows"), expected)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (("explain: {}", "explain: {reasons: {}}"), "rows and reasons: reasons are of"),
-        (("y, ", "y, standardize: true, "), "needs data.csv, in its own units"),
+        (
+            ("y, ", "y, standardize: true, "),
+            "needs data.csv or parquet, in its own units",
+        ),
         (("csv: patients.csv, target: y, categorical: [plan]", "sklearn: iris"), "csv"),
     ],
 )

@@ -607,8 +607,8 @@ REFUSED = {
     "the table has no 'b'; its columns are": other_names,
     "two columns of the table are named 'a'": twice,
     "there is no file or folder .*none": lambda path: path / "none",
-    "expected files of one format, .*got '.txt'": one_text,
-    "expected files of one format, .*got no files": lambda path: path,
+    "expected a file .parquet, .*, or a folder": one_text,
+    "the folder has no file .parquet": lambda path: path,
     "cannot be read": no_parquet,
     "expected a path, a dataset or a table": lambda _: 3,
     "the files of the dataset are not known": lambda _: ds.dataset(

@@ -42,6 +42,7 @@ CELLS = {
     "word": ["x", None, "a"],
     "kind": ["z", None, "b"],
 }
+SUFFIXES = ".parquet, .pq, .arrow, .feather or .ipc"
 DTYPES = {"whole": "int32", "flag": "bool", "word": "str", "kind": "category"}
 
 
@@ -141,7 +142,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
             ArrowTable.of(path)
         return str(error.value).replace(f"{tmp_path}/", "")
 
-    assert refusal().endswith("the folder has no file .parquet, .arrow or .feather")
+    assert refusal().endswith(f"the folder has no file {SUFFIXES}")
     stored(tmp_path / "0.parquet", pa.table({"a": [1.0], "b": [2.0]}))
     stored(tmp_path / "1.parquet", pa.table({"a": [1.0]}))
     assert refusal() == "1.parquet: has no column 'b', which 0.parquet has"
@@ -151,15 +152,17 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
     message = "1.parquet: column 'a' holds string, and double in 0.parquet"
     assert refusal() == message
     stored(tmp_path / "1.arrow", pa.table({"a": [1.0], "b": [2.0]}))
-    assert refusal().endswith("the folder has files of two formats")
+    assert refusal().endswith("two formats, such as 1.parquet and 1.arrow")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
     assert refusal(tmp_path / "broken.parquet").startswith(
         "broken.parquet: cannot be read: "
     )
-    assert refusal(tmp_path / "none.parquet") == "there is no file none.parquet"
+    assert (
+        refusal(tmp_path / "none.parquet") == "there is no file or folder none.parquet"
+    )
     (tmp_path / "a.txt").touch()
     assert refusal(tmp_path / "a.txt") == (
-        "a.txt: expected a file .parquet, .arrow or .feather, or a folder"
+        f"a.txt: expected a file {SUFFIXES}, or a folder"
     )
 
 

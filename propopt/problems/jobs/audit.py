@@ -29,7 +29,7 @@ from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
 from propopt.problems.subject.tables import FILE_TABLES, check_weights, read_columns
 from propopt.results.audit import Audit
 from propopt.results.record import Decision, Record
-from propopt.tables.arrow import is_arrow, parts_of
+from propopt.tables.arrow_files import is_arrow, parts_of
 from propopt.tables.imported import IMPORTED_FILES, is_imported
 
 

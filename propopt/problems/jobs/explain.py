@@ -17,7 +17,6 @@ from propopt.base.errors import PropoptError
 from propopt.base.text import enumerated
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer, explain
-from propopt.explaining.large_tables import start_over
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.functions import Function
@@ -46,6 +45,7 @@ from propopt.problems.subject.subject import Subject
 from propopt.results.explained_table import ExplainedTable
 from propopt.results.explanation import Explanation
 from propopt.results.reasons import Reasons, Towards
+from propopt.tables.arrow_files import ArrowFiles
 from propopt.tables.frames import group_sums
 
 
@@ -170,8 +170,8 @@ class ExplainSection(JobSection):
         if self.rows is not None and self.reasons is not None:
             message = "rows and reasons: reasons are of the rows of data; leave one out"
             yield wrong(message, self.key, "rows")
-        if self.rows is not None and (data.text or data.standardize or not data.csv):
-            needs = "needs data.csv, in its own units, and a model of a table"
+        if self.rows is not None and (data.text or data.standardize or not data.file):
+            needs = "needs data.csv or parquet, in its own units, and no data.text"
             yield wrong(f"rows of a large table: this {needs}", self.key, "rows")
         if schema.data.text is None and this.law == "lime":
             message = "lime deletes words of documents, and there is no data.text"
@@ -231,11 +231,12 @@ class ExplainSection(JobSection):
         return run.do(partial(self._solve_rows, file, run), partial(self._rows, run))
 
     def _solve_rows(self, file: ProblemFile, run: JobRun) -> ExplainedTable:
-        """Explain the rows of a large table, or the rest of them with ``resume``."""
+        """Explain the rows of a large table, or the rest of them."""
         assert self.rows is not None, "it is run for them"
         folder = Path(f"{run.target}_rows")
-        if file.resume is None:
-            start_over(folder)
+        path = file.source.path.parent / self.rows
+        with part(self.key, "rows"):
+            ArrowFiles.of(path)  # refused before the model is fitted
         self.introduce(file, run)
         subject, settings = file.subject, self.build(file.subject)
         with part(self.key):
@@ -245,13 +246,16 @@ class ExplainSection(JobSection):
                 sample_weight=subject.sample_weight,
                 **settings,
             ).fit(progress=run.progress)
-        with part(self.key, "rows"):
-            return explainer.explain(
-                file.source.path.parent / self.rows,
-                to=folder,
-                scheduler=file.scheduler,
-                progress=run.progress,
-            )
+        try:
+            with part(self.key, "rows"):
+                return explainer.explain(
+                    path, to=folder, scheduler=file.scheduler, progress=run.progress
+                )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"interrupted; finished parts stay in {folder}, and the same command "
+                "with --resume continues"
+            ) from None
 
     def _rows(self, run: JobRun, result: ExplainedTable) -> Iterator[JobOutput]:
         """The summary of all rows, and where the rows are."""

@@ -54,7 +54,7 @@ from propopt.problems.subject.tables import (
     standardized,
 )
 from propopt.structures.fitted_model import FittedModel
-from propopt.tables.arrow import parts_of
+from propopt.tables.arrow_files import parts_of
 from propopt.tables.documents import MarkedWords
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema

@@ -37,7 +37,8 @@ from propopt.problems.sections import (
     part,
     wrong,
 )
-from propopt.tables.arrow import ARROW_SUFFIXES, ArrowTable, require_texts
+from propopt.tables.arrow import ArrowTable, require_texts
+from propopt.tables.arrow_files import ARROW_SUFFIXES
 from propopt.tables.frames import coerce_numbers, listed
 
 

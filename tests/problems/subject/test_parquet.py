@@ -114,10 +114,10 @@ def test_a_run_of_a_folder_is_resumed_only_with_the_same_files(tmp_path, frame, 
     ("source", "message"),
     [
         ("csv: t.parquet", "csv: t.parquet is not a CSV file; name it as parquet"),
-        ("parquet: t.csv", "parquet: there is no file t.csv"),
-        ("parquet: file.yaml", "parquet: file.yaml: expected a file .parquet, .arrow "
-         "or .feather, or a folder"),
-        ("parquet: none", "parquet: there is no file none"),
+        ("parquet: t.csv", "parquet: there is no file or folder t.csv"),
+        ("parquet: file.yaml", "parquet: file.yaml: expected a file .parquet, .pq, "
+         ".arrow, .feather or .ipc, or a folder"),
+        ("parquet: none", "parquet: there is no file or folder none"),
         ("parquet: words.parquet", "parquet: columns must be numeric, or listed in "
          "data.categorical; these are not: note; note holds 'a'"),
         ("parquet: inf.parquet", "parquet: numbers must be finite, and in these "

@@ -1,0 +1,503 @@
+"""Files of Parquet or Arrow as one table: all schemas are compared before any row.
+
+Columns are found by name. If their types differ between files, the column has the type
+that has the values of all of them, such as int64 of int32 and int64; else the file that
+differs is refused by name. Nothing is taken from the first file alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import posixpath
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Self, final
+
+import numpy as np
+
+from propopt.base.errors import InvalidInput
+from propopt.base.extras import require
+from propopt.tables.frames import listed
+
+
+ARROW_SUFFIXES: Final = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+    ".ipc": "ipc",
+}
+"""The format of a file, as pyarrow names it, by suffix."""
+
+_UNTYPED: Final = ("CsvFileFormat", "JsonFileFormat")
+"""Formats whose cells have the types that the dataset gives them."""
+
+_BUFFER: Final = 2**16
+"""Bytes that are read from a file at once."""
+
+
+# ---- Paths
+
+
+def is_arrow(path: Path) -> bool:
+    """Whether a path names a file of Arrow by its suffix, or a folder."""
+    return path.suffix.lower() in ARROW_SUFFIXES or os.path.isdir(path)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file, or the files of a folder in the order of their paths."""
+    *others, last = ARROW_SUFFIXES
+    suffixes = f"{', '.join(others)} or {last}"
+    if not os.path.exists(path):  # also for impossible file names
+        raise InvalidInput(f"there is no file or folder {path}")
+    if not path.is_dir():
+        if path.suffix.lower() not in ARROW_SUFFIXES:
+            raise InvalidInput(f"{path}: expected a file {suffixes}, or a folder")
+        return [path]
+    files = [x for x in _visible(path) if x.suffix.lower() in ARROW_SUFFIXES]
+    if not files:
+        raise InvalidInput(f"{path}: the folder has no file {suffixes}")
+    formats = {ARROW_SUFFIXES[file.suffix.lower()]: file for file in files}
+    if len(formats) > 1:
+        one, other = (file.relative_to(path) for file in formats.values())
+        raise InvalidInput(
+            f"{path}: the folder has files of two formats, such as {one} and {other}"
+        )
+    return files
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The files of a folder with a table; any other path by itself."""
+    try:
+        return files_of(path) if path.is_dir() else [path]
+    except InvalidInput:  # raised where the table is read
+        return [path]
+
+
+def _visible(path: Path) -> list[Path]:
+    """The files of a folder, without .part.crc, _temporary and the like."""
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file()
+        and not any(name[0] in "._" for name in file.relative_to(path).parts)
+    )
+
+
+@contextmanager
+def reading(name: object) -> Iterator[None]:
+    """Errors of pyarrow as errors of a file."""
+    arrow = require("pyarrow")
+    try:
+        yield
+    except MemoryError as error:
+        raise MemoryError(f"{name}: {error}") from None
+    except (ValueError, OSError, TypeError, arrow.ArrowException) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        problem = str(error).strip().partition("\n")[0]
+        raise InvalidInput(f"{name}: cannot be read: {problem}") from None
+
+
+# ---- One file
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ArrowFile:
+    """A file or a table in memory, with the values that the names of folders give."""
+
+    fragment: Any  # of pyarrow
+    schema: Any  # of its cells and of these values
+    values: Mapping[str, Any]  # such as 2026 of a folder year=2026, by column
+
+    @classmethod
+    def of(cls, fragment: Any, dataset: Any) -> Self:
+        """A fragment of a dataset, with its own schema."""
+        values = require("pyarrow.dataset").get_partition_keys(
+            fragment.partition_expression
+        )
+        name, declared = name_of(fragment), dataset.schema
+        with reading(name):
+            own = fragment.physical_schema
+        _refuse_one_name(own, name)
+        both = [column for column in values if column in own.names]
+        if both:
+            raise _named_twice(name, f"column {both[0]!r}")
+        fields = [*own]
+        if hasattr(fragment, "format"):
+            is_typed = type(fragment.format).__name__ not in _UNTYPED
+            fields = [
+                x
+                if is_typed or x.name not in declared.names
+                else declared.field(x.name)
+                for x in own
+            ]
+        fields += [declared.field(x) for x in values if x in declared.names]
+        schema = require("pyarrow").schema(fields, own.metadata)
+        return cls(fragment, schema, values)
+
+    @property
+    def name(self) -> str:
+        """The path, for errors."""
+        return name_of(self.fragment)
+
+    def type_of(self, column: str) -> Any:
+        """The type of a column; None if the file does not have it."""
+        index = self.schema.get_field_index(column)
+        return None if index < 0 else self.schema.field(index).type
+
+    @cached_property
+    def groups(self) -> list[tuple[Any, int]]:
+        """Row groups of Parquet, or the file itself, with their numbers of rows."""
+        with reading(self.name):
+            if not hasattr(self.fragment, "split_by_row_group"):
+                return [(self.fragment, self.fragment.count_rows())]
+            each = self.fragment.split_by_row_group()
+            return [(x, x.row_groups[0].num_rows) for x in each]
+
+    def options(self, columns: Sequence[str], **scan: Any) -> dict[str, Any]:
+        """Arguments to read some of its columns; damaged pages of Parquet raise."""
+        stored = [name for name in columns if name not in self.values]
+        options: dict[str, Any] = {"columns": stored, "schema": self.schema}
+        if type(self.fragment).__name__ == "ParquetFileFragment":
+            datasets = require("pyarrow.dataset")
+            options["fragment_scan_options"] = datasets.ParquetFragmentScanOptions(
+                page_checksum_verification=True, **scan
+            )
+        return options
+
+    def converted(self, table: Any, schema: Any, first: int) -> Any:
+        """Cells with the types of another schema, which has all their values."""
+        arrow, columns = require("pyarrow"), []
+        for field in schema:
+            if field.name in self.values:
+                cell = arrow.scalar(self.values[field.name], field.type)
+                columns.append(arrow.repeat(cell, len(table)))
+                continue
+            column = table.column(field.name)
+            try:
+                columns.append(column.cast(field.type))
+            except arrow.ArrowException:
+                row = next(
+                    k for k, cell in enumerate(column) if not _fits(cell, field.type)
+                )
+                text = column.slice(row, 1).cast("string")[0]
+                raise InvalidInput(
+                    f"{self.name}: column {field.name!r}, row {first + row}: "
+                    f"{text} is no {field.type}, and other files have this "
+                    "type; store the column with one type in all files"
+                ) from None
+        return arrow.table(columns, schema)
+
+
+def name_of(fragment: Any) -> str:
+    """The path of a fragment; tables in memory have none."""
+    return getattr(fragment, "path", "the table")
+
+
+def _fits(cell: Any, kind: Any) -> bool:
+    """Whether a type has the value of a cell."""
+    arrow = require("pyarrow")
+    try:
+        cell.cast(kind)
+    except arrow.ArrowException:
+        return False
+    return True
+
+
+# ---- All files
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ArrowFiles:
+    """Some columns of files, or of a table in memory, as one table."""
+
+    files: tuple[ArrowFile, ...]
+    schema: Any  # of these columns, common to all files
+    index: tuple[str, ...]  # columns with names of rows, which pandas has written
+    ignored: tuple[Path, ...]  # other files of a folder
+
+    @classmethod
+    def of(cls, X: Any, columns: Sequence[str] | None = None) -> Self:
+        """Compare the schemas of a path, dataset or table, without reading cells.
+
+        Parameters
+        ----------
+        X : path, or dataset or table of pyarrow
+            A folder is a table if its files have the same columns. They are read in the
+            order of their paths. Folders such as ``year=2026`` add a column, as Spark
+            writes them.
+        columns : sequence of str, optional
+            The columns to read; by default all.
+        """
+        dataset, ignored = _dataset(X)
+        _refuse_one_name(dataset.schema, "the table")
+        try:
+            fragments = [*dataset.get_fragments()]
+        except ValueError as error:  # a dataset with a filter
+            raise InvalidInput(
+                f"the files of the dataset are not known ({error}); write its rows to "
+                "a file first, by pyarrow.dataset.write_dataset"
+            ) from None
+        files = tuple(ArrowFile.of(fragment, dataset) for fragment in fragments)
+        if not files:
+            raise InvalidInput("the table is empty")
+        has = [*dict.fromkeys(name for file in files for name in file.schema.names)]
+        missing = [name for name in columns or () if name not in has]
+        if missing:
+            raise InvalidInput(
+                f"the table has no {listed(missing)}; its columns are {listed(has, 10)}"
+            )
+        names = has if columns is None else columns
+        fields = [(name, _common_type(name, files)) for name in names]
+        schema = require("pyarrow").schema(fields)
+        return cls(files, schema, tuple(_index_of(files[0].schema)), tuple(ignored))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns without an index of pandas."""
+        return [name for name in self.schema.names if name not in self.index]
+
+    def select(self, columns: Sequence[str]) -> Self:
+        """The same files with some of these columns, in this order."""
+        fields = [self.schema.field(name) for name in columns]
+        return replace(self, schema=require("pyarrow").schema(fields))
+
+    @property
+    def notes(self) -> str:
+        """A sentence on files that are left out; empty if there are none."""
+        names = [file.name for file in self.ignored]
+        return f"left out {listed(names)}: no file of Parquet or Arrow" if names else ""
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return sum(count for file in self.files for _, count in file.groups)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the columns, and of names and all bytes of files.
+
+        A table in memory has the digest of its cells.
+        """
+        digest = hashlib.sha256(f"{self.n_rows} rows\n".encode())
+        for field in self.schema:
+            digest.update(f"{field.name!r} {field.type}\n".encode())
+        paths = [file.name for file in self.files if hasattr(file.fragment, "path")]
+        folder = posixpath.commonpath(map(posixpath.dirname, paths)) if paths else ""
+        for file in self.files:
+            with reading(file.name):
+                if hasattr(file.fragment, "path"):
+                    name = file.name.removeprefix(folder)
+                    values = sorted(file.values.items())
+                    with file.fragment.open() as stream:
+                        own = hashlib.file_digest(stream, "sha256").hexdigest()
+                    digest.update(f"{name!r} {values} {own}\n".encode())
+                else:
+                    for table in self._tables_of(file, 0, _BUFFER):
+                        digest.update(_as_stream(table))
+        return digest.hexdigest()
+
+    def table(self, columns: Sequence[str]) -> Any:
+        """All rows of some columns."""
+        schema = self.select(columns).schema
+        tables = []
+        for file in self.files:
+            with reading(file.name):
+                table = file.fragment.to_table(**file.options(columns))
+                tables.append(file.converted(table, schema, 0))
+        return require("pyarrow").concat_tables(tables)
+
+    def blocks(self, first: int, sizes: Iterator[int], most: int) -> Iterator[Any]:
+        """Tables of the given numbers of rows, at most ``most``, from a row on."""
+        arrow = require("pyarrow")
+        tables, waiting = self._tables(first, most), list[Any]()
+        for size in sizes:
+            while sum(map(len, waiting)) < size:
+                waiting.append(next(tables))
+            table = arrow.concat_tables(waiting)
+            waiting = [table.slice(size)]
+            yield table.slice(0, size)
+
+    def _tables(self, first: int, size: int) -> Iterator[Any]:
+        """Tables of at most ``size`` rows, from the row ``first`` on."""
+        for file in self.files:
+            count = sum(n for _, n in file.groups)
+            if first < count:
+                yield from self._tables_of(file, first, size)
+            first = max(first - count, 0)
+
+    def _tables_of(self, file: ArrowFile, first: int, size: int) -> Iterator[Any]:
+        """Tables of one file; row groups before the row ``first`` are not read."""
+        arrow = require("pyarrow")
+        # read as it is decoded, whatever the size of row groups
+        options = file.options(
+            self.schema.names,
+            use_buffered_stream=True,
+            buffer_size=_BUFFER,
+            pre_buffer=False,
+        )
+        options |= {"use_threads": False, "batch_size": size}
+        options |= {"batch_readahead": 1, "fragment_readahead": 1}
+        row = 0
+        for group, count in file.groups:
+            if first >= row + count:
+                row += count
+                continue
+            with reading(file.name):
+                for batch in group.to_batches(**options):
+                    start = max(first - row, 0)
+                    if start < len(batch):
+                        rows = arrow.Table.from_batches([batch.slice(start)])
+                        yield file.converted(rows, self.schema, row + start)
+                    row += len(batch)
+
+
+def _as_stream(table: Any) -> bytes:
+    """The cells with their categories, as Arrow sends them."""
+    arrow = require("pyarrow")
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _dataset(X: Any) -> tuple[Any, list[Path]]:
+    """A path, a dataset or a table as a dataset, and other files of its folder."""
+    datasets = require("pyarrow.dataset")
+    if isinstance(X, datasets.Dataset):
+        return X, []
+    if not isinstance(X, str | os.PathLike):
+        try:
+            return datasets.dataset(X), []
+        except TypeError:
+            raise InvalidInput(
+                f"expected a path, a dataset or a table of pyarrow, or a DataFrame, "
+                f"got {type(X).__name__}"
+            ) from None
+    path = Path(X)
+    files = files_of(path)
+    is_folder = path.is_dir()
+    with reading(path):
+        try:
+            dataset = datasets.dataset(
+                [*map(str, files)],
+                format=ARROW_SUFFIXES[files[0].suffix.lower()],
+                partitioning="hive" if is_folder else None,
+                partition_base_dir=str(path) if is_folder else None,
+            )
+        except require("pyarrow").ArrowTypeError:  # the folder gives another type
+            raise _named_twice(path, "a column") from None
+    taken = {*files}
+    return dataset, [x for x in (is_folder and _visible(path)) or () if x not in taken]
+
+
+# ---- Schemas
+
+
+def _index_of(schema: Any) -> list[str]:
+    """The columns that hold an index of pandas."""
+    metadata = (schema.metadata or {}).get(b"pandas")
+    if metadata is None:
+        return []
+    index = json.loads(metadata).get("index_columns", [])
+    return [name for name in index if isinstance(name, str) and name in schema.names]
+
+
+def _refuse_one_name(schema: Any, table: str) -> None:
+    """Refuse two columns of one name."""
+    twice = [name for name, count in Counter(schema.names).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"two columns of {table} are named {twice[0]!r}")
+
+
+def _common_type(name: str, files: Sequence[ArrowFile]) -> Any:
+    """The type that has the values of a column in all files."""
+    kinds = [file.type_of(name) for file in files]
+    has = [file for file, kind in zip(files, kinds, strict=True) if kind is not None]
+    if len(has) < len(files):
+        file = next(file for file in files if file not in has)
+        raise InvalidInput(
+            f"{file.name}: has no column {name!r}, which {_base(has[0])} has"
+        )
+    common = kinds[0]
+    for number, kind in enumerate(kinds):
+        wider = wider_type(common, kind)
+        if wider is None:
+            k = next(k for k in range(number) if wider_type(kinds[k], kind) is None)
+            raise InvalidInput(
+                f"{files[number].name}: column {name!r} holds {kind}, and {kinds[k]} "
+                f"in {_base(files[k])}"
+            )
+        common = wider
+    return common
+
+
+def _base(file: ArrowFile) -> str:
+    return posixpath.basename(file.name)
+
+
+def _named_twice(name: object, what: str) -> InvalidInput:
+    """A column that a file has, and its folder as well."""
+    return InvalidInput(
+        f"{name}: {what} is in the file and in the name of its folder; give "
+        "pyarrow.dataset.dataset(folder), which reads that of the files, or remove it "
+        "from them"
+    )
+
+
+def wider_type(one: Any, other: Any) -> Any:
+    """The type that has the values of both, exactly or else refused by row; or None."""
+    arrow = require("pyarrow")
+    types = arrow.types
+    pair = (one, other)
+    if one == other or types.is_null(other):
+        return one
+    if types.is_null(one):
+        return other
+    if any(map(types.is_dictionary, pair)):
+        values = wider_type(*map(values_of, pair))
+        is_coded = values is not None and all(map(types.is_dictionary, pair))
+        return arrow.dictionary(arrow.int32(), values) if is_coded else values
+    if all(map(is_text, pair)):
+        return arrow.large_string()
+    if all(types.is_integer(x) or types.is_floating(x) for x in pair):
+        numbers = np.result_type(*(x.to_pandas_dtype() for x in pair))
+        return arrow.from_numpy_dtype(numbers)
+    decimal = all(types.is_decimal(x) or types.is_integer(x) for x in pair)
+    if decimal or all(map(types.is_temporal, pair)):
+        schemas = [arrow.schema([("", x)]) for x in pair]
+        try:  # such as the finer one of two units of time
+            common = arrow.unify_schemas(schemas, promote_options="permissive")
+        except arrow.ArrowTypeError:
+            return None
+        return common.field(0).type
+    return None
+
+
+def values_of(kind: Any) -> Any:
+    """The type of the values, without their codes."""
+    return kind.value_type if is_coded(kind) else kind
+
+
+def is_coded(kind: Any) -> bool:
+    """Whether cells are codes of categories."""
+    return bool(require("pyarrow").types.is_dictionary(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether cells, or categories, are text."""
+    types = require("pyarrow").types
+    kind = values_of(kind)
+    return bool(
+        types.is_string(kind) or types.is_large_string(kind)
+    ) or types.is_string_view(kind)
