@@ -107,10 +107,11 @@ def remove_drafts(path: str | Path) -> None:
             draft.unlink()
 
 
-def _draft(target: Path) -> Path:
+def _draft(target: Path, prefix: str | None = None) -> Path:
     """An empty temporary file in the folder of the target, with its suffix."""
+    prefix = prefix or _draft_prefix(target)
     handle, name = tempfile.mkstemp(
-        dir=target.parent, prefix=_draft_prefix(target), suffix=target.suffix
+        prefix=prefix, dir=target.parent, suffix=target.suffix
     )
     os.close(handle)
     return Path(name)
@@ -146,17 +147,18 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """
     writable_folder(folder)
     this = psutil.Process()
-    own = folder / f"{_LOCK}{this.pid}-{this.create_time():.0f}-{platform.node()}"
-    try:
-        own.touch(exist_ok=False)
-    except FileExistsError:
-        raise _in_use(own) from None
+    owner = f"{this.pid}-{this.create_time():.0f}-{platform.node()}"
+    own = _draft(folder / "lock", f"{_LOCK}{owner}-")
     try:
         for lock in folder.glob(f"{_LOCK}*"):
-            if lock != own and _is_held(lock):
-                raise _in_use(lock)
-            if lock != own:
-                lock.unlink(missing_ok=True)
+            if lock == own:
+                continue
+            if _is_held(lock):
+                raise InvalidInput(
+                    f"output: another run writes to {folder}; wait for it, or, if its "
+                    f"process (number, start, machine) has ended, delete {lock}"
+                )
+            lock.unlink(missing_ok=True)
         yield
     finally:
         own.unlink(missing_ok=True)
@@ -170,7 +172,7 @@ def is_unfinished(path: Path) -> bool:
 def _is_held(lock: Path) -> bool:
     """Whether the owner of a lock lives, as far as this machine knows."""
     pid, start, machine = lock.name.removeprefix(_LOCK).split("-", 2)
-    if machine != platform.node():
+    if machine.rpartition("-")[0] != platform.node():
         return True
     try:
         owner = psutil.Process(int(pid))
@@ -178,14 +180,6 @@ def _is_held(lock: Path) -> bool:
         return is_same and owner.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def _in_use(lock: Path) -> InvalidInput:
-    pid, _, machine = lock.name.removeprefix(_LOCK).split("-", 2)
-    return InvalidInput(
-        f"output: process {pid} on {machine or 'this machine'} writes to "
-        f"{lock.parent}; wait for it, or delete {lock} if it has ended"
-    )
 
 
 # ---- Archives of arrays with one JSON header, which are not trusted

@@ -9,7 +9,6 @@ size of row groups and any number of workers give the same bytes.
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,7 +21,7 @@ from typing import Any, Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.errors import InvalidInput, PropoptWarning
+from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.files import is_unfinished, locked_folder
 from propopt.base.terminal import LoggedProgress, progress_bar
@@ -71,8 +70,7 @@ class PartWriter:
     source: ArrowFiles
     header: TableHeader
     folder: Path
-    names: tuple[str, ...]  # of the columns that the model takes
-    labels: tuple[Hashable, ...]  # of these columns, to the model
+    labels: tuple[Hashable, ...]  # of the columns that the model takes
 
     def write(self, parts: Sequence[int]) -> Iterator[int]:
         """Write some parts, in ascending order; yields numbers of finished rows."""
@@ -138,7 +136,8 @@ class PartWriter:
 
     def _frame(self, table: Any, first: int) -> pd.DataFrame:
         """The rows that are explained, whose names are their positions in the table."""
-        frame = table.select(self.names).to_pandas(ignore_metadata=True)
+        names = [*map(str, self.labels)]
+        frame = table.select(names).to_pandas(ignore_metadata=True)
         frame.columns = pd.Index(list(self.labels))
         return frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)
 
@@ -185,22 +184,20 @@ def explain_large(
         raise InvalidInput(f"X: got {what}; give to=, a folder for its explained rows")
     copied = _copied(keep)
     schema = rows.function.schema
-    labels = None if schema is None else tuple(schema.header)
-    names = None if labels is None else tuple(map(str, labels))
+    labels: tuple[Hashable, ...] = () if schema is None else tuple(schema.header)
     table = _as_table(X)
     with _as_argument():
-        source = ArrowFiles.of(table, names and [*dict.fromkeys((*names, *copied))])
+        names = [*dict.fromkeys([*map(str, labels), *copied])] if labels else None
+        source = ArrowFiles.of(table, names)
         if names is None:  # a model of arrays takes all others
-            labels = names = tuple(x for x in source.names if x not in copied)
-            source = source.select([*names, *copied])
+            labels = tuple(name for name in source.names if name not in copied)
+            source = source.select([*map(str, labels), *copied])
         if source.n_rows == 0:
             raise InvalidInput("the table is empty")
-    if schema is None:
-        check_columns(rows, pd.Index(names))
-    if source.notes:
-        warnings.warn(f"X: {source.notes}", PropoptWarning, stacklevel=3)
-    header = _header(rows, source, names, copied)
-    writer = PartWriter(rows, source, header, Path(to), names, labels)
+    check_columns(rows, pd.Index(labels))
+    writer = PartWriter(
+        rows, source, _header(rows, source, labels, copied), Path(to), labels
+    )
     with locked_folder(writer.folder):
         missing = _missing_parts(writer)
         if scheduler is None:
@@ -211,9 +208,7 @@ def explain_large(
 
 
 def _copied(keep: Sequence[str]) -> tuple[str, ...]:
-    """The columns to copy; refuses a text, and a column that is named twice."""
-    if isinstance(keep, str):
-        raise InvalidInput(f"keep: expected a list of columns; write keep=[{keep!r}]")
+    """The columns to copy; refuses one that is named twice."""
     twice = [name for name, count in Counter(keep).items() if count > 1]
     if twice:
         raise InvalidInput(f"keep: {twice[0]!r} is named twice; name it once")
@@ -222,17 +217,14 @@ def _copied(keep: Sequence[str]) -> tuple[str, ...]:
 
 def _as_table(X: Any) -> Any:
     """A DataFrame of any library as a table of Arrow; anything else as it is."""
-    if not isinstance(X, pd.DataFrame):
-        is_arrow = type(X).__module__.partition(".")[0] == "pyarrow"
-        if is_arrow or isinstance(X, str | os.PathLike):
-            return X
-        table = as_arrow(X, "X")
-        return X if table is None else table
-    pyarrow = require("pyarrow")
+    arrow = require("pyarrow")
+    if isinstance(X, str | os.PathLike) or type(X).__module__.startswith("pyarrow."):
+        return X
     try:
-        return pyarrow.Table.from_pandas(X, preserve_index=False)
-    except pyarrow.ArrowException as error:
+        table = as_arrow(X, "X")
+    except arrow.ArrowException as error:
         raise InvalidInput(f"X: no table of Arrow has its cells: {error}") from None
+    return X if table is None else table
 
 
 @contextmanager
@@ -247,12 +239,12 @@ def _as_argument() -> Iterator[None]:
 def _header(
     rows: FittedRows,
     source: ArrowFiles,
-    names: Sequence[str],
+    labels: tuple[Hashable, ...],
     copied: tuple[str, ...],
 ) -> TableHeader:
     """What the folder of these rows contains."""
     reference = rows.reference
-    columns = row_columns(rows, pd.Index(names))
+    columns = row_columns(rows, pd.Index(labels))
     features = columns[: reference.shape[1]]
     twice = [name for name in copied if name in columns]
     if twice:

@@ -41,12 +41,11 @@ class ArrowTable:
 
     @property
     def notes(self) -> str:
-        """A sentence on what is left out; empty if nothing is."""
-        notes = [self.files.notes] if self.files.notes else []
-        if self.files.index:
-            index = listed(self.files.index)
-            notes.append(f"{self.path.name}: left out the index of pandas, {index}")
-        return "; ".join(notes)
+        """A sentence on columns that are left out; empty if there are none."""
+        if not self.files.index:
+            return ""
+        index = listed(self.files.index)
+        return f"{self.path.name}: left out the index of pandas, {index}"
 
     @classmethod
     def of(cls, path: Path) -> ArrowTable:

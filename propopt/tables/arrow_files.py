@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, Self, final
 
@@ -34,6 +35,9 @@ ARROW_SUFFIXES: Final = {
     ".ipc": "ipc",
 }
 """The format of a file, as pyarrow names it, by suffix."""
+
+_DESCRIPTIONS: Final = (".txt", ".md", ".json", ".yaml", ".html", ".pdf")
+"""Suffixes of files that describe the table of their folder."""
 
 _UNTYPED: Final = ("CsvFileFormat", "JsonFileFormat")
 """Formats whose cells have the types that the dataset gives them."""
@@ -60,16 +64,27 @@ def files_of(path: Path) -> list[Path]:
         if path.suffix.lower() not in ARROW_SUFFIXES:
             raise InvalidInput(f"{path}: expected a file {suffixes}, or a folder")
         return [path]
-    files = [x for x in _visible(path) if x.suffix.lower() in ARROW_SUFFIXES]
-    if not files:
-        raise InvalidInput(f"{path}: the folder has no file {suffixes}")
-    formats = {ARROW_SUFFIXES[file.suffix.lower()]: file for file in files}
+    seen = [  # without .part.crc, _temporary and the like
+        file
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+        and not any(name[0] in "._" for name in file.relative_to(path).parts)
+        and file.suffix.lower() not in _DESCRIPTIONS
+    ]
+    others = [file for file in seen if file.suffix.lower() not in ARROW_SUFFIXES]
+    if others or not seen:
+        what = f"a file {others[0].relative_to(path)}" if others else "no file"
+        raise InvalidInput(
+            f"{path}: the folder has {what}; expected files {suffixes}, and others "
+            "with names that begin with _"
+        )
+    formats = {ARROW_SUFFIXES[file.suffix.lower()]: file for file in seen}
     if len(formats) > 1:
         one, other = (file.relative_to(path) for file in formats.values())
         raise InvalidInput(
             f"{path}: the folder has files of two formats, such as {one} and {other}"
         )
-    return files
+    return seen
 
 
 def parts_of(path: Path) -> list[Path]:
@@ -78,16 +93,6 @@ def parts_of(path: Path) -> list[Path]:
         return files_of(path) if path.is_dir() else [path]
     except InvalidInput:  # raised where the table is read
         return [path]
-
-
-def _visible(path: Path) -> list[Path]:
-    """The files of a folder, without .part.crc, _temporary and the like."""
-    return sorted(
-        file
-        for file in path.rglob("*")
-        if file.is_file()
-        and not any(name[0] in "._" for name in file.relative_to(path).parts)
-    )
 
 
 @contextmanager
@@ -129,7 +134,10 @@ class ArrowFile:
         _refuse_one_name(own, name)
         both = [column for column in values if column in own.names]
         if both:
-            raise _named_twice(name, f"column {both[0]!r}")
+            raise InvalidInput(
+                f"{name}: column {both[0]!r} is in the file and in the name of its "
+                "folder; give pyarrow.dataset.dataset(folder), which reads the file"
+            )
         fields = [*own]
         if hasattr(fragment, "format"):
             is_typed = type(fragment.format).__name__ not in _UNTYPED
@@ -223,7 +231,6 @@ class ArrowFiles:
     files: tuple[ArrowFile, ...]
     schema: Any  # of these columns, common to all files
     index: tuple[str, ...]  # columns with names of rows, which pandas has written
-    ignored: tuple[Path, ...]  # other files of a folder
 
     @classmethod
     def of(cls, X: Any, columns: Sequence[str] | None = None) -> Self:
@@ -238,7 +245,7 @@ class ArrowFiles:
         columns : sequence of str, optional
             The columns to read; by default all.
         """
-        dataset, ignored = _dataset(X)
+        dataset = _dataset(X)
         _refuse_one_name(dataset.schema, "the table")
         try:
             fragments = [*dataset.get_fragments()]
@@ -259,7 +266,7 @@ class ArrowFiles:
         names = has if columns is None else columns
         fields = [(name, _common_type(name, files)) for name in names]
         schema = require("pyarrow").schema(fields)
-        return cls(files, schema, tuple(_index_of(files[0].schema)), tuple(ignored))
+        return cls(files, schema, tuple(_index_of(files[0].schema)))
 
     @property
     def names(self) -> list[str]:
@@ -270,12 +277,6 @@ class ArrowFiles:
         """The same files with some of these columns, in this order."""
         fields = [self.schema.field(name) for name in columns]
         return replace(self, schema=require("pyarrow").schema(fields))
-
-    @property
-    def notes(self) -> str:
-        """A sentence on files that are left out; empty if there are none."""
-        names = [file.name for file in self.ignored]
-        return f"left out {listed(names)}: no file of Parquet or Arrow" if names else ""
 
     @cached_property
     def n_rows(self) -> int:
@@ -291,19 +292,21 @@ class ArrowFiles:
         digest = hashlib.sha256(f"{self.n_rows} rows\n".encode())
         for field in self.schema:
             digest.update(f"{field.name!r} {field.type}\n".encode())
-        paths = [file.name for file in self.files if hasattr(file.fragment, "path")]
-        folder = posixpath.commonpath(map(posixpath.dirname, paths)) if paths else ""
+        paths = [file.name for file in self.files]
+        if not all(hasattr(file.fragment, "path") for file in self.files):
+            for table in self._tables(0, _BUFFER):
+                sink = require("pyarrow").BufferOutputStream()
+                with require("pyarrow").ipc.new_stream(sink, table.schema) as stream:
+                    stream.write_table(table)  # with its categories
+                digest.update(sink.getvalue())
+            return digest.hexdigest()
+        folder = posixpath.commonpath(map(posixpath.dirname, paths))
         for file in self.files:
-            with reading(file.name):
-                if hasattr(file.fragment, "path"):
-                    name = file.name.removeprefix(folder)
-                    values = sorted(file.values.items())
-                    with file.fragment.open() as stream:
-                        own = hashlib.file_digest(stream, "sha256").hexdigest()
-                    digest.update(f"{name!r} {values} {own}\n".encode())
-                else:
-                    for table in self._tables_of(file, 0, _BUFFER):
-                        digest.update(_as_stream(table))
+            with reading(file.name), file.fragment.open() as stream:
+                own = hashlib.file_digest(stream, "sha256").hexdigest()
+            values = sorted(file.values.items())
+            name = file.name.removeprefix(folder)
+            digest.update(f"{name!r} {values} {own}\n".encode())
         return digest.hexdigest()
 
     def table(self, columns: Sequence[str]) -> Any:
@@ -328,57 +331,42 @@ class ArrowFiles:
             yield table.slice(0, size)
 
     def _tables(self, first: int, size: int) -> Iterator[Any]:
-        """Tables of at most ``size`` rows, from the row ``first`` on."""
-        for file in self.files:
-            count = sum(n for _, n in file.groups)
-            if first < count:
-                yield from self._tables_of(file, first, size)
-            first = max(first - count, 0)
-
-    def _tables_of(self, file: ArrowFile, first: int, size: int) -> Iterator[Any]:
-        """Tables of one file; row groups before the row ``first`` are not read."""
+        """Tables of at most ``size`` rows; row groups before ``first`` are not read."""
         arrow = require("pyarrow")
-        # read as it is decoded, whatever the size of row groups
-        options = file.options(
-            self.schema.names,
-            use_buffered_stream=True,
-            buffer_size=_BUFFER,
-            pre_buffer=False,
-        )
-        options |= {"use_threads": False, "batch_size": size}
-        options |= {"batch_readahead": 1, "fragment_readahead": 1}
-        row = 0
-        for group, count in file.groups:
-            if first >= row + count:
-                row += count
-                continue
-            with reading(file.name):
-                for batch in group.to_batches(**options):
-                    start = max(first - row, 0)
-                    if start < len(batch):
+        for file in self.files:
+            # read as it is decoded, whatever the size of row groups
+            options = file.options(
+                self.schema.names,
+                use_buffered_stream=True,
+                buffer_size=_BUFFER,
+                pre_buffer=False,
+            )
+            options |= {"use_threads": False, "batch_size": size}
+            options |= {"batch_readahead": 1, "fragment_readahead": 1}
+            row = 0
+            for group, count in file.groups:
+                if first >= count:
+                    first -= count
+                    row += count
+                    continue
+                with reading(file.name):
+                    for batch in group.to_batches(**options):
+                        start = min(first, len(batch))
                         rows = arrow.Table.from_batches([batch.slice(start)])
-                        yield file.converted(rows, self.schema, row + start)
-                    row += len(batch)
+                        if len(rows):
+                            yield file.converted(rows, self.schema, row + start)
+                        first -= start
+                        row += len(batch)
 
 
-def _as_stream(table: Any) -> bytes:
-    """The cells with their categories, as Arrow sends them."""
-    arrow = require("pyarrow")
-    sink = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def _dataset(X: Any) -> tuple[Any, list[Path]]:
-    """A path, a dataset or a table as a dataset, and other files of its folder."""
+def _dataset(X: Any) -> Any:
+    """A path, a dataset or a table as a dataset."""
     datasets = require("pyarrow.dataset")
     if isinstance(X, datasets.Dataset):
-        return X, []
+        return X
     if not isinstance(X, str | os.PathLike):
         try:
-            return datasets.dataset(X), []
+            return datasets.dataset(X)
         except TypeError:
             raise InvalidInput(
                 f"expected a path, a dataset or a table of pyarrow, or a DataFrame, "
@@ -388,17 +376,12 @@ def _dataset(X: Any) -> tuple[Any, list[Path]]:
     files = files_of(path)
     is_folder = path.is_dir()
     with reading(path):
-        try:
-            dataset = datasets.dataset(
-                [*map(str, files)],
-                format=ARROW_SUFFIXES[files[0].suffix.lower()],
-                partitioning="hive" if is_folder else None,
-                partition_base_dir=str(path) if is_folder else None,
-            )
-        except require("pyarrow").ArrowTypeError:  # the folder gives another type
-            raise _named_twice(path, "a column") from None
-    taken = {*files}
-    return dataset, [x for x in (is_folder and _visible(path)) or () if x not in taken]
+        return datasets.dataset(
+            [*map(str, files)],
+            format=ARROW_SUFFIXES[files[0].suffix.lower()],
+            partitioning="hive" if is_folder else None,
+            partition_base_dir=str(path) if is_folder else None,
+        )
 
 
 # ---- Schemas
@@ -422,37 +405,20 @@ def _refuse_one_name(schema: Any, table: str) -> None:
 
 def _common_type(name: str, files: Sequence[ArrowFile]) -> Any:
     """The type that has the values of a column in all files."""
-    kinds = [file.type_of(name) for file in files]
-    has = [file for file, kind in zip(files, kinds, strict=True) if kind is not None]
-    if len(has) < len(files):
-        file = next(file for file in files if file not in has)
-        raise InvalidInput(
-            f"{file.name}: has no column {name!r}, which {_base(has[0])} has"
-        )
-    common = kinds[0]
-    for number, kind in enumerate(kinds):
-        wider = wider_type(common, kind)
-        if wider is None:
-            k = next(k for k in range(number) if wider_type(kinds[k], kind) is None)
+    kinds: dict[Any, ArrowFile] = {}
+    for file in files:
+        kinds.setdefault(file.type_of(name), file)
+    lacks = kinds.pop(None, None)
+    for (one, first), (other, file) in combinations(kinds.items(), 2):
+        if wider_type(one, other) is None:
             raise InvalidInput(
-                f"{files[number].name}: column {name!r} holds {kind}, and {kinds[k]} "
-                f"in {_base(files[k])}"
+                f"{file.name}: column {name!r} holds {other}, and {one} in "
+                f"{posixpath.basename(first.name)}"
             )
-        common = wider
-    return common
-
-
-def _base(file: ArrowFile) -> str:
-    return posixpath.basename(file.name)
-
-
-def _named_twice(name: object, what: str) -> InvalidInput:
-    """A column that a file has, and its folder as well."""
-    return InvalidInput(
-        f"{name}: {what} is in the file and in the name of its folder; give "
-        "pyarrow.dataset.dataset(folder), which reads that of the files, or remove it "
-        "from them"
-    )
+    if lacks is not None:
+        has = posixpath.basename(next(iter(kinds.values())).name)
+        raise InvalidInput(f"{lacks.name}: has no column {name!r}, which {has} has")
+    return reduce(wider_type, kinds)
 
 
 def wider_type(one: Any, other: Any) -> Any:
@@ -473,8 +439,7 @@ def wider_type(one: Any, other: Any) -> Any:
     if all(types.is_integer(x) or types.is_floating(x) for x in pair):
         numbers = np.result_type(*(x.to_pandas_dtype() for x in pair))
         return arrow.from_numpy_dtype(numbers)
-    decimal = all(types.is_decimal(x) or types.is_integer(x) for x in pair)
-    if decimal or all(map(types.is_temporal, pair)):
+    if all(map(types.is_temporal, pair)):
         schemas = [arrow.schema([("", x)]) for x in pair]
         try:  # such as the finer one of two units of time
             common = arrow.unify_schemas(schemas, promote_options="permissive")

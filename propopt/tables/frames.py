@@ -137,6 +137,10 @@ def as_frame(table: object, label: str) -> Frame | None:
 
 def as_arrow(table: object, label: str) -> Any:
     """Convert a table of any library to one of pyarrow; None if it is no table."""
+    if isinstance(table, pd.DataFrame):
+        import pyarrow
+
+        return pyarrow.Table.from_pandas(table, preserve_index=False)
     frame = _as_narwhals(table, label)
     return None if frame is None else frame.to_arrow()
 

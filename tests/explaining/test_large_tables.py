@@ -608,7 +608,7 @@ REFUSED = {
     "two columns of the table are named 'a'": twice,
     "there is no file or folder .*none": lambda path: path / "none",
     "expected a file .parquet, .*, or a folder": one_text,
-    "the folder has no file .parquet": lambda path: path,
+    "the folder has no file; expected": lambda path: path,
     "cannot be read": no_parquet,
     "expected a path, a dataset or a table": lambda _: 3,
     "the files of the dataset are not known": lambda _: ds.dataset(

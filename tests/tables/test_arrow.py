@@ -142,7 +142,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
             ArrowTable.of(path)
         return str(error.value).replace(f"{tmp_path}/", "")
 
-    assert refusal().endswith(f"the folder has no file {SUFFIXES}")
+    assert "the folder has no file; expected files .parquet" in refusal()
     stored(tmp_path / "0.parquet", pa.table({"a": [1.0], "b": [2.0]}))
     stored(tmp_path / "1.parquet", pa.table({"a": [1.0]}))
     assert refusal() == "1.parquet: has no column 'b', which 0.parquet has"
