@@ -409,7 +409,10 @@ class LimeExplanation(
 
     @property
     def r2(self) -> Values:
-        """The share of Var_Q f that the surrogate explains, (N,); 1 for constant f."""
+        """The share of Var_Q f that the surrogate explains, (N,); 1 for constant f.
+
+        Var_Q f is estimated from some thousands of draws.
+        """
         return self.limits.r2(self.runs.variance)
 
     def position(self, row: Hashable | None = None) -> int:

@@ -30,7 +30,6 @@ from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.regressions import Neighbourhood
 from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled, stream_of
 from propopt.lime.exact_limits import ExactLimits, Limits, bin_profiles, profile_means
-from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import Draws, LimeLaw, draws_at
 from propopt.losses.faithfulness import error_of_blocks
@@ -229,8 +228,8 @@ class CommonDraws:
     def variances(self, points: Points, widths: Values) -> Values:
         """Var_Q f around rows, (n,)."""
         weights = self.weights(points, widths)
-        mean = self.values @ weights
-        apart = (self.values[:, None] - mean) ** 2
+        values = self.values - self.values[0]  # of a constant exactly zero
+        apart = (values[:, None] - values @ weights) ** 2
         return np.asarray((weights * apart).sum(axis=0))
 
     def additive_variances(self, points: Points, widths: Values) -> Values:
@@ -547,16 +546,11 @@ class LimeSubject:
         return estimate_limits(self.function, law, points, self.labels, draws, progress)
 
     def variance(self) -> Values:
-        """Var_Q f at the rows, (N,): by pairs of products, or sampled if too many."""
-        products, law, points = self.products, self.law, self.points
-        if (
-            isinstance(products, SumOfProducts)
-            and n_pairs(products, len(points)) <= PAIRS_AT_MOST
-        ):
-            result = exact_variance(products, law, points, law.widths(points))
-            if result is not None:
-                return result
-        # from draws that rows share; if too few have weight, from draws at each row
+        """Var_Q f at the rows, (N,), from draws.
+
+        Rows share them. If too few have weight for a row, it has draws of its own.
+        """
+        law, points = self.law, self.points
         widths, common = law.widths(points), self.common
         shared, variance = np.zeros(len(points), bool), np.empty(len(points))
         if common is not None:

@@ -256,10 +256,10 @@ class RowsEvidence(Evidence):
         It is 0 for additive functions. Their coefficients are equal at all widths.
         """
         widths, total = self.law.widths(self.points), self.scatter().variance
-        if self.subject.exact is not None:
-            additive = additive_variance(self.subject.exact, self.points, widths)
-        elif self.common is not None:
+        if self.common is not None:  # the draws of the whole variance
             additive = self.common.additive_variances(self.points, widths)
+        elif self.subject.exact is not None:
+            additive = additive_variance(self.subject.exact, self.points, widths)
         else:
             return np.ones(len(total))
         shares = np.ones(len(total))

@@ -482,8 +482,8 @@ def low_r2(case: RowsEvidence) -> RuleOutcome:
     r2, interactions = case.limits.r2(case.scatter().variance), case.interactions
 
     sentence = (
-        "the surrogate explains {r2:.1f} % of the variance of f; {rest:.1f} % is in "
-        "interactions of columns, the rest within bins"
+        "the surrogate explains an estimated {r2:.1f} % of the variance of f; "
+        "{rest:.1f} % is in interactions of columns, the rest within bins"
     )
     fields = {"r2": 100.0 * r2, "rest": 100.0 * interactions}
     # the variance of additive functions within bins misleads nobody
