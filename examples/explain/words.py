@@ -41,7 +41,7 @@ model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0))
 model.fit(reviews, ["good"] * len(good) + ["bad"] * len(bad))
 
 # %%
-# Contributions of words to the probability of "good". Shapley values are exact here,
+# Contributions of words to the log-odds of "good". Shapley values are exact here,
 # because reviews have few words.
 best = po.explain(model, reviews, target="good", kind="contributions")
 total = best.prediction - best.base_value
@@ -71,7 +71,7 @@ for label, W, shift, color in (
 ax.axvline(0, color="0.6", lw=1, zorder=0)
 ax.set_yticks(range(len(words)), [f'"{word}"' for word in words])
 ax.invert_yaxis()
-ax.set_xlabel('contribution to the probability of "good"')
+ax.set_xlabel('contribution to the log-odds of "good"')
 ax.legend()
 print({label: f"mean range {width:.3f}" for label, width in spread.items()})
 assert spread["robust"] < 0.7 * spread["Shapley values"]

@@ -68,7 +68,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = _by_word(
             "DataFrames, whose columns have the names",
         ),
     ),
-    ("class_names", ("outcome=, the name of what is predicted, and target=, a class",)),
+    ("class_names", ("outcome=, a name for each class, and target=, a class",)),
     ("class_index labels top_labels", _CLASS),
     ("num_features", ("nothing, all columns are explained; see best.top()",)),
     ("categorical categorical_features", _CATEGORIES),

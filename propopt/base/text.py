@@ -297,20 +297,12 @@ class Quantity:
                 f"outcome: names of classes are for classifiers, and {self.model} "
                 "predicts a number; give one name, such as outcome='price'"
             )
-        expected = [self._label] if classes is None else [*classes]
-        unknown = [] if classes is None else [x for x in names if x not in expected]
-        missing = [x for x in expected if x not in names]
-        if unknown or missing:
+        expected = [*(names if classes is None else classes)]
+        if {*names} != {*expected, self._label}:
             raise InvalidInput(
-                f"outcome: expected a name for each class {expected}, got names for "
-                f"{[*names]}; unknown: {unknown}, missing: {missing}"
+                f"outcome: expected a name for each class, {expected}, got names for "
+                f"{[*names]}"
             )
-
-    def renamed(self, names: Quantity) -> Self:
-        """The quantity with the names of outcome and classes of another one."""
-        return replace(
-            self, outcome=names.outcome, event=names.event, opposite=names.opposite
-        )
 
     def side(self, towards: str) -> str:
         """``higher`` or ``lower`` for the name of a class, or else unchanged."""

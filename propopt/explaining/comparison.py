@@ -21,7 +21,7 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
-from propopt.base.text import Quantity, QuantityKind
+from propopt.base.text import QuantityKind
 from propopt.explaining.contributions import AnyRule
 from propopt.explaining.null_models import NullModels
 from propopt.explaining.problem import (
@@ -33,7 +33,15 @@ from propopt.explaining.problem import (
 )
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
-from propopt.functions.outputs import METHODS, Output, Target, default_kind
+from propopt.functions.outputs import (
+    METHODS,
+    Output,
+    Target,
+    check_model,
+    one_label,
+    quantity_of,
+    read_output,
+)
 from propopt.functions.wrapping import wrap_with_table
 from propopt.losses.faithfulness import Units
 from propopt.results.comparison import (
@@ -90,9 +98,11 @@ class _TargetSettings:
         if not isinstance(model, Function):
             table: Any = problem.function.schema
             table = problem.reference.points if table is None else table
-            shared = _output_like(problem.function.quantity, settings, model)
+            versions = problem.function, model
+            kinds = [default_kind(x, settings.target) for x in versions]
+            output = shared_output(settings.output, kinds, versions)
             model, _ = wrap_with_table(
-                *(model, None, settings.target, shared, table, None),
+                *(model, None, settings.target, output, table, None),
                 settings.outcome,
             )
         _refuse_other_quantity(problem.function.quantity, model.quantity)
@@ -118,48 +128,37 @@ class _TargetSettings:
         return Targets(estimate=slopes.at(problem.points, problem.labels))
 
 
-def _default_kind(model: Any, target: Target) -> QuantityKind:
+def default_kind(model: Any, target: Target) -> QuantityKind:
     """The kind of output that a version is explained in by default."""
     if isinstance(model, Function):
         return model.quantity.kind
-    return "value" if is_a(model, TORCH_MODULE) else default_kind(model, target)
+    if is_a(model, TORCH_MODULE):
+        return "value"
+    fitted = FittedModel.of(model)
+    check_model(fitted)
+    one, _, _ = one_label(fitted, target)
+    return quantity_of(one, read_output(one, "auto"), None).kind
 
 
-def _output_like(old: Quantity, settings: Settings, model: Any) -> Output:
-    """The output of a version in the unit of the old one."""
-    if old.words is not None or _default_kind(model, settings.target) == old.kind:
-        return settings.output
-    return _named(old.kind) if settings.output == "auto" else settings.output
+def shared_output(
+    output: Output, kinds: Sequence[QuantityKind], versions: Sequence[Any]
+) -> Output:
+    """The output of versions with some default kinds: a probability if these differ.
 
-
-def _named(kind: QuantityKind) -> Output:
-    """The ``output`` of a kind: the margin of regressors has several."""
-    return kind if kind in METHODS else "margin"  # type: ignore[return-value]
-
-
-def _shared_output(settings: Settings, before: Any, after: Any) -> Output:
-    """The output of the old version: its default, if the new one has the same.
-
-    Else it is the one of a wrapped new version, or the probability that both have.
+    A wrapped version has its output already, and determines that of the other one.
     """
-    if settings.output != "auto" or isinstance(before, Function):
-        return settings.output
-    kinds = []
-    for version, model in ((BEFORE, before), (AFTER, after)):
-        with _errors_of(version):
-            kinds.append(_default_kind(model, settings.target))
-    if isinstance(after, Function):
-        is_same = after.quantity.words or kinds[0] == kinds[1]
-        return "auto" if is_same else _named(kinds[1])
-    models = map(FittedModel.of, (before, after))
+    if output != "auto" or len({*kinds}) == 1:
+        return output
+    for version in versions:
+        if isinstance(version, Function):
+            kind: Any = version.quantity.kind
+            if version.quantity.words:
+                return output
+            # the margin of regressors has several kinds
+            return kind if kind in METHODS else "margin"
+    models = map(FittedModel.of, versions)
     is_shared = all(model.has(METHODS["probability"]) for model in models)
-    return "probability" if is_shared and kinds[0] != kinds[1] else "auto"
-
-
-def _choice(old: Quantity | None, new: Quantity | None) -> str:
-    """The unit of both versions, and how to get the other one that both have."""
-    both = [quantity for quantity in (old, new) if quantity is not None]
-    return next((x.choice for x in both if x.alternative is None), both[0].choice)
+    return "probability" if is_shared else output
 
 
 Parts: TypeAlias = tuple[Array, Array | None]
@@ -513,7 +512,13 @@ def compare(
         _refuse_given("explanations", X=X, data=data, **given)
         return _compare_explanations(before, after, level, progress)
     table = data if X is None else X
-    checked = replace(checked, output=_shared_output(checked, before, after))
+    kinds = []
+    for name, version in ((BEFORE, before), (AFTER, after)):
+        with _errors_of(name, version, table):
+            kinds.append(default_kind(version, checked.target))
+    if not isinstance(before, Function):
+        output = shared_output(checked.output, kinds, (before, after))
+        checked = replace(checked, output=output)
     with _errors_of(BEFORE, before, table):
         shared = _TargetSettings.of(checked, before, data, X)
         problem, old = shared.problem, shared.targets(before)
@@ -532,6 +537,7 @@ def compare(
 
         null = level_of(level, parts, progress)
     moved = other.attributions - best.attributions
+    quantities = [x.estimate.quantity for x in (old, new) if x.estimate.quantity]
     return Comparison(
         kind="versions",
         names=("before", "after"),
@@ -544,7 +550,8 @@ def compare(
         units=best.units,
         quantity=shared.problem.function.quantity,
         parameters={
-            "output": _choice(old.estimate.quantity, new.estimate.quantity),
+            # the other unit is named if both versions have it
+            "output": min(quantities, key=lambda x: x.alternative or "").choice,
             "robustness": c,
             "graph": repr(shared.problem.graph),
             "rows": len(problem.points),

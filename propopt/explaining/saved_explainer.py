@@ -262,8 +262,7 @@ class SavedExplainer(
         function, _ = wrap_with_table(model, None, self.target, self.output, data)
         if self.reference.quantity is None:
             return function
-        quantity = function.quantity.renamed(self.reference.quantity)
-        return replace(function, quantity=quantity)  # type: ignore[type-var]
+        return replace(function, quantity=self.reference.quantity)  # type: ignore[type-var]
 
 
 def read_explainer(path: str | Path, model: Any) -> FittedRows:

@@ -20,7 +20,7 @@ from propopt.base.arrays import Array, Points, Values
 from propopt.base.checks import describe_type, is_foreign
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, FewThreads
-from propopt.base.text import Quantity, QuantityKind
+from propopt.base.text import Quantity
 from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
 from propopt.structures.fitted_model import FittedModel, MarginScale, as_stored
 from propopt.structures.kinds import fitted_value, has_fitted, name_of
@@ -139,14 +139,6 @@ def read_output(model: FittedModel, output: str) -> str:
             f"output: {model.name} has no {output!r}; it has {listed(available)}"
         )
     return output
-
-
-def default_kind(model: Any, target: Target) -> QuantityKind:
-    """The kind of output that ``"auto"`` explains; log-odds may be a margin."""
-    fitted = FittedModel.of(model)
-    check_model(fitted)
-    one, _, _ = one_label(fitted, target)
-    return quantity_of(one, read_output(one, "auto"), None).kind
 
 
 def read_index(

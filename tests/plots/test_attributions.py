@@ -67,7 +67,7 @@ def test_a_row_is_drawn_largest_first_and_the_rest_summed(best):
 
 def test_contributions_are_steps_from_the_base_to_the_prediction():
     churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
-    for quantity, name in ((None, ""), (churn, "log-odds of churn")):
+    for quantity, name in ((None, ""), (churn, "log-odds of churn = 1")):
         axes = po.plots.plot_row(contributions(quantity=quantity), 1, ax=ax())
         # the lowest starts at the base, each other where the one below ends
         steps = {bar.get_width(): bar.get_x() for bar in axes.patches}

@@ -78,10 +78,10 @@ def test_a_class_has_its_name(labels, target, outcome, words):
 @pytest.mark.parametrize(
     ("model", "outcome", "message"),
     [
-        (LogisticRegression(), {0: "a"}, r"missing: \[1\]"),
-        (LogisticRegression(), {0: "a", 1: "b", 2: "c"}, r"unknown: \[2\]"),
-        (LogisticRegression(), {"0": "a", "1": "b"}, r"unknown: \['0', '1'\]"),
-        (LogisticRegression(), {}, r"missing: \[0, 1\]"),
+        (LogisticRegression(), {0: "a"}, r"got names for \[0\]"),
+        (LogisticRegression(), {0: "a", 1: "b", 2: "c"}, r"got names for \[0, 1, 2\]"),
+        (LogisticRegression(), {"0": "a", "1": "b"}, r"got names for \['0', '1'\]"),
+        (LogisticRegression(), {}, r"got names for \[\]"),
         (LinearRegression(), NAMES, "predicts a number"),
     ],
 )
@@ -264,7 +264,9 @@ def test_files_name_classes(outcome, target, words, tmp_path):
 
 
 def test_files_with_names_of_other_classes_are_refused(tmp_path):
-    with pytest.raises(po.errors.ProblemFileError, match=r"outcome: .*unknown: \[2\]"):
+    with pytest.raises(
+        po.errors.ProblemFileError, match=r"outcome: .*got names for \[0, 2\]"
+    ):
         write(tmp_path, "{0: malignant, 2: benign}").run(tmp_path / "out", quiet=True)
 
 

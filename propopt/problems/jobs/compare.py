@@ -14,20 +14,18 @@ from propopt.base.arrays import Mask
 from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.files import write_svg
 from propopt.base.text import printable
-from propopt.explaining.comparison import compare
+from propopt.explaining.comparison import compare, shared_output
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer
 from propopt.explaining.null_models import NullModels, split_half_refits
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
-from propopt.functions.outputs import METHODS
 from propopt.problems.jobs.job import JobOutput, JobRun, JobSection, Writer, manifest
 from propopt.problems.sections import Nonnegative, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
 from propopt.problems.subject.subject import is_unfitted
 from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
-from propopt.structures.fitted_model import FittedModel
 
 
 @partial(
@@ -111,9 +109,7 @@ class CompareSection(JobSection):
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Comparison:
         """The comparison, by :func:`propopt.compare`."""
-        old = self.old(file)
-        if _have_other_defaults(old, file):
-            old, file = (x.with_output("probability") for x in (old, file))
+        old, file = _in_one_unit([self.old(file), file])
         before, after = old.subject, file.subject
         with file.source.locating_errors(self.key):
             new = after.function
@@ -158,14 +154,15 @@ class CompareSection(JobSection):
         yield JobOutput(_writers(result, file.name), entries, [], [result.document()])
 
 
-def _have_other_defaults(*files: ProblemFile) -> bool:
-    """Whether classifiers are explained in different outputs that none has chosen."""
-    specs = [file.schema.model for file in files]
-    if not all(spec is not None and spec.output == "auto" for spec in specs):
-        return False
-    kinds = {file.subject.function.quantity.kind for file in files}
-    models = [FittedModel.of(file.subject.estimator) for file in files]
-    return len(kinds) > 1 and all(x.has(METHODS["probability"]) for x in models)
+def _in_one_unit(files: list[ProblemFile]) -> list[ProblemFile]:
+    """Both files; in probability if they chose no output, and their defaults differ."""
+    chosen = {file.schema.model and file.schema.model.output for file in files}
+    if chosen != {"auto"}:
+        return files
+    kinds = [file.subject.function.quantity.kind for file in files]
+    models = [file.subject.estimator for file in files]
+    output = shared_output("auto", kinds, models)
+    return files if output == "auto" else [x.with_output(output) for x in files]
 
 
 _SETTINGS: Final = ("kind", "contributions", "law", "robustness")
