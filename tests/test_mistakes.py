@@ -54,6 +54,9 @@ graph = po.graphs.knn_graph(X, 3)
 robust = po.PairwiseRobustness(graph)
 best = po.solve(gradients + robust)
 W = cp.Variable((40, 3))
+fitted_iloco = po.interactions.ILOCO(
+    LinearRegression(), po.interactions.DataSplit()
+).fit(X, risk)
 parts_of_classes = np.zeros((40, 3, 3))
 """What TreeExplainer.shap_values has of three classes: points, features, classes."""
 
@@ -205,6 +208,22 @@ def test_a_model_that_has_answered_fails_by_its_own_error():
     with pytest.raises(ValueError, match="the service is gone") as caught:
         function.value(A[:5])
     assert not isinstance(caught.value, PropoptError)
+
+
+def test_a_fitted_estimator_says_what_to_ask_next():
+    explainer = po.Explainer(regressor, X).fit()
+    slopes = po.inductive.GaussianProcessExplainer().fit(X, gradients=A)
+    lime = po.lime.LimeExplainer(classifier, X)
+    for name, fitted in [
+        ("iloco", fitted_iloco),
+        ("explainer", explainer),
+        ("explainer", slopes),
+        ("explainer", lime),
+    ]:
+        line = re.findall(r"; next: (.*?)(?:, or|$)", str(fitted))[0]
+        assert eval(line, {name: fitted, "X": X, "print": str})
+    assert str(po.Explainer(regressor, X)).endswith("next: fit()")
+    assert str(po.interactions.ILOCO(regressor)).endswith("next: fit(X, y)")
 
 
 # a table of one's own

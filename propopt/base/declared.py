@@ -22,6 +22,7 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from pathlib import Path
+from types import FunctionType
 from typing import (
     Any,
     ClassVar,
@@ -157,6 +158,9 @@ class Declared:
         super().__init_subclass__()
         dataclasses.dataclass(frozen=True, kw_only=True, eq=eq, repr=False)(cls)
         suggests_arguments(cls)
+        for name, method in [*vars(cls).items()]:
+            if isinstance(method, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, suggests_arguments(method))
         if kind:
             cls.form = Format(kind, noun or f"a {kind}", version)
         fields = dataclasses.fields(cls)

@@ -6,15 +6,24 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature, unwrap
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import NoSuchName, UnknownArgument
 
 
-NameKind: TypeAlias = Literal["argument", "explanation", "explainer", "name", "key"]
-"""Arguments of functions, attributes of results and explainers, names in modules, and
-keys of problem files."""
+NameKind: TypeAlias = Literal["explanation", "explainer", "estimator", "name", "key"]
+"""Attributes of results, explainers and estimators, names in modules, and keys of
+problem files."""
 
 _BACKGROUND: Final = ("data=, the table of background rows",)
 _OUTPUT: Final = ("output=, such as output='probability'",)
@@ -94,6 +103,8 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = _by_word(
     ("check_additivity", ("nothing, contributions add up to the prediction",)),
     ("feature_perturbation", ("nothing, values are interventional, against data=",)),
     ("random_state seed", _SEED),
+    ("long", ("nothing, to_frame().stack() has a line for each number",)),
+    ("n num n_features", ("k=, a number",)),
 )
 """Suggestions by argument; the first that the function accepts is used."""
 
@@ -108,6 +119,11 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("feature_names columns", "labels.features, or the columns of to_frame()"),
         ("as_list to_pandas to_dataframe", _FRAME),
         ("head", "to_frame().head()"),
+        ("loc iloc rows select take subset", "to_frame().iloc[rows], or .loc, of some"),
+        ("summary show report", "print(best), or to_html(path), a page"),
+        ("to_numpy", "attributions, an array (N, D)"),
+        ("to_dict", "to_frame().to_dict('index')"),
+        ("importance feature_importances_ sort_values", "top(), columns by size"),
         ("plot", "po.plots.plot_row(best, row), or po.plots.plot_heatmap(best)"),
         ("as_pyplot_figure waterfall force_plot bar", _ROW),
         ("summary_plot beeswarm", f"po.plots.plot_heatmap(best), or {_TO_SHAP}"),
@@ -132,6 +148,12 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("explain_instance explain_row explain_local", _ROWS),
         ("fit_transform", "fit(), and explain(X).attributions"),
         ("predict", "explain(X).prediction, or the model's own predict"),
+        ("result_ results_", "explain(X), or reference_, of the reference rows"),
+    ),
+    "estimator": _by_word(
+        ("results_ results result scores", "result_, which fit(X, y) computes"),
+        ("summary show report to_frame", "result_.to_frame(), or print(iloco.result_)"),
+        ("feature_importances_", "main_effects_.to_frame()"),
     ),
     "name": _by_word(
         ("waterfall", "po.plots.plot_row, or shap.plots.waterfall of best.to_shap(X)"),
@@ -145,7 +167,7 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
             "po.plots.plot_heatmap, or shap.plots.beeswarm of best.to_shap(X)",
         ),
         ("summary_plot", f"po.plots.plot_heatmap, or {_TO_SHAP}"),
-        ("scatter dependence_plot decision_plot decision violin", _TO_SHAP),
+        ("scatter dependence dependence_plot decision_plot decision violin", _TO_SHAP),
         ("heatmap", "po.plots.plot_heatmap"),
         (
             "metrics",
@@ -156,7 +178,11 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("partial_dependence", "sklearn.inspection.PartialDependenceDisplay"),
         ("Robustness", "po.PairwiseRobustness, or another loss of po.losses"),
         ("Faithfulness", "po.GradientMatching, or another loss of po.losses"),
-        ("load", "po.results.Explanation.load, or load of another class of po.results"),
+        (
+            "load",
+            "po.results.Explanation.load(path), or load of another class of results; "
+            "po.Explainer.load(path, model) of explainers",
+        ),
         ("TreeExplainer", "po.explain, or po.explainers.TreeShap"),
         ("KernelExplainer PermutationExplainer", "po.explain, or po.explainers.Shap"),
         ("LinearExplainer ExactExplainer", "po.explain, or po.explainers.ExactShap"),
@@ -241,6 +267,23 @@ def suggesting_getattr(
         raise missing_module_name(module, name, names)
 
     return loaded if load is not None else missing
+
+
+class NextSteps:
+    """An estimator of scikit-learn that, printed, says what to ask of it next."""
+
+    _next_steps: ClassVar[str]
+
+    def __str__(self) -> str:
+        is_fitted = any(name.endswith("_") for name in vars(self))
+        return f"{self!r}; next: {self._next_steps if is_fitted else 'fit(X, y)'}"
+
+    if not TYPE_CHECKING:  # __getattr__ would hide missing names from type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            if name in WORDS["estimator"]:
+                raise missing_attribute(self, name, "estimator")
+            return self.__getattribute__(name)  # its own error
 
 
 Called = TypeVar("Called", bound=Callable[..., Any])

@@ -600,6 +600,10 @@ class Explainer(Settings):
         n, _ = self._fitted.reference.shape
         return f"{name}({self._fitted.function!r}, {n} reference rows)"
 
+    def __str__(self) -> str:
+        step = "fit()" if self._fitted is None else "print(explainer.explain(X))"
+        return f"{self!r}; next: {step}"
+
     def _rows(self, X: Any) -> Any:
         """A table of rows that are given as Series or mappings; else X."""
         encoding, points = self.fitted_.function.encoding, self.fitted_.problem.points

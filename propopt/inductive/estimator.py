@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import read_count, read_rng
 from propopt.base.errors import InvalidInput
-from propopt.base.suggestions import suggests_arguments
+from propopt.base.suggestions import NextSteps, suggests_arguments
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.inductive.bases import read_features
@@ -132,7 +132,12 @@ def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:
 # scikit-learn's classes have no types
 @final
 @suggests_arguments
-class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class GaussianProcessExplainer(
+    NextSteps,
+    MultiOutputMixin,  # type: ignore[misc]  # scikit-learn has no types
+    RegressorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Explain new inputs from gradients at observed inputs by a Gaussian process.
 
     The explanation E(x) is the posterior mean given gradients at N inputs (Tadesse et
@@ -216,6 +221,8 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> search.fit(X, 2 * X).best_params_
     {'robustness': 0.0001}
     """
+
+    _next_steps = "print(explainer.explain(X))"
 
     robustness_: float
     smoothness_: float

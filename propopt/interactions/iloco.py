@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
-from propopt.base.suggestions import suggests_arguments
+from propopt.base.suggestions import NextSteps, suggests_arguments
 from propopt.base.text import Quantity, QuantityKind
 from propopt.interactions.features import (
     FeatureGroups,
@@ -197,7 +197,7 @@ def _predicts_probabilities(model: ILOCO) -> bool:
 
 # scikit-learn's classes have no types
 @suggests_arguments
-class ILOCO(BaseEstimator):  # type: ignore[misc]
+class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
     """Interaction scores of features for a learner, with confidence intervals.
 
     Large scores mean that a part of the accuracy needs all features of the set; very
@@ -269,6 +269,8 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     >>> model.interactions([(0, 1, 2)]).order
     3
     """
+
+    _next_steps = "print(iloco.result_), or iloco.result_.to_frame()"
 
     error_: RowError
     classes_: NDArray[Any]

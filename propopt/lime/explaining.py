@@ -236,6 +236,9 @@ class LimeExplainer:
         how = "sampled" if subject.exact is None else "exact"
         return f"LimeExplainer({subject.function!r}, {subject.law!r}, {how})"
 
+    def __str__(self) -> str:
+        return f"{self!r}; next: print(explainer.limits(X))"
+
     def limits(self, X: Any, *, progress: bool | None = None) -> LimeExplanation:
         """The coefficients of LIME for infinitely many samples, at each row of X.
 

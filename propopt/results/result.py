@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -165,11 +167,28 @@ class Result(Declared, ABC):
             "to_frame(), its table with the names of rows and columns"
         )
 
+    def __iter__(self) -> Iterator[Any]:
+        """The items of results that are lists; pandas asks for it before an array."""
+        for n in count():
+            try:
+                item = self[n]
+            except IndexError:
+                return
+            yield item
+
     def __len__(self) -> int:
         """Refuse a length, except in results that are lists."""
         raise WrongType(
             f"{type(self).__name__}: has no length; use len(result.to_frame()), that "
             "of its table"
+        )
+
+    def __array__(self, *args: object, **settings: object) -> NoReturn:
+        """Refuse a conversion by NumPy or pandas, which would lose the names."""
+        del args, settings
+        raise WrongType(
+            f"{type(self).__name__}: is no array; use to_frame(), its table with the "
+            "names of rows and columns, or to_frame().to_numpy()"
         )
 
     def __bool__(self) -> bool:
