@@ -150,7 +150,7 @@ class TargetError:
         relation: Relation = "about",
     ) -> TargetError:
         """The target error of an estimate, with the excess of its draws if any."""
-        count = np.count_nonzero(aim.values)  # other columns or words are not used
+        count = int(np.count_nonzero(aim.values))  # other columns or words are not used
         size = math.sqrt(float(np.vdot(aim.values, aim.values)) / max(count, 1))
         if aim.exact:
             return replace(exact_target(aim.source, scale), size=size, n_entries=count)

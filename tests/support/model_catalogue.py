@@ -425,7 +425,7 @@ def truth(name: str, explanation: Any) -> np.ndarray:
     return shapley_by_definition(answer, rows, background)
 
 
-EXACT, SETS, FEW = "exact", "exact up to 13 columns", "sampled"
+EXACT, SETS, FEW = "exact", "exact for few columns", "sampled"
 
 
 def status(explanation: Any) -> str:
