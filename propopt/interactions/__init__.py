@@ -8,7 +8,6 @@ matter jointly.
 from typing import TYPE_CHECKING
 
 from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
-from propopt.interactions.graph import interaction_graph
 from propopt.interactions.iloco import ILOCO, Screen
 from propopt.interactions.minipatches import Minipatches
 from propopt.interactions.scores import InteractionScores
@@ -21,7 +20,6 @@ __all__ = [
     "InteractionScores",
     "Minipatches",
     "Screen",
-    "interaction_graph",
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object
