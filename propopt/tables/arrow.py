@@ -53,8 +53,6 @@ class ArrowTable:
         files = ArrowFiles.of(path)
         names = files.names
         _check_names(names, path)
-        for name in names:
-            _check_type(files.schema.field(name).type, name, path)
         if files.n_rows == 0:
             raise InvalidInput(f"{path}: has no rows")
         coded = [name for name in names if is_coded(files.schema.field(name).type)]
@@ -63,12 +61,15 @@ class ArrowTable:
     # ---- Cells, some columns at a time
 
     def read(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Read some columns; all by default.
+        """Read some columns; all by default. Others may have any type.
 
         Numbers keep their dtype, or become float64 if some are missing. Categories are
         sorted, as pandas makes them of text.
         """
         names = [*(columns or self.columns)]
+        for name in names:
+            if name not in self.files.index:  # names of rows may be dates
+                _check_type(self.files.schema.field(name).type, name, self.path)
         n_bytes = 16.0 * self.n_rows * len(names)
         require_memory(n_bytes, f"{self.path}", "leave rows out")
         count = max(1, _AT_ONCE // (8 * self.n_rows))

@@ -132,8 +132,18 @@ def test_an_index_of_pandas_has_names_of_rows_and_is_no_column(tmp_path):
 def test_what_is_no_table_is_refused_by_file_and_column(tmp_path, table, message):
     path = stored(tmp_path / "a.parquet", table)
     with pytest.raises(InvalidInput) as error:
-        ArrowTable.of(path)
+        ArrowTable.of(path).read()
     assert message in str(error.value)
+
+
+def test_columns_that_are_not_read_have_any_type(tmp_path):
+    """A column of dates or lists beside the one of documents is no reason to refuse."""
+    dates = pa.array([0, 1], pa.timestamp("us"))
+    table = pa.table({"text": ["good", "bad"], "when": dates, "list": [[1], [2]]})
+    source = ArrowTable.of(stored(tmp_path / "a.parquet", table))
+    assert source.read_texts("text").tolist() == ["good", "bad"]
+    with pytest.raises(InvalidInput, match="column 'when' holds timestamp"):
+        source.read()
 
 
 def test_files_that_do_not_fit_together_are_refused(tmp_path):

@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import propopt as po
@@ -133,8 +132,8 @@ def test_refusals_name_file_and_column(tmp_path, frame, run, source, message):
     frame.to_parquet(tmp_path / "t.parquet")
     frame.assign(note="a").to_parquet(tmp_path / "words.parquet")
     frame.assign(age=-np.inf).to_parquet(tmp_path / "inf.parquet")
-    times = pa.table({"when": pa.array([0], pa.timestamp("us"))})
-    pa.parquet.write_table(times, tmp_path / "dates.parquet")
+    when = np.zeros(len(frame), "datetime64[us]")
+    frame.assign(when=when).to_parquet(tmp_path / "dates.parquet")
     code, told = run("explain", source)
     key = "" if "exactly" in message else "data."
     assert (code, told.replace("data: ", "")) == (2, f"file.yaml:1: {key}{message}\n")
