@@ -166,7 +166,8 @@ def made_up() -> Iterator[Pair]:
     yield pair("missing values", X, y, "boosting", hist("value"))
 
     yield pair(*churn(rng), "LightGBM", boosted("class"))
-    yield pair(*churn(rng), "logistic, probability", logistic())
+    share = {"output": "probability"}
+    yield pair(*churn(rng), "logistic, probability", logistic(), **share)
 
 
 def logistic() -> Any:
