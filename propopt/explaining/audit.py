@@ -253,7 +253,7 @@ def _unused(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     return AuditFinding("unused", sentence, size, e.unit, verdict, advice=advice)
 
 
-_SPREAD: Final = ("optimized contributions", "draws", LIME, "undetermined")
+_SPREAD: Final = ("optimized contributions", LIME, "undetermined")
 """Causes with which unused columns may have values."""
 
 

@@ -21,12 +21,10 @@ from propopt.base.text import Outcome, QuantityKind, Reason, plural
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.explainers.main_effects import MainEffects, main_effects_of
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
-from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
 from propopt.explaining.sources import (
     ReferenceHypothesis,
     adds_up_to,
     reference_hypotheses,
-    typical_rows,
 )
 from propopt.explaining.targets import Targets, coordinates_of, sizes_of
 from propopt.functions import Function
@@ -233,7 +231,7 @@ def class_position(
         if quantity.position is None or not isinstance(function, NumericalModel):
             return quantity.position, None
         row = function.readout.table(points[:1], labels.of_positions(slice(1)))
-        return quantity.position, np.size(function.readout.method(row))
+        return quantity.position, np.asarray(function.readout.method(row)).size
     names = np.asarray(classes).tolist()
     position = names.index(quantity.label) if quantity.label in names else None
     return position, len(names)
@@ -278,15 +276,6 @@ _LARGE: Final = 0.1
 _RELATIVE_TOLERANCE: Final = 1e-5
 # error of sums in single precision, relative to the size of predictions
 _SINGLE_PRECISION: Final = 5e-7
-# number of rows for cluster centres that are tried as a background
-_N_CLUSTERED: Final = 500
-# root mean squares within which a value agrees with a fitted mixture
-_MIXTURE_ERRORS: Final = 10.0
-# differences below this share of the root mean square value agree with a mixture
-_MIXTURE_NOISE: Final = 0.02
-# rank correlation of errors with the variance of sampled orders
-_MIN_CORRELATION: Final = 0.2
-_N_ORDER_ROWS: Final = 20  # rows at which the variance of sampled orders is estimated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -511,66 +500,6 @@ class AuditEvidence:
     def references(self) -> list[ReferenceHypothesis]:
         """The sources with values at all rows."""
         return [one for one in self.hypotheses if one.exact is not None]
-
-    @cached_property
-    def mixture(self) -> Mixture | None:
-        """The closest values to W for any weighted background."""
-        return self.closest_mixture(self.W)
-
-    def closest_mixture(self, V: Attributions) -> Mixture | None:
-        """The closest values to V for any background, from rows that add up."""
-        if self.structure is None:
-            return None
-        schema, rows = self.function.schema, self.background.points
-        if self.is_given:
-            rows = np.concatenate([rows, self.points])
-        typical = [*typical_rows(self.function, self.background.points).values()]
-        has_categories = schema is not None and schema.categorical.any()
-        if not has_categories and not np.isnan(rows).any():
-            f = self.structure.value(rows)
-            halves = [rows[f > np.median(f)], rows[f <= np.median(f)]]
-            typical += [x.mean(axis=0, keepdims=True) for x in halves if len(x)]
-            typical.append(centres_of(rows[:_N_CLUSTERED], (2, 3, 5, 10)))
-        complete = np.flatnonzero(self.adds_up)
-        typical_points = np.concatenate(typical)
-        return mixture_of(
-            self.structure, self.points, V, complete, rows, typical_points
-        )
-
-    def mixture_tolerance(self, mixture: Mixture, V: Attributions) -> Array:
-        """The difference below which values agree with a fitted mixture, (N, D)."""
-        V, fitted = V[self.adds_up], mixture.values[self.adds_up]
-        error = float(np.sqrt(((V - fitted) ** 2).mean()))
-        size = float(np.sqrt((V**2).mean()))
-        margin = max(_MIXTURE_ERRORS * error, _MIXTURE_NOISE * size)
-        return np.asarray(margin + self.tolerance + self.half_digit)
-
-    def equivalent_orders(self, errors: Array) -> float | None:
-        """The number of sampled orders with such errors; None for other errors."""
-        if self.structure is None:
-            return None
-        rng, (N, D) = np.random.default_rng(self.seed), errors.shape
-        rows = np.unique(np.linspace(0, N - 1, _N_ORDER_ROWS).astype(np.intp))
-        x, background = self.points[rows], self.background
-        count = max(10, min(60, 10_000 // (D + 1)))
-        changes = np.zeros((count, len(rows), D))
-        for k in range(count):
-            order, M = rng.permutation(D), len(background.points)
-            walk = background.points[rng.choice(M, len(x), p=background.weights)]
-            before = self.structure.value(walk)
-            for j in order:
-                walk[:, j] = x[:, j]
-                after = self.structure.value(walk)
-                changes[k, :, j] = after - before
-                before = after
-        variance, squares = changes.var(axis=0), errors[rows] ** 2
-        if not variance.any() or not squares.any():
-            return None
-        with np.errstate(invalid="ignore"):
-            ranks = [np.argsort(np.argsort(v.ravel())) for v in (variance, squares)]
-        if float(np.asarray(np.corrcoef(np.stack(ranks)))[0, 1]) < _MIN_CORRELATION:
-            return None
-        return float(variance.sum() / squares.sum())
 
     # ---- similar rows
 

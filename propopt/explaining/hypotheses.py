@@ -9,7 +9,7 @@ undetermined, with the likely causes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, final
 
@@ -20,7 +20,6 @@ from propopt.base.arrays import Array, Attributions, Indices
 from propopt.base.document import minus
 from propopt.base.text import percent, plural
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
-from propopt.explaining.mixtures import Mixture
 from propopt.explaining.sources import (
     PATHS,
     RESCALED,
@@ -60,21 +59,12 @@ Test: TypeAlias = Callable[[AuditEvidence, ReferenceHypothesis], Diagnosis | Non
 
 CLEARLY: Final = 0.9  # share of rows or values above which a pattern is no accident
 MIN_ROWS: Final = 5  # number of rows from which row sums alone show a factor
-# relative error below which a mixture agrees with the values
-MAX_MIXTURE_ERROR: Final = 0.06
 LIME: Final = "LIME weights"
 # share of rows that must agree only after columns are put in the right order
 _MIN_GAIN: Final = 0.2
 _MAX_ROWS: Final = 1000  # number of rows that are assigned
 _MAX_SLIPS: Final = 3  # number of turned signs that count as single slips
 _MAX_BALANCED: Final = 3  # number of rows with slips that may still add up
-# share of values that may differ from a fitted mixture
-_MAX_SHARE_OF_FITTED: Final = 0.05
-# share of rows with such values; more of them mean another model
-_MAX_SHARE_OF_ROWS: Final = 0.2
-# relative error above which sampled values are not recognised
-_MAX_SAMPLING_ERROR: Final = 0.6
-_MAX_DRIFT: Final = 5.0  # largest mean error of a column, in standard errors
 
 
 def _diagnosis(
@@ -96,12 +86,12 @@ _NEXT_STEPS: Final = {
     "another class": "Choose the class that is explained, then audit again.",
     "columns in another's place": "Put the columns in the order of the table, then "
     "audit again.",
-    "draws": "Draw more samples, or take the exact values: audit.exact.",
     "one-hot sums": "Compare sums over the same columns, or export each column.",
     "rows in another's place": "Put the rows in the order of the table, then audit "
     "again.",
     "signs": "Turn the signs of these values, then audit again.",
     "single slips": "Take the exact values: audit.exact, or the file _exact.csv.",
+    "unused columns": "Leave unused columns at zero; check the order of columns.",
 }
 
 
@@ -148,26 +138,6 @@ def _agreement(
         *(source, cause, f"All {e.W.size:,} values are {source.words}{how}", evidence),
         verdict="right" if source.is_given else "depends on settings",
         next_step=step,
-    )
-
-
-def other_background(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
-    """Values agree with a mixture of single-row values, and all rows add up."""
-    mixture = e.mixture
-    if mixture is None or mixture.left > MAX_MIXTURE_ERROR or not e.adds_up.all():
-        return None
-    if (np.abs(e.W - mixture.values) > e.mixture_tolerance(mixture, e.W)).any():
-        return None
-    return Diagnosis(
-        cause="another background",
-        headline="All values agree with exact ones for another background",
-        evidence=f"A weighted background of {plural(mixture.size, 'row')} fits them "
-        f"up to {percent(mixture.left)} % of their size, and all rows add up. Noise "
-        "below 2 % would pass too.",
-        next_step="Name the background that they were made with, or give it: data=.",
-        verdict="depends on settings",
-        values=e.W,  # their background is not known to the last digit
-        source="values for another background",
     )
 
 
@@ -285,37 +255,6 @@ _FACTORS: Final = (
     (100.0, ": per cent"),
     (0.01, ": per cent taken for shares"),
 )
-
-
-def scaled_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Each row is a multiple of that of a source."""
-    W, S = e.W, source.values
-    squares = (S * S).sum(axis=1)
-    factors = (W * S).sum(axis=1) / np.maximum(squares, 1e-300)
-    if e.adds_up.mean() > MAJORITY or S.shape[1] < 2 or (factors <= 0).any():
-        return None
-    if (squares > 0).sum() < min(MIN_ROWS, len(S)):
-        return None
-    rest = np.abs(W - factors[:, None] * S)
-    tolerance = np.maximum(source.tolerance, 1e-6 * float(np.abs(W).max()))
-    agrees = rest <= tolerance * np.maximum(factors[:, None], 1.0)
-    if agrees.all(axis=1).mean() <= CLEARLY:
-        return None
-    for words, sizes in (
-        ("sizes add up to one number", np.abs(W).sum(axis=1)),
-        ("values add up to one number", W.sum(axis=1)),
-        ("the largest size is one number", np.abs(W).max(axis=1)),
-        ("lengths are one number", np.linalg.norm(W, axis=1)),
-    ):
-        if np.ptp(sizes) <= 1e-4 * max(float(sizes.mean()), 1e-300):
-            return _diagnosis(
-                source,
-                "a constant factor",
-                f"Each row is scaled so that {words}",
-                f"Rows are multiples of {source.words}, by factors from "
-                f"{factors.min():.3g} to {factors.max():.3g}.",
-            )
-    return None
 
 
 def _pairs(count: int, seed: int) -> tuple[Indices, Indices]:
@@ -450,13 +389,9 @@ def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     W, S = e.W, source.values
     differs = np.abs(W - S) > source.tolerance
     in_rows = differs.any(axis=1)
-    most = _MAX_SHARE_OF_FITTED if source.is_fitted else MAJORITY
-    if not differs.any() or differs.mean() >= most:
+    if not differs.any() or differs.mean() >= MAJORITY:
         return None
-    if source.is_fitted and in_rows.mean() > _MAX_SHARE_OF_ROWS:
-        return None
-    balanced = int(e.adds_up[in_rows].sum())
-    if balanced > (0 if source.is_fitted else min(_MAX_BALANCED, 0.1 * len(W))):
+    if int(e.adds_up[in_rows].sum()) > min(_MAX_BALANCED, 0.1 * len(W)):
         return None  # these rows add up: they belong to another background
     if len(W) >= MIN_ROWS and in_rows.mean() > CLEARLY > e.adds_up.mean():
         return None  # slips are not in every row
@@ -482,37 +417,26 @@ def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     return _diagnosis(source, "single slips", headline, evidence, next_step=step)
 
 
+def unused_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Only columns that the model does not use differ from a source."""
+    if e.structure is None:
+        return None
+    differs = (np.abs(e.W - source.values) > source.tolerance).any(axis=0)
+    if not differs.any() or (differs & e.used).any():
+        return None
+    headline = f"{plural(int(differs.sum()), 'column')} that the model does not use "
+    headline += "have values" if differs.sum() > 1 else "has values"
+    evidence = f"All other columns are {source.words}."
+    return _diagnosis(source, "unused columns", headline, evidence)
+
+
 def _decimals(size: float, difference: float) -> int:
     """Decimals that show three digits of a size, and two of a difference."""
     exponents = [math.floor(math.log10(max(x, 1e-300))) for x in (size, difference)]
     return max(2 - exponents[0], 1 - exponents[1], 0)
 
 
-# ---- No exact source: sampled values, another model, undetermined
-
-
-def sampled_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Rows add up, and errors are spread like those of sampled values."""
-    if e.adds_up.mean() <= CLEARLY or len(e.W) < MIN_ROWS:
-        return None
-    R, S = e.W - source.values, source.values
-    share = float(np.linalg.norm(R)) / max(float(np.linalg.norm(S)), 1e-300)
-    if share > _MAX_SAMPLING_ERROR or abs(slope(e.W, S) - 1.0) > 0.1:
-        return None
-    drift = np.abs(R.mean(axis=0)) * np.sqrt(len(R))
-    if (drift > _MAX_DRIFT * np.maximum(R.std(axis=0), e.tolerance)).any():
-        return None
-    orders = e.equivalent_orders(R)
-    if orders is None:
-        return None
-    return _diagnosis(
-        source,
-        "draws",
-        "They are sampled values, such as those of KernelSHAP",
-        f"They scatter around {source.words} by {percent(share)} % of their size, "
-        f"without drift, like means of {orders:,.0f} orders.",
-        verdict="depends on settings",
-    )
+# ---- No exact source: another model, undetermined
 
 
 def other_model(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
@@ -539,7 +463,7 @@ def undetermined(e: AuditEvidence) -> Diagnosis:
     likely = "another model, another output or another order"
     step = "Compare model, class, output and order of rows with their source."
     if e.adds_up.mean() > CLEARLY:
-        likely = "a background far from the rows given, few samples, or smoothing"
+        likely = "another background, few samples, or smoothing"
         step = "Give the background that they were made with: data=."
     return Diagnosis(
         cause="undetermined",
@@ -567,48 +491,13 @@ def references(e: AuditEvidence) -> Iterable[ReferenceHypothesis]:
     return e.references
 
 
-def fitted_mixture(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
-    """The fitted mixture, if rows that add up agree with it."""
-    yield from _mixture_source(e, e.W, e.mixture)
-
-
-def mixture_of_sorted_columns(e: AuditEvidence) -> Iterator[ReferenceHypothesis]:
-    """The mixture fitted to columns in the order most similar to exact values."""
-    V, S = e.W, e.E
-    with np.errstate(invalid="ignore", divide="ignore"):
-        cosine = V.T @ S / np.linalg.norm(V, axis=0)[:, None]
-        cosine = cosine / np.linalg.norm(S, axis=0)
-    cosine = np.nan_to_num(cosine) + 1e-6 * np.eye(V.shape[1])
-    _, match = linear_sum_assignment(-cosine)
-    if (match != np.arange(len(match))).any():
-        V = V[:, np.argsort(match)]
-        yield from _mixture_source(e, V, e.closest_mixture(V))
-
-
-def _mixture_source(
-    e: AuditEvidence, V: Attributions, mixture: Mixture | None
-) -> Iterator[ReferenceHypothesis]:
-    if mixture is None or mixture.left > MAX_MIXTURE_ERROR:
-        return
-    if e.adds_up.mean() > MAJORITY:
-        yield ReferenceHypothesis(
-            words="values for another background",
-            exact=mixture.values,
-            tolerance=e.mixture_tolerance(mixture, V),
-            is_fitted=True,
-        )
-
-
 HYPOTHESES: Final[tuple[tuple[ListSources, *tuple[Test, ...]], ...]] = (
     (given_source, optimized, lime_weights),
     (references, exact_values, rounded_values),
     (given_source, other_class, constant_factor),
-    (references, scaled_rows, absolute_values, moved_columns, moved_rows),
-    (references, turned_signs, summed_columns, single_slips),
-    (given_source, other_background),
-    (fitted_mixture, moved_rows, turned_signs, single_slips),
-    (mixture_of_sorted_columns, moved_columns),
-    (references, sampled_values, other_model),
+    (references, absolute_values, moved_columns, moved_rows),
+    (references, turned_signs, summed_columns, single_slips, unused_columns),
+    (references, other_model),
 )
 """Sources, and the tests that each is tried with; the first that holds is named."""
 

@@ -46,7 +46,6 @@ class ReferenceHypothesis:
     exact: Attributions | None = None  # (N, D); None if only the base is known
     tolerance: Array | float = 0.0  # (N, D) or (): smaller differences are rounding
     is_given: bool = False  # the values for the given background
-    is_fitted: bool = False  # a mixture that was fitted to the audited values
 
     @property
     def values(self) -> Attributions:

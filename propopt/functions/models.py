@@ -77,6 +77,12 @@ class CalledModel(WrappedModel):
             self._call_twice(points, labels)
         return values
 
+    def try_at(self, points: Points) -> None:
+        """Call the model at rows of its table, which it may refuse."""
+        if len(points):
+            with self.calls.as_trial():
+                self._read(points, Labels())
+
     def _read(self, points: Points, labels: Labels) -> Values:
         """Values from calls of bounded size, which are counted."""
         parts = []

@@ -16,6 +16,7 @@ from scipy.special import expit
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.base.resources import FewThreads
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Outcome, Quantity
 from propopt.functions.differences import observed_in, read_step
@@ -247,6 +248,17 @@ class ReferenceTable:
         whole = points[~np.isnan(points).any(axis=1)]
         return whole[:: -(-len(whole) // FEW) or 1]
 
+    def of_each_category(self, schema: TableSchema) -> Points:
+        """Rows without missing values in which the categories of the table occur."""
+        if self.data is schema or self._encoded is None or not schema.categorical.any():
+            return np.zeros((0, 0))
+        points = self._encoded[1]
+        points = points[~np.isnan(points).any(axis=1)]
+        rows = np.zeros(0, np.intp)
+        for j in np.flatnonzero(schema.categorical):
+            rows = np.union1d(rows, np.unique(points[:, j], return_index=True)[1])
+        return points[rows[:_MOST_TRIED]]
+
     @cached_property
     def _numbers(self) -> Points:
         return read_points(self.data, self.label)[0]
@@ -311,6 +323,9 @@ def wrap_model(
         wrapped = replace(wrapped, observed_values=observed)
     return _with_settings(wrapped, batch_rows, outcome, label_index, model.classes)
 
+
+_MOST_TRIED: Final = 1000
+"""Rows with categories at which a model is called before it is explained."""
 
 _HAS_GRADIENT: Final = "has a gradient already; leave the argument out"
 
@@ -392,7 +407,7 @@ def _wrapped(
         exact = _exact(structure, name, schema)
         if exact is not None and _agrees_with_model(exact, readout, reference.compared):
             return exact
-    return NumericalModel(
+    function = NumericalModel(
         name,
         readout,
         None if step is None else read_step(step),
@@ -400,6 +415,9 @@ def _wrapped(
         structure=structure,
         table=schema,
     )
+    if schema is not None and isinstance(readout.method, FewThreads):
+        function.try_at(reference.of_each_category(schema))
+    return function
 
 
 def _few_rows(
