@@ -107,11 +107,20 @@ def test_help_shows_the_three_lines_of_a_file(capsys):
     assert all(f"\n  {key}: {{" in printed for key in ("data", "model", "audit"))
 
 
-def test_the_file_of_a_regression_predicts_its_column(tmp_path):
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        ("regression", "predicted quality"),
+        ("poisson", "log of predicted quality"),
+        ("cross_entropy", "log-odds of predicted quality"),
+    ],
+)
+def test_the_file_of_a_regression_predicts_its_column(tmp_path, objective, words):
     import lightgbm
 
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 2)), columns=["a", "b"])
-    model = lightgbm.LGBMRegressor(n_estimators=4, verbosity=-1).fit(X, X["a"] ** 2)
+    model = lightgbm.LGBMRegressor(objective=objective, n_estimators=4, verbosity=-1)
+    model.fit(X, np.minimum(X["a"] ** 2, 1.0))
     model.booster_.save_model(tmp_path / "model.txt")
     X.assign(quality=1.0).to_csv(tmp_path / "table.csv", index=False)
     pd.DataFrame(model.predict(X, pred_contrib=True)[:, :2], columns=["a", "b"]).to_csv(
@@ -123,7 +132,8 @@ def test_the_file_of_a_regression_predicts_its_column(tmp_path):
     )
     assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
     found = po.results.Audit.load(tmp_path / "out/audit.npz")
-    assert found.explanation.quantity.in_words() == "predicted quality"
+    assert found.explanation.quantity.in_words() == words
+    assert found["additivity"].verdict == "right"
 
 
 def test_another_background_is_named_in_the_file(tmp_path):
