@@ -1,0 +1,249 @@
+"""Advice in messages is carried out, literally, and keeps what a model predicts.
+
+Messages with code are collected from the source. Each needs a case of ``advice.txt`` in
+which the message is provoked and its code executed, or stands in
+``advice_pending.txt``.
+"""
+
+import ast
+import re
+import warnings
+from pathlib import Path
+
+import cvxpy as cp
+import matplotlib.pyplot as plt  # noqa: F401  # this and others are of advice.txt
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from advice import HOLE, messages, pieces_of
+from sklearn.cluster import KMeans  # noqa: F401
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GroupKFold  # noqa: F401
+from sklearn.pipeline import make_pipeline
+
+import propopt as po
+
+
+LINES = Path(__file__).with_name("advice.txt").read_text(encoding="utf-8")
+
+rng = np.random.default_rng(0)
+A = rng.normal(size=(40, 3))
+X = pd.DataFrame(A, columns=["age", "bmi", "pressure"])
+SPARSE = sp.csr_matrix(A * (rng.random(A.shape) < 0.5))
+risk = 2 * A[:, 0] - A[:, 1] + 5.0
+y = (risk > 5.0).astype(int)
+TEXTS = ["good food", "bad food", "good service", "bad service here"]
+
+classifier = LogisticRegression().fit(X, y)
+of_arrays = LogisticRegression().fit(A, y)
+regressor = LinearRegression().fit(X, risk)
+words = make_pipeline(CountVectorizer(), LogisticRegression()).fit(TEXTS, [1, 0, 1, 0])
+gradients = po.GradientMatching(po.wrap(regressor).gradient(X))
+objective = gradients + 0.1 * po.Sparsity()
+graph = po.graphs.knn_graph(X, 3)
+robust = po.PairwiseRobustness(graph)
+best = po.solve(gradients + robust)
+parts = po.explain(regressor, X, data=X)
+slopes = po.explain(regressor, X, kind="slopes")
+explainer = po.Explainer(regressor, X).fit()
+iloco = po.interactions.ILOCO(LinearRegression(), po.interactions.DataSplit())
+iloco = iloco.fit(X, risk)
+W = cp.Variable((40, 3))
+
+
+def boosted():
+    package = pytest.importorskip("xgboost")
+    return package.XGBRegressor(n_estimators=20, max_depth=3).fit(SPARSE, risk)
+
+
+def of_lime():
+    tables = pytest.importorskip("lime.lime_tabular")
+    explained = tables.LimeTabularExplainer(A, feature_names=[*X], random_state=0)
+    predict = of_arrays.predict_proba
+    return [explained.explain_instance(x, predict, num_samples=50) for x in A[:2]]
+
+
+def one_row(x):
+    return 2.0 * x[0] - x[1]
+
+
+def one_named_row(x):
+    return 1.0 if x["age"] > 0 else x["bmi"]
+
+
+def lazy():
+    return pytest.importorskip("polars").DataFrame({"a": [1.0, 2.0]}).lazy()
+
+
+def saved(result) -> str:
+    result.save("saved.npz")
+    return "saved.npz"
+
+
+def table_file() -> str:
+    X.assign(ill=y).to_csv("patients.csv", index=False)
+    return "patients.csv"
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def cases():
+    """The name, the provoking line, the bindings and the remedy of each case."""
+    for block in LINES.strip().split("\n\n")[1:]:
+        name, provoking, *bound, remedy = block.split("\n    ")
+        yield pytest.param(provoking, bound, remedy.removeprefix("→ "), id=name)
+
+
+CASES = [*cases()]
+MESSAGES = messages()
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Text of the source as a pattern of messages, with holes and dots as anything."""
+    parts = re.split(f"({HOLE}|\\.\\.\\.)", text)
+    return re.compile(
+        "".join(".*?" if p in (HOLE, "...") else re.escape(p) for p in parts), re.S
+    )
+
+
+def message_of(line: str) -> str:
+    """The message of the error, or of the warnings, of a line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            eval(line)
+        except Exception as error:  # noqa: BLE001  # of any kind
+            return str(error)
+    assert caught, f"{line} neither fails nor warns"
+    return "\n".join(str(one.message) for one in caught)
+
+
+def prediction(line: str, names) -> object:
+    """The model's own prediction for the rows of a line of po.explain, or None."""
+    tree = ast.parse(line, mode="eval").body
+    if not (isinstance(tree, ast.Call) and ast.unparse(tree.func) == "po.explain"):
+        return None
+    model, rows = (eval(ast.unparse(x), {**globals(), **names}) for x in tree.args[:2])
+    for method in ("predict_proba", "predict"):
+        if hasattr(model, method):
+            try:
+                return np.asarray(getattr(model, method)(rows), float)
+            except (ValueError, TypeError, AttributeError):
+                return None  # the model cannot predict before
+    return None
+
+
+def advised(text: str) -> list[str]:
+    return re.findall(r"«(.*?)»", text)
+
+
+def carry_out(message: str, provoking: str, names, remedy: str) -> None:
+    """Execute a remedy that the message has, and compare predictions of the model."""
+    literal = [piece for one in pieces_of(message) for piece in (one, *nested(one))]
+    for code in advised(remedy):
+        assert any(pattern(piece).fullmatch(code) for piece in literal), message
+    before = prediction(provoking, {})
+    line = remedy.replace("«", "").replace("»", "")
+    assert eval(line, {**globals(), **names}) is not None
+    after = prediction(line, names)
+    if before is not None and after is not None:
+        np.testing.assert_allclose(after, before, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("provoking", "bound", "remedy"), CASES)
+@pytest.mark.filterwarnings("ignore")
+def test_advice_works_and_keeps_the_prediction(provoking, bound, remedy):
+    message, names = message_of(provoking), {}
+    assert advised(remedy)
+    for one in bound:
+        name, _, value = one.partition(" = ")
+        names[name] = eval(value, {**globals(), **names})
+    carry_out(message, provoking, names, remedy)
+
+
+def test_advice_that_changes_predictions_is_seen():
+    """Zeros for absent entries, which XGBoost takes as missing."""
+    message = "X: expected a dense table, got a sparse csr_matrix; give X.toarray()"
+    call = "po.explain(model, X)"
+    names = {"model": boosted(), "X": SPARSE}
+    provoking = "po.explain(boosted(), SPARSE)"
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        carry_out(message, provoking, names, "po.explain(model, «X.toarray()»)")
+    with pytest.raises(AssertionError, match="give X"):
+        carry_out(message, provoking, names, call.replace("X)", "«X.todense()»)"))
+
+
+_CODE = ast.Call | ast.ListComp
+
+
+def nested(piece: str) -> list[str]:
+    """The parts of a piece that are calls: of its inner calls and without its end."""
+    tree = ast.parse(piece.replace("...", "_dots").replace(HOLE, "_hole"), mode="eval")
+    inner = [ast.unparse(x) for x in ast.walk(tree) if isinstance(x, _CODE)]
+    return [x.replace("_dots", "...").replace("_hole", HOLE) for x in inner]
+
+
+def key(message) -> str:
+    """The file and the code of a message, which stay if lines move."""
+    return f"{message.place.partition(':')[0]}: {'; '.join(message.pieces)}"
+
+
+def covered() -> set[str]:
+    """Messages that a case provokes, and of which it executes code."""
+    executed = {}
+    for case in CASES:
+        provoking, _, remedy = case.values
+        for message in MESSAGES:
+            pieces = [x for one in message.pieces for x in (one, *nested(one))]
+            for code in advised(remedy):
+                if any(pattern(piece).fullmatch(code) for piece in pieces):
+                    executed.setdefault(message, set()).add(provoking)
+    return {
+        key(message)
+        for message, lines in executed.items()
+        if any(pattern(message.text).search(message_of(line)) for line in lines)
+    }
+
+
+NO_ADVICE = re.compile(
+    r"problems/subject/onnx\.py: tensor|\bf\(x\)$|interactions/learning\.py: \w+\(s\)"
+    r"|structures/tfidf/vectorisers\.py: □\(input=□\)|metrics/metric\.py: □\(□\)"
+)
+"""Types of ONNX, a formula, plurals, and shown settings."""
+
+NEXT_STEPS = re.compile(r": print\((iloco|explainer)\.")
+"""What printed estimators say, which ``test_mistakes`` executes."""
+
+PENDING = Path(__file__).with_name("advice_pending.txt").read_text(encoding="utf-8")
+PENDING = PENDING.strip().split("\n\n", 1)[1].splitlines()
+"""Messages whose advice no test executes yet. The list may only become shorter."""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_message_with_code_is_executed_or_listed():
+    done = covered()
+    keys = {key(message) for message in MESSAGES}
+    open_keys = {x for x in keys - done if not NO_ADVICE.search(x)}
+    open_keys = {x for x in open_keys if not NEXT_STEPS.search(x)}
+    assert sorted(open_keys - set(PENDING)) == []
+    assert sorted(set(PENDING) - open_keys) == []  # executed by now, or gone
+    assert sorted(set(PENDING)) == PENDING
+
+
+def test_code_in_messages_is_recognised():
+    text = "give its toarray(), or lambda X: f(X, 1), or [g(x) for x in X] (see f(x))"
+    assert pieces_of(text) == (
+        "toarray()",
+        "lambda X: f(X, 1)",
+        "[g(x) for x in X]",
+        "f(x)",
+    )
+    assert pieces_of(f"write {HOLE}.drop(columns=[{HOLE}])") == (
+        f"{HOLE}.drop(columns=[{HOLE}])",
+    )
+    assert pieces_of("a value (N, D) of a[0], as in f (x)") == ()
