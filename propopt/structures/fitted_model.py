@@ -37,9 +37,9 @@ from propopt.structures.readers.pipelines import ColumnView, ModelOutput, column
 from propopt.structures.registry import (
     LOGISTIC,
     as_estimator,
-    columns_of,
     exact_boxes,
     final_of,
+    fitted_names,
     members_in,
     of_class,
     reader_of,
@@ -181,14 +181,14 @@ class FittedModel:
     @property
     def columns(self) -> tuple[str, ...] | None:
         """The names of the columns that the model was fitted on, if it has them."""
-        return columns_of(self.entry)
+        return fitted_names(self.entry)
 
     def in_order(self, header: pd.Index) -> pd.Index:
         """The labels of a table in the order in which the model was fitted to them.
 
         The same labels if the model has no names, or others.
         """
-        names = next((n for n in map(columns_of, self.steps) if n is not None), None)
+        names = next((n for n in map(fitted_names, self.steps) if n is not None), None)
         given = as_stored(header, names or ())
         if names is None or sorted(given) != sorted(names) or given == names:
             return header
@@ -202,8 +202,10 @@ class FittedModel:
         """
         if is_a(self.entry, "sklearn.ColumnTransformer"):
             return False
-        of_library = of_class(self.entry, lambda reader: reader.columns) is not None
-        return of_library or type(self.entry).__module__.startswith("sklearn.")
+        computes_paths = of_class(self.entry, lambda reader: reader.path_values)
+        return computes_paths is not None or type(self.entry).__module__.startswith(
+            "sklearn."
+        )
 
     @property
     def n_columns(self) -> int | None:
@@ -551,17 +553,17 @@ class ModelStructure:
         table = self.view.transform(self.view.start[None, :])
         for steps in model.before:
             table = steps.transform(table)
-        own = np.asarray(rule(core, table, None), float)
-        size = max(1.0, float(np.abs(own).max()))
+        plain = np.asarray(rule(core, table, None), float)
+        size = max(1.0, float(np.abs(plain).max()))
         none, some = (
-            np.asarray(rule(core, table, np.full(own.shape, o)), float).ravel()
+            np.asarray(rule(core, table, np.full(plain.shape, o)), float).ravel()
             for o in (0.0, size)
         )
         if not np.allclose(some - none, size, rtol=_SHIFT_TOLERANCE, atol=0.0):
             return Reason(
                 f"{name_of(core)} does not add them to its trees; explain its booster"
             )
-        intercept = (own.ravel() - none)[column if own.size > 1 else 0]
+        intercept = (plain.ravel() - none)[column if plain.size > 1 else 0]
         return factor * (margins - intercept)
 
     @property

@@ -130,13 +130,13 @@ def members_in(model: Any) -> list[Any]:
     return members if isinstance(members, list) else []
 
 
-def columns_of(model: Any) -> tuple[str, ...] | None:
+def fitted_names(model: Any) -> tuple[str, ...] | None:
     """The names of the columns that a model or a step was fitted on, if it has them."""
     rule = of_class(model, lambda reader: reader.columns)
     names = fitted_value(model, "feature_names_in_") if rule is None else rule(model)
     if names is None:  # a wrapper may not have the names of its members
         members = members_in(model)
-        return columns_of(as_estimator(members[0])) if members else None
+        return fitted_names(as_estimator(members[0])) if members else None
     return tuple(map(str, names))
 
 

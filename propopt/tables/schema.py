@@ -313,8 +313,8 @@ class TableSchema:
             pairs = zip(column.categories, column.frequencies, strict=True)
             seen = listed([category for category, share in pairs if share > 0.0], 5)
             dtype = getattr(column, "dtype", "one-hot")
-            known = f"in data of dtype {dtype} of {seen}"
-            parts.append(f"column {column.name!r} ({known}): {cells}")
+            words = f"in data of dtype {dtype} of {seen}"
+            parts.append(f"column {column.name!r} ({words}): {cells}")
         return int(others.any(axis=1).sum()), "; ".join(parts)
 
     def missing(self, points: Points) -> NDArray[np.bool_]:

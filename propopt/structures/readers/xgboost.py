@@ -19,7 +19,6 @@ from propopt.base.arrays import Array, Mask, filled
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.kinds import fitted_value
 from propopt.structures.readers.model_reader import MarginRule, ModelReader
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
@@ -293,10 +292,6 @@ def _path_values_of_best(model: Any, table: Any) -> Any:
     return _path_values(booster, table, model.missing, rounds)
 
 
-def _columns(model: Any) -> Any:
-    return fitted_value(model, "feature_names_in_")
-
-
 def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
     """Margins of an estimator, whose intercept a base margin replaces."""
     return model.predict(table, output_margin=True, base_margin=margins)
@@ -319,7 +314,6 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
         trees=lambda model, output, view: _booster(model.booster_, 0, output, view),
         margin=MarginRule("scores", {}, lambda model: _logit(model.booster_)),
         explains_margin=lambda model: _classifies(model.booster_),
-        columns=_columns,
         constant_if=lambda model: _constant_if(model.booster_),
         path_values=lambda model, table: _path_values(model.booster_, table),
         given_margin=_given_margin,
@@ -337,7 +331,6 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
         constant_if=lambda model: (
             None if model.get_params().get("booster") == "gblinear" else ()
         ),
-        columns=_columns,
         path_values=_path_values_of_best,
         given_margin=_given_margin,
         text=lambda model: _text(model.get_booster()),
