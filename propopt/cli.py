@@ -224,8 +224,8 @@ def _guarded(work: Callable[[], int]) -> int:
     except BaseException as error:
         # an interrupted start of a worker or module may raise another error
         if _SIGNALS or isinstance(error, KeyboardInterrupt):
-            is_told = isinstance(error, KeyboardInterrupt) and str(error)
-            return _complain(is_told or _INTERRUPTED_MESSAGE, INTERRUPTED)
+            message = str(error) if isinstance(error, KeyboardInterrupt) else ""
+            return _complain(message or _INTERRUPTED_MESSAGE, INTERRUPTED)
         if isinstance(error, SolverFailure):
             return _complain(error, SOLVER_FAILURE)
         if isinstance(error, PropoptError):

@@ -147,11 +147,11 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """
     writable_folder(folder)
     this = psutil.Process()
-    owner = f"{this.pid}-{this.create_time():.0f}-{platform.node()}"
-    own = _draft(folder / "lock", f"{_LOCK}{owner}-")
+    holder = f"{this.pid}-{this.create_time():.0f}-{platform.node()}"
+    this_lock = _draft(folder / "lock", f"{_LOCK}{holder}-")
     try:
         for lock in folder.glob(f"{_LOCK}*"):
-            if lock == own:
+            if lock == this_lock:
                 continue
             if _is_held(lock):
                 raise InvalidInput(
@@ -161,7 +161,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
         yield
     finally:
-        own.unlink(missing_ok=True)
+        this_lock.unlink(missing_ok=True)
 
 
 def is_unfinished(path: Path) -> bool:

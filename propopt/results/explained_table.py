@@ -206,8 +206,8 @@ class PartSums:
         parquet = require("pyarrow.parquet")
         try:
             metadata = parquet.read_metadata(path_of_part(folder, part))
-            text, own, _ = metadata.metadata[_METADATA].rsplit(b"\n", 2)
-            if _sha256(text) != own:
+            text, digest_of_text, _ = metadata.metadata[_METADATA].rsplit(b"\n", 2)
+            if _sha256(text) != digest_of_text:
                 return None
             digest, number, plain = json.loads(text)
             fields: dict[str, Any] = {

@@ -14,8 +14,8 @@ from propopt.base.extras import require
 from propopt.base.resources import require_memory
 from propopt.tables.arrow_files import (
     ArrowFiles,
+    holds_text,
     is_coded,
-    is_text,
     reading,
     values_of,
 )
@@ -87,7 +87,7 @@ class ArrowTable:
         """A column as text."""
         texts = self.read([column])[column]
         kind = self.files.schema.field(column).type
-        if not is_text(kind):
+        if not holds_text(kind):
             raise InvalidInput(
                 f"{self.path.name}: column {column!r} holds {kind}; expected text"
             )
@@ -128,7 +128,7 @@ def _is_number(kind: Any) -> bool:
 
 def _check_type(kind: Any, name: str, path: Path) -> None:
     """Refuse times, bytes, lists and the like."""
-    if not (is_text(kind) or _is_number(values_of(kind))):
+    if not (holds_text(kind) or _is_number(values_of(kind))):
         raise InvalidInput(
             f"{path}: column {name!r} holds {kind}; expected numbers, text or "
             "categories: convert it, or leave it out"
@@ -142,7 +142,7 @@ def _series_of(column: Any) -> pd.Series[Any]:
         categories = column.to_pandas().cat.as_unordered()
         categories = categories.cat.remove_unused_categories()
         return categories.cat.reorder_categories(sorted(categories.cat.categories))
-    if is_text(kind):
+    if holds_text(kind):
         return column.cast("large_string").to_pandas()
     is_missing = column.null_count and not types.is_floating(kind)
     if is_missing or types.is_decimal(kind):

@@ -71,9 +71,9 @@ def files_of(path: Path) -> list[Path]:
         and not any(name[0] in "._" for name in file.relative_to(path).parts)
         and file.suffix.lower() not in _DESCRIPTIONS
     ]
-    others = [file for file in seen if file.suffix.lower() not in ARROW_SUFFIXES]
-    if others or not seen:
-        what = f"a file {others[0].relative_to(path)}" if others else "no file"
+    strange = [file for file in seen if file.suffix.lower() not in ARROW_SUFFIXES]
+    if strange or not seen:
+        what = f"a file {strange[0].relative_to(path)}" if strange else "no file"
         raise InvalidInput(
             f"{path}: the folder has {what}; expected files {suffixes}, and others "
             "with names that begin with _"
@@ -128,33 +128,34 @@ class ArrowFile:
         values = require("pyarrow.dataset").get_partition_keys(
             fragment.partition_expression
         )
-        name, declared = name_of(fragment), dataset.schema
+        name = _name_of(fragment)
+        declared = dataset.schema
         with reading(name):
-            own = fragment.physical_schema
-        _refuse_one_name(own, name)
-        both = [column for column in values if column in own.names]
+            physical = fragment.physical_schema
+        _refuse_one_name(physical, name)
+        both = [column for column in values if column in physical.names]
         if both:
             raise InvalidInput(
                 f"{name}: column {both[0]!r} is in the file and in the name of its "
                 "folder; give pyarrow.dataset.dataset(folder), which reads the file"
             )
-        fields = [*own]
+        fields = [*physical]
         if hasattr(fragment, "format"):
             is_typed = type(fragment.format).__name__ not in _UNTYPED
             fields = [
                 x
                 if is_typed or x.name not in declared.names
                 else declared.field(x.name)
-                for x in own
+                for x in physical
             ]
         fields += [declared.field(x) for x in values if x in declared.names]
-        schema = require("pyarrow").schema(fields, own.metadata)
+        schema = require("pyarrow").schema(fields, physical.metadata)
         return cls(fragment, schema, values)
 
     @property
     def name(self) -> str:
         """The path, for errors."""
-        return name_of(self.fragment)
+        return _name_of(self.fragment)
 
     def type_of(self, column: str) -> Any:
         """The type of a column; None if the file does not have it."""
@@ -205,7 +206,7 @@ class ArrowFile:
         return arrow.table(columns, schema)
 
 
-def name_of(fragment: Any) -> str:
+def _name_of(fragment: Any) -> str:
     """The path of a fragment; tables in memory have none."""
     return getattr(fragment, "path", "the table")
 
@@ -303,10 +304,10 @@ class ArrowFiles:
         folder = posixpath.commonpath(map(posixpath.dirname, paths))
         for file in self.files:
             with reading(file.name), file.fragment.open() as stream:
-                own = hashlib.file_digest(stream, "sha256").hexdigest()
+                content = hashlib.file_digest(stream, "sha256").hexdigest()
             values = sorted(file.values.items())
             name = file.name.removeprefix(folder)
-            digest.update(f"{name!r} {values} {own}\n".encode())
+            digest.update(f"{name!r} {values} {content}\n".encode())
         return digest.hexdigest()
 
     def table(self, columns: Sequence[str]) -> Any:
@@ -434,7 +435,7 @@ def wider_type(one: Any, other: Any) -> Any:
         values = wider_type(*map(values_of, pair))
         is_coded = values is not None and all(map(types.is_dictionary, pair))
         return arrow.dictionary(arrow.int32(), values) if is_coded else values
-    if all(map(is_text, pair)):
+    if all(map(holds_text, pair)):
         return arrow.large_string()
     if all(types.is_integer(x) or types.is_floating(x) for x in pair):
         numbers = np.result_type(*(x.to_pandas_dtype() for x in pair))
@@ -459,7 +460,7 @@ def is_coded(kind: Any) -> bool:
     return bool(require("pyarrow").types.is_dictionary(kind))
 
 
-def is_text(kind: Any) -> bool:
+def holds_text(kind: Any) -> bool:
     """Whether cells, or categories, are text."""
     types = require("pyarrow").types
     kind = values_of(kind)
