@@ -346,7 +346,9 @@ def test_a_run_that_is_killed_continues_with_the_same_bytes(sent, kind, tmp_path
     rows = pd.concat([X_NEW] * 10, ignore_index=True)
     store(rows, tmp_path / f"rows{kind}")
     where = [sys.executable, "-c", KILLED, str(tmp_path / f"rows{kind}")]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    env = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    }
     subprocess.run([*where, str(tmp_path / "once")], check=True, env=env)
     folder = tmp_path / "to"
     for few in (1, 60, 150):
