@@ -12,7 +12,7 @@ from propopt.base.extras import require
     ("message", "error"),
     [  # as the linker of Linux says under a limit of memory, and without the package
         ("libarrow.so.2600: failed to map segment from shared object", MemoryError),
-        ("libparquet.so: cannot open shared object file: Cannot allocate memory", MemoryError),
+        ("libparquet.so: cannot open: Cannot allocate memory", MemoryError),
         ("No module named 'pyarrow'", MissingExtra),
         ("lib.so: cannot allocate memory in static TLS block", MissingExtra),
     ],
@@ -20,7 +20,7 @@ from propopt.base.extras import require
 def test_a_library_that_memory_does_not_hold_is_not_missing(
     message, error, monkeypatch
 ):
-    def refuse(name):
+    def refuse(_):
         raise ImportError(message)
 
     monkeypatch.setattr(importlib, "import_module", refuse)
