@@ -195,6 +195,7 @@ def check_explanation(label, header, arrays, problem_data, report):
         agree(f"{label}: {name}", loss, derived[0], 1e-5 * size)
         if loss > limit + SOLVED * max(limit, SUMS * size):
             raise Contradiction(f"{label}: {name} is {loss:.9g}, and its limit {limit}")
+    check_size(label, header["target"], target.get("gradient_matching.target"))
     for name in ("gradient", "contributions"):
         if name in arrays and "gradient_matching.target" in problem_data:
             agree(f"{label}: {name}", arrays[name], target["gradient_matching.target"])
@@ -203,7 +204,9 @@ def check_explanation(label, header, arrays, problem_data, report):
         size = abs(whole).sum(axis=1).max()
         agree(f"{label}: sums of rows", arrays["prediction"], sums, size, SOLVED)
         totals, parts = (target.get(f"completeness.{k}") for k in ("totals", "parts"))
-        if totals is not None and (parts == 1.0).all():
+        if totals is not None and not np.isin(parts, (0.0, 1.0)).all():
+            raise Contradiction(f"{label}: weights of a sum are neither 0 nor 1")
+        if totals is not None and parts.all():
             derived = arrays["prediction"] - arrays["base_value"]
             agree(f"{label}: totals", totals, derived, size, SOLVED)
     if proof is None:
@@ -288,6 +291,20 @@ def number(cell):
     return math.nan if cell in ("", None) else float(cell)
 
 
+def check_size(where, target, values):
+    """Refuse a size of the target, or no error of a sampled one."""
+    if target is None or target["rms"] is None:
+        return
+    same(f"{where}: error of the target", target["rms"] == 0.0, target["value"] == 0.0)
+    if target["size"] is None:
+        same(f"{where}: entries of the target", target["n_entries"], 0)
+    elif values is not None:
+        count = np.count_nonzero(values)
+        same(f"{where}: entries of the target", target["n_entries"], count)
+        size = math.sqrt(float((values**2).sum()) / max(count, 1))
+        agree(f"{where}: size of the target", target["size"], size)
+
+
 def check_target(where, relative, words, target, interval=None):
     """Refuse an error of the target, or its words, that differ from the archive."""
     value, scale = (target or {}).get("value"), (target or {}).get("scale")
@@ -307,13 +324,19 @@ def check_target(where, relative, words, target, interval=None):
     else:
         text, _, source = words.removesuffix(")").partition("; ")
         same(f"{where}: target", source, target["source"])
-        numbers = [float(x) / 100.0 for x in re.findall(r"[\d.]+", text)]
-        agree(
-            f"{where}: target in words", numbers[0], derived, 1e-12, 0.06
-        )  # two digits
-        ends = numbers[-2:] if target["relation"] == "about" else [0.0, numbers[-1]]
+        rms, share, low, high = (
+            float(re.search(rf"{before}([\d.eE-]+)", text)[1])
+            for before in ("error ", "\\), ", "its size \\(", " to ")
+        )
+        stated = 100.0 * target["rms"] / target["size"]
+        # in words they have two digits
+        agree(f"{where}: target in words", rms, target["rms"], 1e-12, 0.06)
+        agree(f"{where}: target in words", share, stated, 1e-12, 0.06)
+        # limits of squares, of which these are the roots
+        low = (low / share) ** 2 if target["relation"] == "about" else 0.0
+        ends = [derived * low, derived * (high / share) ** 2]
     if interval is not None:
-        agree(f"{where}: interval of the target error", interval, ends, 1e-12, 0.06)
+        agree(f"{where}: interval of the target error", interval, ends, 1e-12, 0.25)
 
 
 def check_claims(where, claims, header, ends):
@@ -630,6 +653,11 @@ def verify(path):
         )
         check_claims("picked", {**picked, **shares}, chosen[0], ends)
         error = picked["target_error"]
+        stated = chosen[0]["target"] or {}
+        rms, size = (number(stated.get(key)) for key in ("rms", "size"))
+        agree("picked: rms of the target's error", number(error["rms"]), rms)
+        share = rms / size if rms else rms
+        agree("picked: share of the target's error", number(error["share"]), share)
         check_target(
             "picked",
             number(error["relative"]),

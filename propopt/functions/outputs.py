@@ -474,7 +474,7 @@ _NEW_LINE: Final = "\n"
 COMPARED: Final = 64
 """Rows at which direct predictions are compared."""
 
-FEW: Final = 20
+MARGIN_ROWS: Final = 20
 """Rows at which margins and predictions are compared, and exact forms."""
 
 

@@ -25,7 +25,7 @@ from propopt.functions.images import ImageShape, OfInputs, read_sizes
 from propopt.functions.jumps import allowed_difference
 from propopt.functions.models import ExactModel, GivenGradient, NumericalModel
 from propopt.functions.outputs import (
-    FEW,
+    MARGIN_ROWS,
     METHODS,
     FittedColumns,
     Output,
@@ -246,7 +246,7 @@ class ReferenceTable:
             assert self._encoded is not None, "it is a table with names"
             points = self._encoded[1]
         whole = points[~np.isnan(points).any(axis=1)]
-        return whole[:: -(-len(whole) // FEW) or 1]
+        return whole[:: -(-len(whole) // MARGIN_ROWS) or 1]
 
     def of_each_category(self, schema: TableSchema) -> Points:
         """Rows without missing values in which the categories of the table occur."""

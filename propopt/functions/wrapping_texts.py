@@ -7,7 +7,7 @@ from typing import Any
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions.outputs import (
-    FEW,
+    MARGIN_ROWS,
     FittedColumns,
     Output,
     Readout,
@@ -86,7 +86,7 @@ def wrap_texts(
             )
     quantity = read_output(fitted, output)
     schema = text_schema_of(model, data, label)
-    few = [document.text for document in schema.documents[:FEW]]
+    few = [document.text for document in schema.documents[:MARGIN_ROWS]]
     index = read_index(fitted, quantity, target, few)
     method, output_name = call_of(fitted, quantity)
     return TextFunction(

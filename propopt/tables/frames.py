@@ -32,6 +32,7 @@ from propopt.base.arrays import Array, Sparse
 from propopt.base.checks import read_array, read_with_missing
 from propopt.base.declared import transient
 from propopt.base.errors import InvalidInput
+from propopt.base.extras import require
 from propopt.base.text import plain_name
 
 
@@ -138,9 +139,7 @@ def as_frame(table: object, label: str) -> Frame | None:
 def as_arrow(table: object, label: str) -> Any:
     """Convert a table of any library to one of pyarrow; None if it is no table."""
     if isinstance(table, pd.DataFrame):
-        import pyarrow
-
-        return pyarrow.Table.from_pandas(table, preserve_index=False)
+        return require("pyarrow").Table.from_pandas(table, preserve_index=False)
     frame = _as_narwhals(table, label)
     return None if frame is None else frame.to_arrow()
 
