@@ -778,7 +778,11 @@ def killed_once(folder):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("way", ["lazily", "into a folder"])
-def test_a_worker_that_is_killed_loses_nothing(way, source, tmp_path, frames):
+def test_a_worker_that_is_killed_loses_nothing(
+    way, source, tmp_path, frames, monkeypatch
+):
+    # as in the workers: the error of a part is joined from its blocks
+    monkeypatch.setattr(large_tables, "_BLOCK_ROWS", 2**12)
     explainer = killed_once(tmp_path)
     (mark := tmp_path / "marks" / "killed").touch()  # not in this process
     expected = explainer.transform(X_NEW)
