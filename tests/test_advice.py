@@ -8,22 +8,29 @@ which the message is provoked and its code executed, or stands in
 import ast
 import re
 import warnings
+from dataclasses import replace  # noqa: F401  # this and others are of advice.txt
 from pathlib import Path
 
 import cvxpy as cp
-import matplotlib.pyplot as plt  # noqa: F401  # this and others are of advice.txt
+import matplotlib.pyplot as plt  # noqa: F401
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from advice import HOLE, messages, pieces_of
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans  # noqa: F401
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GroupKFold  # noqa: F401
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import NuSVC  # noqa: F401
 
 import propopt as po
+from propopt.problems.jobs.job import load_result  # noqa: F401
 
 
 LINES = Path(__file__).with_name("advice.txt").read_text(encoding="utf-8")
@@ -85,6 +92,75 @@ def saved(result) -> str:
 def table_file() -> str:
     X.assign(ill=y).to_csv("patients.csv", index=False)
     return "patients.csv"
+
+
+of_three = LogisticRegression().fit(X, np.digitize(risk, [4.0, 6.0]))
+of_trees = GradientBoostingClassifier(n_estimators=5).fit(X, y)
+calibrated = CalibratedClassifierCV(LogisticRegression(), ensemble=False).fit(X, y)
+KINDS = X.assign(word=pd.Series(["a", None, np.nan, "b"] * 10, dtype=object))
+DATED = X.assign(age=pd.Timestamp("2020-01-01") + pd.to_timedelta(A[:, 0], unit="D"))
+LONG = np.arange(200_000.0)[:, None]
+GAPS = X.where(X > -1.0)
+MANY = pd.DataFrame({"a": np.append(np.arange(10_001.0), np.nan)})
+V = cp.Variable((2, 3))
+
+
+def of_dates(X):
+    days = (X["age"] - pd.Timestamp("2020-01-01")).dt.total_seconds() / 86_400.0
+    return 2.0 * days - X["bmi"] + 5.0
+
+
+def of_words(X):
+    encoder = make_column_transformer((OneHotEncoder(), ["word"]))
+    return make_pipeline(encoder, LogisticRegression()).fit(X, y)
+
+
+def of_ages(X):
+    return 2.0 * X["age"].fillna(1.0) - X["bmi"].fillna(0.0) + 5.0
+
+
+def numbers(X):
+    return X["a"].fillna(0.0) if hasattr(X["a"], "fillna") else X["a"].to_numpy()
+
+
+def stemmed():
+    vectoriser = CountVectorizer(
+        tokenizer=lambda text: [word + "z" for word in text.split()], token_pattern=None
+    )
+    return make_pipeline(vectoriser, LogisticRegression()).fit(TEXTS, [1, 0, 1, 0])
+
+
+def within(W):
+    return A[:, :2] @ V == W
+
+
+def long_chain():
+    points = np.arange(4200.0).reshape(-1, 2)
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(2100))
+    return po.solve(po.GradientMatching(points) + robust)
+
+
+def said(result):
+    raise ValueError(str(result))
+
+
+def damaged() -> str:
+    explainer.explain(X, to="explained")
+    Path("explained/part-000000.parquet").write_bytes(b"")
+    return "explained"
+
+
+def partitioned() -> str:
+    """A folder that tells a column which its file has too."""
+    Path("table/year=2026").mkdir(parents=True, exist_ok=True)
+    rows = X.assign(year=np.int32(2026))
+    rows.to_parquet("table/year=2026/rows.parquet", index=False)
+    return "table"
+
+
+def pickled() -> str:
+    np.savez("pickled.npz", values=np.array([{}]))
+    return "pickled.npz"
 
 
 @pytest.fixture(autouse=True)
@@ -221,6 +297,7 @@ NEXT_STEPS = re.compile(r": print\((iloco|explainer)\.")
 
 PENDING = Path(__file__).with_name("advice_pending.txt").read_text(encoding="utf-8")
 PENDING = PENDING.strip().split("\n\n", 1)[1].splitlines()
+PENDING = [line.partition("  # ")[0] for line in PENDING]  # without reasons
 """Messages whose advice no test executes yet. The list may only become shorter."""
 
 

@@ -151,7 +151,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
     this_lock = _draft(folder / "lock", f"{_LOCK}{holder}-")
     try:
         for lock in folder.glob(f"{_LOCK}*"):
-            if lock == this_lock:
+            if lock.name == this_lock.name:  # one of the paths may be relative
                 continue
             if _is_held(lock):
                 raise InvalidInput(

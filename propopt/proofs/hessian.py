@@ -290,8 +290,7 @@ class CgHessian(Hessian):
     def inverse_diagonal(self) -> Attributions:
         """The diagonal of H⁻¹, one system for each entry."""
         raise Refused(
-            f"proofs for all rows need {self.shape[0] * self.shape[1]:,} linear "
-            "solves; give some rows, as in certain(rows=...)"
+            f"proofs for all rows need {self.shape[0] * self.shape[1]:,} linear solves"
         )
 
 

@@ -249,7 +249,7 @@ class AnalyzerWords:
             raise InvalidInput(
                 f"words: the tokens that {self.kind.__name__} of the model finds in "
                 f"{text!r:.40} do not stand there in order; for other words give "
-                "words='lime', or data=po.functions.TextSchema.of(texts)"
+                "words='lime', or po.wrap(model, data=texts) for the model"
             )
         return occurrences
 

@@ -391,7 +391,8 @@ def missing_value(column: pd.Series[Any], label: str) -> Hashable:
     if len(kinds) > 1:
         raise InvalidInput(
             f"{label}: column {column.name!r} has missing values of several kinds, "
-            f"{' and '.join(sorted(kinds))}; replace them by one kind, as in "
+            f"{' and '.join(sorted(kinds))}; the model may take them for "
+            "different categories: fit it on one kind, as in "
             "column.where(column.notna(), None)"
         )
     return next(iter(kinds.values()), None)

@@ -424,8 +424,8 @@ class _Reader:
         if len(longest) != 1:
             columns = listed(longest) if longest else "no column of X"
             self._refuse(
-                f"row {n}: {condition!r} names {columns}; give as_map(), or pairs "
-                "with names of columns"
+                f"row {n}: {condition!r} names {columns}; give the explanations of "
+                "lime themselves, or pairs with names of columns"
             )
         return names.index(longest[0])
 

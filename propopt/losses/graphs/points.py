@@ -250,7 +250,10 @@ PAIR_BYTES: Final = 40
 
 def require_all_pairs(n_nodes: int, label: str) -> None:
     """Raise an error if a graph of all pairs does not fit into memory."""
-    sparser = "use gaussian_graph(cutoff=...), knn_graph or threshold_graph instead"
+    sparser = (
+        "use knn_graph, threshold_graph or gaussian_graph(X, lengthscale, cutoff=...), "
+        "with a short lengthscale, instead"
+    )
     require_memory(PAIR_BYTES * n_nodes**2, label, sparser)
 
 

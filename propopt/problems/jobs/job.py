@@ -557,7 +557,7 @@ def load_result(path: str | Path) -> Result:
     file = archive_path(path)
     if not file.is_file():
         raise InvalidInput(
-            f"{path}: there is no such file; results are saved by save() to .npz"
+            f"{path}: there is no such file; result.save(path) writes one, to .npz"
         )
     kinds = {kind.form.name: kind for kind in _kinds(Result)}
     name = format_of(file)

@@ -61,8 +61,8 @@ from propopt.structures.scores import Link, Network
 
 
 SIGMOID: Final = (
-    "a probability is the logistic function of a sum; "
-    "wrap(model, output='log_odds') is exact"
+    "a probability is the logistic function of log-odds; "
+    "wrap(model, output='log_odds') is exact where these are a sum of products"
 )
 SOFTMAX: Final = (
     "a probability of one of several classes is a softmax of their scores; "
@@ -182,8 +182,9 @@ NEIGHBOURS: Final = "the nearest neighbours depend on all columns jointly"
 LINEAR_TREES: Final = "linear models in leaves, or instead of trees, are not supported"
 REASONS: Final[Mapping[str, str]] = {
     "AdaBoostRegressor": "a weighted median of trees is no sum of them",
-    "CalibratedClassifierCV": "a calibrated probability bends the score; "
-    "wrap(model.estimator, output='margin') is exact where that is a sum of products",
+    "CalibratedClassifierCV": "a calibrated probability bends the score; the score, "
+    "wrap(model.calibrated_classifiers_[0].estimator, output='margin'), is exact where "
+    "that is a sum of products, and the only one if ensemble=False",
     "GaussianProcessClassifier": "its probability is a mean over a latent function",
     "KNeighborsClassifier": NEIGHBOURS,
     "KNeighborsRegressor": NEIGHBOURS,
