@@ -10,6 +10,7 @@ import re
 import warnings
 from dataclasses import replace  # noqa: F401  # this and others are of advice.txt
 from pathlib import Path
+from unittest.mock import patch
 
 import cvxpy as cp
 import matplotlib.pyplot as plt  # noqa: F401
@@ -21,10 +22,16 @@ from advice import HOLE, messages, pieces_of
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans  # noqa: F401
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,  # noqa: F401
+)
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GroupKFold  # noqa: F401
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import NuSVC  # noqa: F401
@@ -58,6 +65,74 @@ explainer = po.Explainer(regressor, X).fit()
 iloco = po.interactions.ILOCO(LinearRegression(), po.interactions.DataSplit())
 iloco = iloco.fit(X, risk)
 W = cp.Variable((40, 3))
+IMAGES = rng.normal(size=(40, 2, 2))
+HOLED = X.mask(rng.random(X.shape) < 0.4)
+WORDED = X.assign(word=["a", "b"] * 20)
+of_gaps = HistGradientBoostingRegressor(min_samples_leaf=5).fit(HOLED, risk)
+trees = HistGradientBoostingClassifier(min_samples_leaf=5).fit(X, y)
+three_classes = np.stack([np.digitize(risk, [4.0, 6.0]), y], axis=1)
+labels = MultiOutputClassifier(LogisticRegression()).fit(A, three_classes)
+
+
+class Exponential:
+    """A regressor with a log link that it does not show."""
+
+    def predict(self, X):
+        return np.exp(np.asarray(X)[:, 0] + 0.5)
+
+
+def of_images(images):
+    return images.sum(axis=(1, 2)) + 1.0
+
+
+def elsewhere():
+    """0, but for the first row that is given alone: no model answers so."""
+    first = iter([1e-3])
+    return lambda X: np.zeros(len(X)) + (next(first, 0.0) if len(X) == 1 else 0.0)
+
+
+def lengths(texts):
+    return np.array([float(len(text)) for text in texts])
+
+
+def of_codes(encoder):
+    columns = make_column_transformer((encoder, ["word"]), remainder="passthrough")
+    return make_pipeline(columns, LogisticRegression()).fit(WORDED, y)
+
+
+def torch():
+    return pytest.importorskip("torch")
+
+
+def of_signals():
+    """A module of inputs of shape (1, 1, 3)."""
+    nn = torch().nn
+    return nn.Sequential(nn.Conv2d(1, 1, (1, 3)), nn.Flatten()).double()
+
+
+def of_dask():
+    return pytest.importorskip("dask.dataframe").from_pandas(X, npartitions=2)
+
+
+def curve_of_robustness():
+    """A curve whose attributions are computed when they are read."""
+    weights = {robust.name: np.geomspace(0.01, 1.0, 20)}
+    return po.sweep(gradients + robust, weights)
+
+
+def without_memory(call, *given):
+    with patch("propopt.base.resources.free_memory", return_value=100.0):
+        return call(*given)
+
+
+def told(text: str) -> None:
+    """A warning with what an object says."""
+    warnings.warn(text, stacklevel=2)
+
+
+def same(a, b) -> bool:
+    np.testing.assert_allclose(a, b, rtol=1e-6)
+    return True
 
 
 def boosted():

@@ -171,7 +171,8 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("heatmap", "po.plots.plot_heatmap"),
         (
             "metrics",
-            "metrics of quantus, with po.explainers.quantus_explain_func(explainer)",
+            "metrics of quantus, with po.explainers.quantus_explain_func("
+            "explainer.explain)",
         ),
         ("text", "po.plots.highlight"),
         ("image image_plot", "po.plots.plot_image_maps"),

@@ -319,10 +319,7 @@ def _directions(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding
     best = times <= _MIN_FACTOR, gain <= _MIN_GAIN
     verdicts = [_verdict(e, diagnosis, x) for x in best]
     advice = ""
-    is_open = verdicts[0] == "wrong" and not diagnosis.is_wrong
-    if is_open and closest > 1e-12 * distance:
-        advice = "po.explain(model, X, data=data) gives closer, or more similar values."
-    elif verdicts[0] == "depends on settings":
+    if verdicts[0] == "depends on settings":
         meant = words.removeprefix("exact ")
         meant = "interventional values" if diagnosis.source == PATHS else meant
         advice = f"If you need {meant}, take the exact ones: audit.exact, or the file "

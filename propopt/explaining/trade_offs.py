@@ -595,7 +595,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         require_memory(
             8.0 * sum(N * D for N, D in unread),
             f"the attributions of {len(unread)} explanations",
-            "save the front() alone, or single explanations",
+            "save single explanations, as optimized[0].save(path)",
         )
         _ = [*self._computed(range(len(self.optimized)))]
         proved = [best for best in self.optimized if not is_lazy(best)]

@@ -82,7 +82,7 @@ class Request:
         if self.function.schema is None:
             raise InvalidInput(
                 "relative: standard deviations of columns are unknown, as the function "
-                "was made without a table; give it one by wrap(model, data=X)"
+                "was made without a DataFrame; give it one by wrap(model, data=X)"
             )
         return self.function.schema.scales("std")
 

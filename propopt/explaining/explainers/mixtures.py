@@ -268,7 +268,7 @@ def _common_units(parts: Sequence[Explanation]) -> Units:
         )
         raise InvalidInput(
             f"explanations: expected equal units, got {units_by_method}; compute them "
-            "with the same units=, or convert slopes by explanation.scaled(scale)"
+            "with the same units=; explanation.scaled(scale) makes 'gradient' 'scaled'"
         )
     return next(iter(methods))
 
