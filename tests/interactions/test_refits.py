@@ -408,7 +408,7 @@ REFUSED = [
     (of_table(X[0]), "Expected 2D array, got shape"),
     (of_table(X[:0]), "0 sample"),
     (of_table(X[:, :0]), "0 feature"),
-    (of_table(sp.csr_array(X)), "a dense table, got a sparse csr_array; give its toar"),
+    (of_table(sp.csr_array(X)), "a sparse csr_array; give po.functions.dense"),
     (of_table(pl.DataFrame(X).lazy()), "a lazy table has no rows yet"),
     (of_table(X + 1j), "Complex data not supported"),
     (of_table(pd.DataFrame(X, columns=list("abca"))), "appear more than once: 'a'"),
