@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn.impute
 from advice import HOLE, messages, pieces_of
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans  # noqa: F401
@@ -30,11 +31,11 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GroupKFold  # noqa: F401
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit  # noqa: F401
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.svm import NuSVC  # noqa: F401
+from sklearn.svm import LinearSVC, NuSVC  # noqa: F401
 
 import propopt as po
 from propopt.problems.jobs.job import load_result  # noqa: F401
@@ -65,6 +66,9 @@ explainer = po.Explainer(regressor, X).fit()
 iloco = po.interactions.ILOCO(LinearRegression(), po.interactions.DataSplit())
 iloco = iloco.fit(X, risk)
 W = cp.Variable((40, 3))
+patches = po.interactions.Minipatches(n_patches=1000)
+of_patches = po.interactions.ILOCO(LinearRegression(), patches).fit(X, risk)
+imputed = sklearn.impute.SimpleImputer(add_indicator=True)
 IMAGES = rng.normal(size=(40, 2, 2))
 HOLED = X.mask(rng.random(X.shape) < 0.4)
 WORDED = X.assign(word=["a", "b"] * 20)
@@ -145,6 +149,40 @@ def of_lime():
     explained = tables.LimeTabularExplainer(A, feature_names=[*X], random_state=0)
     predict = of_arrays.predict_proba
     return [explained.explain_instance(x, predict, num_samples=50) for x in A[:2]]
+
+
+def shown(result):
+    """Advice of a text that is printed."""
+    raise AssertionError(result)
+
+
+class Steep:
+    """A function of the columns, with slopes that change if it is fitted again."""
+
+    slope = 1.0
+
+    def __call__(self, X):
+        return self.slope * X["age"].to_numpy() + 3.0
+
+
+def fitted_again():
+    f = Steep()
+    lime = po.lime.LimeExplainer(f, X)
+    f.slope = 2.0
+    return lime
+
+
+def of_killed_workers():
+    """A fit of patches whose worker is killed, as the operating system may do."""
+    killed = po.errors.SolverFailure("a worker was killed")
+    with patch("propopt.interactions.fitting.resources.in_workers") as workers:
+        workers.side_effect = killed
+        po.interactions.ILOCO(LinearRegression(), patches).fit(X, risk)
+
+
+def middle(X):
+    """A function that is larger in the middle, and rises from the first to the last."""
+    return np.where(X[:, 0] > 0.7, 1.1, np.where(X[:, 0] > -0.7, 1.0, 0.0)) + 3.0
 
 
 def one_row(x):
@@ -269,7 +307,7 @@ def message_of(line: str) -> str:
         try:
             eval(line)
         except Exception as error:  # noqa: BLE001  # of any kind
-            return str(error)
+            return f"{error}\n{error.__cause__ or ''}"  # as a traceback
     assert caught, f"{line} neither fails nor warns"
     return "\n".join(str(one.message) for one in caught)
 

@@ -69,8 +69,9 @@ def _refuse_missing(points: Points, label: str) -> None:
         raise InvalidInput(
             f"{label}: numbers are missing (NaN) in {int(absent.any(axis=1).sum())} of "
             f"{len(points)} rows, for which no kernel is positive definite; "
-            "impute them (sklearn.impute.SimpleImputer(add_indicator=True)), or use "
-            "po.Explainer, which takes missing numbers"
+            "fit the model to imputed columns of "
+            "sklearn.impute.SimpleImputer(add_indicator=True), or use po.Explainer, "
+            "which takes missing numbers"
         )
 
 

@@ -178,7 +178,7 @@ def read_sets(sets: SetChoice, order: int, features: Features) -> FeatureSets:
     if len(sizes) > 1:
         raise InvalidInput(
             f"sets: expected sets of one size, got sizes {listed(sizes)}; score each "
-            "size by a call of interactions()"
+            "size by a call of interactions(sets=...)"
         )
     if len(set(chosen)) < len(chosen):
         repeated = next(

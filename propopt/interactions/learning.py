@@ -746,8 +746,7 @@ def check_estimator_kind(estimator: Any) -> None:
     if not has_method(estimator, "predict_proba"):
         raise InvalidInput(
             f"estimator: {name} has no predict_proba, and errors of a classifier need "
-            "probabilities; take "
-            f"CalibratedClassifierCV({name}(), ensemble=False)"
+            "probabilities; take CalibratedClassifierCV(estimator, ensemble=False)"
         )
 
 

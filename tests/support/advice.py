@@ -43,7 +43,7 @@ def pieces_of(text: str) -> tuple[str, ...]:
 
 def _is_code(piece: str) -> bool:
     """Whether a piece is one call, lambda or comprehension, and no text in brackets."""
-    if piece[-1] not in ")]" and not piece[-1].isalnum():
+    if piece[-1] not in ")]_" and not piece[-1].isalnum():
         return False
     try:
         tree = ast.parse(piece.replace(HOLE, "_").replace("...", "_"), mode="eval").body
