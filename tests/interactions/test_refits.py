@@ -379,9 +379,7 @@ ONE = Y[3] == Y
 SOME = np.where(LABELS == "low", None, LABELS)
 of, of_error = partial(partial, read), partial(partial, read_error)
 of_groups = partial(partial, Features.of, ["age", "size"])
-WITHOUT_PROBABILITIES = (
-    r"LinearSVC has no predict_proba.*CalibratedClassifierCV\(estim"
-)
+WITHOUT_PROBABILITIES = r"LinearSVC has no predict_proba.*CalibratedClassifierCV\(estim"
 NO_WEIGHTS = "KNeighborsRegressor.fit takes no weights"
 NO_COLUMNS = "'g': expected a list of its columns"
 REFUSED = [
