@@ -152,8 +152,8 @@ def of_lime():
 
 
 def shown(result):
-    """Advice of a text that is printed."""
-    raise AssertionError(result)
+    """Advice of a text that is printed, without its breaks of lines."""
+    raise AssertionError(" ".join(str(result).split()))
 
 
 class Steep:

@@ -144,7 +144,7 @@ def against_profile(case: RowsEvidence) -> RuleOutcome | Reason:
         "high": high,
         "beta": case.beta,
     }
-    remedy = 'read the profile, or the slope of po.explain(model, X, kind="slopes")'
+    remedy = "read the profile, or the slope of po.explain(model, X, kind='slopes')"
     return RuleOutcome(numbers, case.sizes, sentence, remedy, fields)
 
 
