@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from propopt.base.cards import to_card, to_text
 from propopt.base.declared import Declared
@@ -183,9 +184,13 @@ class Result(Declared, ABC):
             "of its table"
         )
 
-    def __array__(self, *args: object, **settings: object) -> NoReturn:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]:
         """Refuse a conversion by NumPy or pandas, which would lose the names."""
-        del args, settings
+        del copy
+        if dtype == np.dtype(object):  # an entry of an array of results
+            cell = np.empty((), dtype=object)
+            cell[()] = self
+            return cell
         raise WrongType(
             f"{type(self).__name__}: is no array; use to_frame(), its table with the "
             "names of rows and columns, or to_frame().to_numpy()"

@@ -565,7 +565,7 @@ class OneHot(CategoricalColumn):
         }
 
 
-Column: TypeAlias = Numeric | Categorical | OneHot
+Column: TypeAlias = Numeric | Unread | Categorical | OneHot
 """A column of the encoded table, from one or more columns of a DataFrame."""
 
 _KINDS: Final = {kind.__name__: record_codec(kind) for kind in get_args(Column)}

@@ -134,7 +134,7 @@ REFUSED = [
             ((0, 1, 1, 2), "at least 2"),
             ((0, 1, 2.0, 2), "per_dimension"),
             ((0, 1, 2, 0), "dimensions"),
-            ((0, 1, 2, 2, 5), "only 4 points"),
+            ((0, 1, 2, 2, 5), "at most the 4 points"),
             ((0, 1, 2, 2, 0), "first"),
             ((0, 1, 10, 30, 3), "too many"),
         )

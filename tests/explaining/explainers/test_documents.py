@@ -81,7 +81,7 @@ NUMBERS = po.functions.Power(2), np.ones((3, 2))
 
 def test_what_has_no_meaning_for_documents_is_refused(function):
     vanishing = Lime(law=po.lime.TextLaw(1e-3), n_samples=200)
-    probability = po.wrap(linear(), data=LONG), LONG
+    probability = po.wrap(linear(), data=LONG, output="probability"), LONG
     tables = LimePackage(discretize=False), TreeShap(data="mean")
     refused = *REFUSED.values(), Lime(scale=0.1), ExactLime(), Shap(data=5)
     for method in (*refused, *tables):
