@@ -234,7 +234,7 @@ def test_columns_are_divided_by_their_scale_and_read_by_name(rng):
 # ---- missing numbers are refused with the cure
 COMPLETE = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 3.0]})
 HOLED = COMPLETE.mask(COMPLETE == 0.0)
-CURE = r"in 2 of 3 rows, .*SimpleImputer\(add_indicator=True\)\), or use po\.Explainer"
+CURE = r"in 2 of 3 rows, .*SimpleImputer\(add_indicator=True\), or use po\.Explainer"
 
 
 @pytest.mark.parametrize("form", [lambda t: t, lambda t: t.to_numpy()], ids=["df", "a"])
