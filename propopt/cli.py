@@ -27,7 +27,12 @@ from propopt.base.streams import PatientStream, patient_streams
 from propopt.base.text import printable, printable_lines
 
 
-DONE, BAD_INPUT, SOLVER_FAILURE, REFUTED, UNWRITTEN, INTERRUPTED = 0, 2, 3, 4, 5, 130
+DONE = 0
+BAD_INPUT = 2
+SOLVER_FAILURE = 3
+REFUTED = 4
+UNWRITTEN = 5
+INTERRUPTED = 130
 _RISING = (DONE, REFUTED, SOLVER_FAILURE, UNWRITTEN, BAD_INPUT, INTERRUPTED)
 """Exit codes by severity; of several files the most severe one is returned."""
 

@@ -18,21 +18,6 @@ BANNED = {
 }
 """Words that stand for something else in a name of any kind."""
 
-RENAMED = set(
-    """
-    Candidate Audited carriers carried Between Trail Ends NearestFront posed
-    written_program Posed Shifted InTurn otherwise Kept keeping kept_array
-    first_look one_by_one JointRows JointDocuments ConditionalRow own_values
-    could_go Certain Scatter ReadyTargets OfEntries OfSums Iterated Diagonalized
-    Tangential Gauged Tempered InBins explaining_rows single_runs lots SameLength
-    told_apart seen View boosters KnownTable wrapped_and_told told Atoms Coded
-    Calls halvings bootstraps reseedings LeftOut judged_on RowGames Mistakes
-    Extent Answer answers stored contradictions settle whose audited surrogates
-    expectations
-    """.split()  # noqa: SIM905  # a list of words
-)
-"""Earlier names of classes, functions and modules; each has a term of the field."""
-
 EXCEPTIONS = {
     "near_optimal": "the field's term for explanations within a tolerance",
     "NearOptimal": "the same in names of classes",
@@ -48,24 +33,24 @@ def words_of(name: str) -> set[str]:
 
 
 def names_in(source: str):
-    """Each name that a module defines, and whether it is of a class or a function."""
+    """Each name that a module defines."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
-                yield name, True
+                yield name
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
-                yield name, False
+                yield name
             case ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name, False
+                yield name
             case ast.alias(asname=str(name)) | ast.MatchAs(name=str(name)):
-                yield name, False
+                yield name
             case ast.ExceptHandler(name=str(name)):
-                yield name, False
+                yield name
 
 
-def is_banned(name: str, is_definition: bool) -> bool:
-    """Whether a name has a banned word, or is an earlier one of a class or function."""
-    return bool(BANNED & words_of(name)) or (is_definition and name in RENAMED)
+def is_banned(name: str) -> bool:
+    """Whether a name has a banned word."""
+    return bool(BANNED & words_of(name))
 
 
 def banned_names() -> dict[str, set[str]]:
@@ -73,32 +58,65 @@ def banned_names() -> dict[str, set[str]]:
     rooms = defaultdict(set)
     for path in sorted(PACKAGE.rglob("*.py")):
         room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        if is_banned(path.stem, True):
+        if is_banned(path.stem):
             rooms[room].add(f"{path.stem}.py")
         names = names_in(path.read_text("utf-8"))
-        rooms[room] |= {name for name, kind in names if is_banned(name, kind)}
+        rooms[room] |= {name for name in names if is_banned(name)}
     return {room: names for room, names in rooms.items() if names}
 
 
 @pytest.mark.parametrize(
-    ("name", "is_definition", "banned"),
+    ("name", "banned"),
     [
-        ("own_rule", False, True),
-        ("KnownTable", True, True),
-        ("_SAID", False, True),
-        ("near_edges", False, True),
-        ("near_optimal", False, False),
-        ("NearOptimalConclusions", True, False),
-        ("nearest", False, False),
-        ("unknown", False, False),
-        ("placement", False, False),
-        ("Atoms", True, True),
-        ("answers", False, False),
+        ("own_rule", True),
+        ("KnownTable", True),
+        ("_SAID", True),
+        ("near_edges", True),
+        ("near_optimal", False),
+        ("NearOptimalConclusions", False),
+        ("nearest", False),
+        ("unknown", False),
+        ("placement", False),
+        ("answers", False),
     ],
 )
-def test_words_of_names_are_found_in_both_cases(name, is_definition, banned):
-    assert is_banned(name, is_definition) == banned
+def test_words_of_names_are_found_in_both_cases(name, banned):
+    assert is_banned(name) == banned
 
 
 def test_no_name_has_a_banned_word():
     assert banned_names() == {}
+
+
+def packed_assignments(source: str) -> list[str]:
+    """Lines ``a, b = x, y`` that could be two: no value reads a target, as in swaps."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple() as x):
+                written = {ast.unparse(target) for target in targets}
+                if not written & {ast.unparse(part) for part in ast.walk(x)}:
+                    found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "n_found"),
+    [
+        ("low, high = 0, n", 1),
+        ("x.a, x.b = x.c, x.d", 1),
+        ("low, high = high, low", 0),
+        ("Q, R = factors(X)", 0),
+    ],
+)
+def test_packed_assignments_are_told_from_swaps(line, n_found):
+    assert len(packed_assignments(line)) == n_found
+
+
+def test_an_assignment_has_a_line_of_its_own():
+    lines = {
+        str(path.relative_to(PACKAGE)): packed
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if (packed := packed_assignments(path.read_text("utf-8")))
+    }
+    assert lines == {}

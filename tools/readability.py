@@ -174,7 +174,6 @@ def groups() -> list[Text]:
     made = {
         "benchmarks.md",
         "problem_keys.md",
-        "old_names.md",
         "changelog.md",
         "version_changes.md",
     }

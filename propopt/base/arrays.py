@@ -39,6 +39,7 @@ Sparse: TypeAlias = sp.csr_array
 
 def filled(table: Any, absent: float) -> Array:
     """A sparse table as a dense one, with a number for entries that it lacks."""
-    array, entries = np.full(table.shape, absent), table.tocoo()
+    array = np.full(table.shape, absent)
+    entries = table.tocoo()
     array[entries.row, entries.col] = entries.data
     return array

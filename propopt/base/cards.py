@@ -33,7 +33,8 @@ N_PRINTED: Final = 5
 N_LINES: Final = 20
 """The number of table rows in a terminal."""
 
-BAR_RAISES, BAR_LOWERS = "#cc6a1b", "#3b82c9"
+BAR_RAISES = "#cc6a1b"
+BAR_LOWERS = "#3b82c9"
 """Colours of bars, with a contrast of at least 3 to white and to black."""
 
 _WIDE: Final = 88  # characters of a line in a terminal
@@ -146,7 +147,8 @@ def _table_lines(table: Table) -> Iterator[str]:
 TEXT_CELL = 'style="text-align:left;padding:1px 10px"'
 NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
 
-_QUIET, _APART = "opacity:.75", "margin-top:.6em"
+_QUIET = "opacity:.75"
+_APART = "margin-top:.6em"
 _CELL = (
     "padding:2px 12px 2px 0;border:0;background:transparent;text-align:left;"
     "vertical-align:middle;overflow-wrap:break-word;max-width:14em"
@@ -237,7 +239,8 @@ def _bar_html(bars: Bars, row: Bar) -> str:
 
 def _rows_html(table: Table) -> str:
     """The head and rows of a table, with numbers aligned right."""
-    styles, columns = [], []
+    styles = []
+    columns = []
     for index, (head, cells, is_words) in enumerate(table.columns()):
         styles.append(_CELL if is_words or not index else _FIGURE)
         columns.append([head, *cells])

@@ -59,7 +59,8 @@ class Checkpoint:
     @contextmanager
     def within(self, path: Path) -> Iterator[None]:
         """Parts that are computed within belong to this one."""
-        outer, self.scope = self.scope, path.stem
+        outer = self.scope
+        self.scope = path.stem
         try:
             yield
         finally:

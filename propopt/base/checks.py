@@ -345,7 +345,8 @@ def read_option(user_word: _Word, kinds: Any, label: str) -> _Word:
     )
 
 
-_SHORT, _MANY = 60, 1_000
+_SHORT = 60
+_MANY = 1_000
 """Characters of a word that are compared, and names that it is compared with."""
 
 

@@ -174,11 +174,14 @@ def _range(bounds: Bounds) -> str:
 
 def _scalar(options: Sequence[Any], bounds: Bounds) -> Codec:
     """A number, text, truth value or null; or one of several types and words."""
-    is_name, is_nullable = Hashable in options, type(None) in options
+    is_name = Hashable in options
+    is_nullable = type(None) in options
     kinds = {x for x in options if x in _SCALARS}
     kinds |= {float, int, str} if is_name else {int} if float in kinds else set()
-    low, high = bounds.low, bounds.high
-    least, most = max(low, -_LARGEST), min(high, _LARGEST)
+    low = bounds.low
+    high = bounds.high
+    least = max(low, -_LARGEST)
+    most = min(high, _LARGEST)
     takes_infinite = bounds.infinite or is_name
     takes_missing = bounds.missing or (is_name and not is_nullable)
     words = {
@@ -243,7 +246,8 @@ _NOUNS: Final = {"f": "numbers", "i": "integers", "u": "integers", "b": "truth v
 
 def _array(kind: Any, bounds: Bounds) -> Codec:
     """An array of numbers of one type, or of any; copied if it can be written to."""
-    dtype, axes = None if kind is Any else np.dtype(kind), bounds.axes
+    dtype = None if kind is Any else np.dtype(kind)
+    axes = bounds.axes
     noun = _NOUNS["f" if dtype is None else dtype.kind]
     expected = noun if axes is None else f"{noun} of shape ({', '.join(axes)})"
 
@@ -331,7 +335,8 @@ def _optional(codec: Codec) -> Codec:
 def _list(codec: Codec, length: int | None, bounds: Bounds) -> Codec:
     """A tuple of values of one codec, of any length or of a fixed one."""
     noun = "a list" if length is None else f"a list of {length}"
-    expected, least = f"{noun}, each {codec.expected}", int(bounds.nonempty)
+    expected = f"{noun}, each {codec.expected}"
+    least = int(bounds.nonempty)
 
     def refuse(value: Any, name: str, kinds: Any) -> None:
         if not isinstance(value, kinds) or (
@@ -380,7 +385,8 @@ def _ragged(codec: Codec, expected: str, check: Check) -> Codec:
 
 def _mapping(codec: Codec) -> Codec:
     """A mapping from text to values of one codec."""
-    expected, in_header = f"by name {codec.expected}", codec.in_header
+    expected = f"by name {codec.expected}"
+    in_header = codec.in_header
 
     def check(value: Any, name: str) -> Any:
         if not isinstance(value, Mapping) or not all(map(is_text, value)):
@@ -404,7 +410,8 @@ def _pack_fields(
     codecs: Mapping[str, Codec], get: Callable[[str], Any], name: str, members: Members
 ) -> dict[str, Any]:
     """The part of some fields that stands in the header."""
-    prefix, plain = f"{name}." if name else "", {}
+    prefix = f"{name}." if name else ""
+    plain = {}
     for key, codec in codecs.items():
         packed = codec.pack(get(key), prefix + key, members)
         if codec.in_header:
@@ -418,7 +425,8 @@ def _unpack_fields(
     """The values of some fields; refused unless the header has them and no others."""
     if not isinstance(plain, dict):
         raise _refusal(name, f"the fields of {cls.__name__}", plain)
-    prefix, keys = f"{name}." if name else "", _header_keys(cls)
+    prefix = f"{name}." if name else ""
+    keys = _header_keys(cls)
     if plain.keys() != keys:
         key = min(plain.keys() ^ keys)
         verb = "no" if key in keys else "also"
@@ -486,7 +494,8 @@ def _codec(hint: Any, bounds: Bounds) -> Codec:
     """The codec of an annotation."""
     if bounds.codec is not None:
         return bounds.codec
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    arguments = get_args(hint)
     if origin is not None and hasattr(origin, "__value__"):  # NDArray of newer NumPy
         return _codec(origin.__value__[arguments], bounds)
     hints = arguments if origin in (Union, types.UnionType) else (hint,)

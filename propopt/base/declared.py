@@ -111,7 +111,8 @@ class _LazyField:
     """A field that may hold a ``Lazy`` value; computed and checked when read."""
 
     def __init__(self, name: str, default: Any) -> None:
-        self._name, self._default = name, default
+        self._name = name
+        self._default = default
 
     def __get__(self, instance: Any, kind: type | None = None) -> Any:
         if instance is None:
@@ -172,7 +173,8 @@ class Declared:
             setattr(cls, one.name, _LazyField(one.name, one.default))
 
     def __post_init__(self) -> None:
-        fields, sizes = self.__dict__, dict[str, int]()
+        fields = self.__dict__
+        sizes = dict[str, int]()
         for name, codec in _arrays_of(type(self)):
             value = fields[name]
             if value is None and codec.is_optional:
@@ -246,7 +248,8 @@ class Declared:
             value = vars(self)[name]
             if isinstance(value, Lazy) and not value.is_pickled:
                 getattr(self, name)
-        state, reasons = dict(vars(self)), {}
+        state = dict(vars(self))
+        reasons = {}
         for name, default in self._transient.items():
             if state[name] is not default:
                 try:
@@ -291,7 +294,8 @@ class Declared:
     @classmethod
     def load_unvalidated(cls, path: str | Path) -> Self:
         """Read a file as :meth:`load` does, even if fields contradict each other."""
-        form, source = cls.form, archive_path(path)
+        form = cls.form
+        source = archive_path(path)
         header, arrays = form.read(source)
         try:
             return cls._unpack(header, arrays)
@@ -300,7 +304,8 @@ class Declared:
 
     @classmethod
     def _unpack(cls, header: dict[str, Any], arrays: Mapping[str, Any]) -> Self:
-        has_shared, shared = "shared" in header, header.pop("shared", [])
+        has_shared = "shared" in header
+        shared = header.pop("shared", [])
         if has_shared and not (isinstance(shared, list) and shared):
             raise InvalidInput("shared: expected a list of records")
         members = Members(arrays, shared)
@@ -311,7 +316,8 @@ class Declared:
 
 def packed(value: Declared) -> tuple[str, Members]:
     """The JSON header of the file of a value, without its digest, and the arrays."""
-    form, members = value.form, Members({}, [])
+    form = value.form
+    members = Members({}, [])
     for name in codecs_of(type(value)):
         getattr(value, name)  # lazy fields are computed now
     plain = record_codec(type(value)).pack(value, "", members)

@@ -174,7 +174,8 @@ class Bars:
         Kinds are ``lowers``, ``raises``, ``range`` and ``zero`` (without width).
         """
         ends = [end for one in self.rows for end in (*one.reach, *(one.line or ()))]
-        low, high = -min(ends, default=0.0), max(ends, default=0.0)
+        low = -min(ends, default=0.0)
+        high = max(ends, default=0.0)
         size = max(low, high) or 1.0  # avoids overflow of sums
         whole = low / size + high / size or 1.0
         zero = 100.0 * (low / size) / whole

@@ -43,7 +43,8 @@ from propopt.base.extras import require
 
 def writable_folder(folder: str | Path) -> Path:
     """Make a folder; refused before any work if nothing can be written there."""
-    target, verb = Path(folder), "make"
+    target = Path(folder)
+    verb = "make"
     try:
         target.mkdir(parents=True, exist_ok=True)
         verb = "write to"
@@ -324,7 +325,8 @@ def _read(path: Path) -> tuple[str, dict[str, Array]]:
     arrays: dict[str, Any] = {}
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            members, size = archive.infolist(), os.fstat(file.fileno()).st_size
+            members = archive.infolist()
+            size = os.fstat(file.fileno()).st_size
             if len({member.filename for member in members}) < len(members):
                 raise InvalidInput("two of its members have one name")
             for member in members:
@@ -459,7 +461,8 @@ def write_parquet(
 
     A column whose cells have several types is written as text.
     """
-    arrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    arrow = require("pyarrow")
+    parquet = require("pyarrow.parquet")
     shown = table.set_axis([str(name) for name in table.columns], axis=1)
     if names_of_rows:
         shown.index = _as_one_type(shown.index.to_series()).rename(None)

@@ -235,7 +235,8 @@ def marked_html(
 def _shown(text: MarkedText, reach: float) -> str:
     """The text with its words in shades."""
     steps = np.where(text.certain, levels(text.weights, reach), 0)
-    parts, end = [], 0
+    parts = []
+    end = 0
     for start, stop, index in text.spans:
         shown = visible(text.text[start:stop])
         if style := style_of(int(steps[index])):

@@ -171,5 +171,6 @@ def load_kernels() -> Mapping[str, Callable[..., None]] | str:
     kernels = {}
     for name, arguments in _SIGNATURES.items():
         kernels[name] = function = getattr(library, f"propopt_{name}")
-        function.argtypes, function.restype = arguments, None
+        function.argtypes = arguments
+        function.restype = None
     return kernels

@@ -83,7 +83,8 @@ def one_thread() -> Iterator[None]:
                 _BLAS.close()
 
 
-_LOCK, _BLAS = threading.Lock(), ExitStack()
+_LOCK = threading.Lock()
+_BLAS = ExitStack()
 _WITHIN: list[int] = []
 
 
@@ -368,7 +369,8 @@ class EvaluationCounter:
     @contextmanager
     def as_trial(self) -> Iterator[None]:
         """Within, count evaluations as a trial, also those of the parts."""
-        before, was_trial = self.rows, self.is_trial
+        before = self.rows
+        was_trial = self.is_trial
         self.is_trial = True
         try:
             with ExitStack() as stack:
@@ -384,7 +386,8 @@ class EvaluationCounter:
     @contextmanager
     def notifying(self, listener: ProgressListener | None) -> Iterator[None]:
         """Within, call the listener with the number of rows before each evaluation."""
-        before, self._listener = self._listener, listener
+        before = self._listener
+        self._listener = listener
         try:
             yield
         finally:

@@ -62,7 +62,8 @@ class RowSample:
         rest = self.n_rows - len(self.rows)
         if rest == 0:
             return share, share
-        m, z = count * (self.n_rows - 1) / rest, _NORMAL
+        m = count * (self.n_rows - 1) / rest
+        z = _NORMAL
         middle = share + z**2 / (2.0 * m)
         reach = z * math.sqrt(share * (1.0 - share) / m + (z / (2.0 * m)) ** 2)
         low, high = ((middle + x) / (1.0 + z**2 / m) for x in (-reach, reach))

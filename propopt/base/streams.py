@@ -79,7 +79,8 @@ def patient_streams() -> Iterator[tuple[PatientStream, PatientStream]]:
     _take_closed_descriptors()
     before = sys.stdout, sys.stderr
     out, err = map(PatientStream, before)
-    sys.stdout, sys.stderr = out, err
+    sys.stdout = out
+    sys.stderr = err
     try:
         yield out, err
     finally:

@@ -85,7 +85,9 @@ def progress_bar(label: str, total: int | None, wanted: bool | None) -> Progress
     return bar
 
 
-_MEASURED_SECONDS, _MIN_LOGGED_SECONDS, _LOG_INTERVAL = 2.0, 10.0, 60.0
+_MEASURED_SECONDS = 2.0
+_MIN_LOGGED_SECONDS = 10.0
+_LOG_INTERVAL = 60.0
 """Seconds to measure the speed; the least seconds of work that is logged; seconds
 between log lines."""
 
@@ -108,11 +110,15 @@ class LoggedProgress:
     logged_at: float | None
 
     def __init__(self, label: str, done: int, total: int, wanted: bool | None) -> None:
-        self.label, self.first, self.done, self.total = label, done, done, total
+        self.label = label
+        self.first = done
+        self.done = done
+        self.total = total
         self.console = PlainConsole(stderr=True)
         is_log = wanted is None and not is_silent() and not self.console.file.isatty()
         self.is_shown = is_log
-        self.start, self.logged_at = perf_counter(), None if is_log else inf
+        self.start = perf_counter()
+        self.logged_at = None if is_log else inf
 
     def advance(self, count: int) -> None:
         """Count more finished items, and log a line if it is due."""

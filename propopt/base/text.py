@@ -194,13 +194,15 @@ class Quantity:
     ) -> Quantity:
         """Base + Σ weight · quantity, such as the difference of two predictions."""
         ordered = sorted(parts, key=lambda part: part[0] < 0.0)
-        weights, first = [weight for weight, _ in ordered], ordered[0][1]
+        weights = [weight for weight, _ in ordered]
+        first = ordered[0][1]
         names = [quantity.model for _, quantity in ordered]
         by = " and ".join(dict.fromkeys(names))
         is_uniform = len({replace(quantity, model="") for _, quantity in ordered}) == 1
         is_mean = all(math.isclose(weight * len(parts), 1.0) for weight in weights)
         if weights == [1.0, -1.0]:
-            noun, by = "difference", " minus ".join(names)
+            noun = "difference"
+            by = " minus ".join(names)
         elif set(weights) == {1.0}:
             noun = "sum"
         elif is_mean:

@@ -66,12 +66,14 @@ _N_WEIGHTS: Final = 25
 def _additivity(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     """The check that Σ_d w_nd = f(x_n) − base in every row."""
     largest = float(np.abs(e.missed).max())
-    wrong, N = int((np.abs(e.missed) > e.row_tolerance).sum()), len(e.W)
+    wrong = int((np.abs(e.missed) > e.row_tolerance).sum())
+    N = len(e.W)
     verdict: Verdict = "undetermined" if diagnosis.cause == LIME else "wrong"
     advice = "Compute these rows again, with the same model, rows and base."
     if not wrong:
         sentence = f"All {N:,} rows add up to the prediction minus the base."
-        verdict, advice = "right", ""
+        verdict = "right"
+        advice = ""
     elif e.adds_up.all():
         miss = minus(f"{float(np.median(e.missed)):+.3g}")
         sentence = "All rows miss the prediction minus the base by the same number, "
@@ -79,7 +81,8 @@ def _additivity(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         advice = ""  # the base is wrong
     else:
         n = int(np.abs(e.missed).argmax())
-        verb, miss = "does" if wrong == 1 else "do", minus(f"{e.missed[n]:+.3g}")
+        verb = "does" if wrong == 1 else "do"
+        miss = minus(f"{e.missed[n]:+.3g}")
         sentence = f"{wrong:,} of {N:,} rows {verb} not add up to the prediction minus "
         sentence += f"the base; row {e.row(n)} misses it by {miss} {e.unit}."
     if diagnosis.is_wrong or diagnosis.cause == LIME:
@@ -89,9 +92,11 @@ def _additivity(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
 
 def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     """Which mean prediction the base is."""
-    base, given = float(np.median(e.base)), e.hypotheses[0]
+    base = float(np.median(e.base))
+    given = e.hypotheses[0]
     assert given.base is not None, "a background has a base"
-    number, implied = base - given.base, float(np.median(e.implied_base))
+    number = base - given.base
+    implied = float(np.median(e.implied_base))
     matches = [
         one
         for one in e.hypotheses
@@ -113,14 +118,17 @@ def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         verdict = "wrong"
         advice = f"Replace the base by {implied:.4g}, to which these values add up."
     elif matches and matches[0] is given:
-        verdict, advice = "right", ""
+        verdict = "right"
+        advice = ""
         sentence = f"{start} the mean prediction over the background."
     elif matches:
-        verdict, advice = "depends on settings", ""
+        verdict = "depends on settings"
+        advice = ""
         sentence = f"{start} that of {matches[0].words}; the background's is "
         sentence += f"{given.base:.4g}."
     elif diagnosis.has_source and abs(implied - base) <= e.row_tolerance[0]:
-        verdict, advice = "depends on settings", ""
+        verdict = "depends on settings"
+        advice = ""
         sentence += " It is that of their background."
     unit = f"{e.unit} above the mean prediction over the background"
     return AuditFinding("base", minus(sentence), number, unit, verdict, advice=advice)
@@ -133,7 +141,8 @@ def _exactness(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     number = float(difference.max())
     unit = f"{e.unit}, the largest difference from exact"
     if not e.is_exact:  # compared with sampled values and their errors
-        errors, number = e.targets.estimate.standard_errors, math.nan
+        errors = e.targets.estimate.standard_errors
+        number = math.nan
         sentence = f"{diagnosis.headline}."
         unit = "share of values far from sampled ones"
         if errors is not None:
@@ -168,16 +177,19 @@ def _signs_and_reasons(
 
     Wrong values are compared with what they should be.
     """
-    aim, words = e.E, _compared_with(e, diagnosis)
+    aim = e.E
+    words = _compared_with(e, diagnosis)
     if diagnosis.is_wrong and diagnosis.values is not None:
-        aim, words = diagnosis.values, "exact values"
+        aim = diagnosis.values
+        words = "exact values"
     share = e.changed_signs(e.W, aim)
     size = f"beyond ±{e.min_size:.2g} {e.unit}"
     sentence = f"No large value, {size}, differs in sign from {words}."
     if share > 0.0:
         sentence = f"{percent(share)} % of the large values, {size}, differ in sign "
         sentence += f"from {words}."
-    unit, advice = "share of large values", "Do not derive reasons from these signs."
+    unit = "share of large values"
+    advice = "Do not derive reasons from these signs."
     signs = AuditFinding("signs", sentence, share, unit, "wrong", advice)
     yield _judged(e, diagnosis, signs)
     largest, expected = (_largest_of_rows(V, _N_REASONS) for V in (e.W, aim))
@@ -239,7 +251,8 @@ def _unused(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     sizes = np.abs(e.W[:, unused]).max(axis=0)
     size = float(sizes.max(initial=0.0))
     verdict: Verdict = "right"
-    advice, count = "", plural(len(unused), "column")
+    advice = ""
+    count = plural(len(unused), "column")
     sentence = f"The model does not use {count}; all values there are zero."
     if not len(unused):
         sentence = "The model uses every column."
@@ -259,7 +272,8 @@ _SPREAD: Final = ("optimized contributions", LIME, "undetermined")
 
 def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
     """How much of the differences main effects explain, and predictions require."""
-    front, counts = e.audited_front, () if e.graph is not None else _OTHER_NEIGHBORS
+    front = e.audited_front
+    counts = () if e.graph is not None else _OTHER_NEIGHBORS
     share = 1.0 - front.roughness / front.plain
     others = [e.front(e.W, count) for count in counts]
     ends = sorted(1.0 - one.roughness / one.plain for one in others if one.plain > 0.0)
@@ -276,10 +290,12 @@ def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
     yield AuditFinding("main_effects", f"{sentence}.", share, unit, verdict)
     required = front.least / front.plain
     removable = max(front.roughness - front.least, 0.0) / front.plain
-    noun, parts = "these differences", (required, removable)
+    noun = "these differences"
+    parts = (required, removable)
     if share < 0.0:  # these would be over 100 % of the differences
         rest = front.least / front.roughness
-        noun, parts = "the differences without main effects", (rest, 1.0 - rest)
+        noun = "the differences without main effects"
+        parts = (rest, 1.0 - rest)
     sentence = "Rows must add up to their predictions: this requires "
     sentence += f"{_rounded(parts[0])} of {noun}; {_rounded(parts[1])} are removable."
     yield AuditFinding("predictions", sentence, required, unit, verdict)
@@ -296,10 +312,14 @@ def _rounded(share: float) -> str:
 
 def _directions(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
     """How much better values on the front of exact ones are, in both directions."""
-    front, W = e.exact_front, e.exact_front.completed(e.W)
+    front = e.exact_front
+    W = e.exact_front.completed(e.W)
     distance = float(((W - e.E) ** 2).sum())
     roughness = e.audited_front.robust.value(W)
-    words, times, gain, closest = _compared_with(e, diagnosis), 0.0, 0.0, 0.0
+    words = _compared_with(e, diagnosis)
+    times = 0.0
+    gain = 0.0
+    closest = 0.0
     if (np.abs(W - e.E) <= e.tolerance).all():
         similar = closer = "These are the exact values; no others are as close to them."
     else:
@@ -339,7 +359,8 @@ def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
     for share in (10, 50, 90):
         V = e.audited_front.without(share / 100.0)
         price = float(((V - e.W) ** 2).sum()) / size
-        signs, change = e.changed_signs(V, e.W), percent(math.sqrt(price))
+        signs = e.changed_signs(V, e.W)
+        change = percent(math.sqrt(price))
         advice = ""
         if share == 50 and price <= _CHEAP and not diagnosis.is_wrong:
             advice = (
@@ -360,7 +381,8 @@ def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
 
 def _causes(e: AuditEvidence) -> tuple[AuditFinding, dict[str, Any]]:
     """The pairs and rows with most of the removable differences."""
-    graph, V = e.audited_front.robust.graph, e.W - e.audited_front.smoothest
+    graph = e.audited_front.robust.graph
+    V = e.W - e.audited_front.smoothest
     pairs, rows, shares = largest_causes(graph.edges, graph.strengths, V)
     first = pairs[0]
     top = float(np.sort(shares)[::-1][: max(len(shares) // 100, 1)].sum())
@@ -378,8 +400,10 @@ def _causes(e: AuditEvidence) -> tuple[AuditFinding, dict[str, Any]]:
 
 def _background(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     """How much values change with half of the background."""
-    rows, weights = e.background.points, e.background.weights
-    B, unit = len(rows), "share of the squared sum"
+    rows = e.background.points
+    weights = e.background.weights
+    B = len(rows)
+    unit = "share of the squared sum"
     if e.structure is None or B < 4:
         sentence = "Other backgrounds were not tried."
         return AuditFinding("background", sentence, math.nan, unit, "undetermined")
@@ -519,7 +543,8 @@ def audit(
     'All 180 values are exact Shapley values with the audited rows as background'
     """
     candidates = audited_outputs(model, X, data, output, target, outcome)
-    table, function = candidates[0].table, candidates[0].function
+    table = candidates[0].table
+    function = candidates[0].function
     points, labels = table.read(function, X, "X")
     rows = points if data is None else table.read(function, data, "data")[0]
     weighted = X if data is None else data

@@ -94,7 +94,8 @@ class _TargetSettings:
 
     def function(self, model: Any) -> Function:
         """A version as a function of the same columns."""
-        problem, settings = self.problem, self.problem.settings
+        problem = self.problem
+        settings = self.problem.settings
         if not isinstance(model, Function):
             table: Any = problem.function.schema
             table = problem.reference.points if table is None else table
@@ -111,7 +112,8 @@ class _TargetSettings:
 
     def targets(self, model: Any) -> Targets:
         """The targets of a version at the rows."""
-        function, problem = self.function(model), self.problem
+        function = self.function(model)
+        problem = self.problem
         if not isinstance(self.rule, TargetRule):
             rule = replace(self.rule, function=function)
             return rule.of(problem.points, problem.labels)
@@ -215,7 +217,8 @@ def _errors_of(version: str, model: Any = None, table: Any = None) -> Iterator[N
     try:
         yield
     except (InvalidInput, Refused) as error:
-        fitted, columns = fitted_value(model, "feature_names_in_"), column_names(table)
+        fitted = fitted_value(model, "feature_names_in_")
+        columns = column_names(table)
         lines = [f"{version}: {error}"]
         if fitted is not None and columns:
             fitted = list(fitted)
@@ -381,10 +384,12 @@ def _distances_and_prices(
     least = min(next(iter(x.weights.values())) for x in (old, new))
     squares = least * (moved**2).sum(axis=0)
     if problem is not None:
-        c, robust = [*old.weights.values()][1], problem.robust
+        c = [*old.weights.values()][1]
+        robust = problem.robust
         squares += c * np.array([robust.value_at(d[:, None]) for d in moved.T])
     prices = None
-    first, second = old.certificate, new.certificate
+    first = old.certificate
+    second = new.certificate
     if first is not None and second is not None and first.value > 0.0:
         gaps = [max(x.value - x.lower_bound, 0.0) for x in (first, second)]
         sizes = np.maximum(np.sqrt(squares) - np.sqrt(gaps).sum(), 0.0)
@@ -521,7 +526,8 @@ def compare(
         checked = replace(checked, output=output)
     with _errors_of(BEFORE, before, table):
         shared = _TargetSettings.of(checked, before, data, X)
-        problem, old = shared.problem, shared.targets(before)
+        problem = shared.problem
+        old = shared.targets(before)
         best = problem.nearest(old)
     with _errors_of(AFTER, after, table):
         new = shared.targets(after)
@@ -618,10 +624,12 @@ def _compare_groups(
     """The comparison of two groups of rows, with random divisions as level."""
     if len(groups) != 2:
         raise InvalidInput(f"rows: expected two groups of rows, got {len(groups)}")
-    names, tables = ("the first group", "the second group"), [*groups]
+    names = ("the first group", "the second group")
+    tables = [*groups]
     if isinstance(groups, Mapping):
         first, second = map(str, groups)
-        names, tables = (first, second), [*groups.values()]
+        names = (first, second)
+        tables = [*groups.values()]
     times = read_count(n_permutations, "n_permutations")
     if times < _MIN_DIVISIONS:
         raise InvalidInput(
@@ -635,8 +643,11 @@ def _compare_groups(
         )
     shared = _TargetSettings.of(settings, model, data, _joined(names, tables))
     targets = shared.targets(shared.problem.function)
-    phi, n, source = targets.estimate.values, sizes[0], targets.estimate.source
-    generator, distances = np.random.default_rng(settings.seed), []
+    phi = targets.estimate.values
+    n = sizes[0]
+    source = targets.estimate.source
+    generator = np.random.default_rng(settings.seed)
+    distances = []
     for _ in range(times):
         order = generator.permutation(len(phi))
         distances.append(group_distances(phi[order[:n]], phi[order[n:]]))

@@ -73,7 +73,8 @@ class ContributionRule:
         elif self.kind == "shapley":
             targets = self.shapley(points, labels, read_rng(self.rng))
         else:
-            rows, names = self.reference.points, self.reference.labels.of_columns()
+            rows = self.reference.points
+            names = self.reference.labels.of_columns()
             base = float(self.function.value_at(rows, names).mean())
             targets = self._stepped(points, labels, base)
         estimate = replace(targets.estimate, quantity=self.function.quantity)
@@ -93,7 +94,8 @@ class ContributionRule:
         assert base is not None, "those of the reference have one"
         if self.kind == "slopes":
             return self._stepped(points, labels, base)
-        named, schema = points, self.function.schema
+        named = points
+        schema = self.function.schema
         if schema is not None:  # codes of other categories depend on other rows
             named = np.where(schema.new_categories(points), -1.0, points)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(named)])
@@ -134,7 +136,8 @@ class ContributionRule:
         exact: Attributions | None
         tolerance = 0.0
         if self._n_players == 1:
-            exact, by = (prediction - base)[:, None], "the only order of one feature"
+            exact = (prediction - base)[:, None]
+            by = "the only order of one feature"
         else:
             exact = self._exact(points, labels, alone)
             read = self.checked.structure
@@ -165,7 +168,8 @@ class ContributionRule:
         self, exact: Array, by: str, labels: Labels, evaluations: int = 0
     ) -> Estimate:
         """The estimate from values (N, D), or from those of blocks (10, N, D)."""
-        words, labels = self.background.in_words(), self.named(labels)
+        words = self.background.in_words()
+        labels = self.named(labels)
         if exact.ndim == 2:
             return Estimate(
                 values=exact,
@@ -185,7 +189,8 @@ class ContributionRule:
         return replace(estimate, units="output")
 
     def _stepped(self, points: Points, labels: Labels, base: float) -> Targets:
-        slopes, steps = self._slopes.at(points, labels), self._steps(points)
+        slopes = self._slopes.at(points, labels)
+        steps = self._steps(points)
         estimate = replace(
             slopes,
             values=slopes.values * steps,
@@ -201,11 +206,13 @@ class ContributionRule:
 
     def _given(self, carrier: Any, points: Points, labels: Labels) -> Targets:
         """Targets from given attributions, with their base if they have one."""
-        names, shape = self.named(labels), (len(points), self._n_players)
+        names = self.named(labels)
+        shape = (len(points), self._n_players)
         imported = read_attributions(
             carrier, "contributions", names, shape, saved=Explanation.load
         )
-        phi, base = imported.values, imported.base
+        phi = imported.values
+        base = imported.base
         if phi.shape != shape:
             table = "X" if self.players is None else "rows and groups"
             raise InvalidInput(
@@ -285,7 +292,8 @@ class ContributionRule:
 
     def _linked(self, points: Points, prediction: Values) -> Array | None:
         """Exact values for a link of trees, if all sets of columns can be afforded."""
-        ready, checked = self._ready_link, self._checked_link
+        ready = self._ready_link
+        checked = self._checked_link
         if ready is None or checked is None or not checked.holds(points, prediction):
             return None
         return self._values(ready, points)
@@ -306,7 +314,8 @@ class ContributionRule:
 
     @cached_property
     def _ready_link(self) -> LinkedShapley | None:
-        checked, background = self._checked_link, self.background
+        checked = self._checked_link
+        background = self.background
         n_rows = len(background.points)
         if checked is None or checked.linked.steps_of_row(n_rows) > MOST_LINK_STEPS:
             return None
@@ -338,7 +347,8 @@ class ContributionRule:
         alone: bool,
     ) -> Estimate:
         """The estimate from all sets of columns if they are cheap, else from orders."""
-        drawn_from, rows = self.background, self.background.points
+        drawn_from = self.background
+        rows = self.background.points
         parts = [] if drawn_from.is_whole else drawn_from.parts()
         value = partial(self.function.value_at, labels=labels.of_columns())
         plan = DrawPlan(self.draws.n_samples) if alone else self.draws
@@ -395,7 +405,8 @@ class ContributionRule:
 
     def _steps(self, points: Points) -> Array:
         """Distances x − mean for numbers; 1 for categories and missing numbers."""
-        means, schema = observed_means(self.reference.points), self.function.schema
+        means = observed_means(self.reference.points)
+        schema = self.function.schema
         numeric = ~np.isnan(points)
         if schema is not None:
             numeric &= ~schema.categorical
@@ -409,7 +420,8 @@ AnyRule: TypeAlias = TargetRule | ContributionRule
 def observed_means(points: Points) -> Array:
     """Means of the columns over their observed numbers, (D,); NaN without any."""
     there = ~np.isnan(points)
-    sums, counts = np.where(there, points, 0.0).sum(axis=0), there.sum(axis=0)
+    sums = np.where(there, points, 0.0).sum(axis=0)
+    counts = there.sum(axis=0)
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
 
 

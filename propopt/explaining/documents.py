@@ -129,7 +129,8 @@ class DocumentsProblem(ExplanationProblem):
     @cached_property
     def robust(self) -> SharedRobustness:
         """The loss of robustness over words that similar documents share."""
-        given, most = self.settings.given_graph, self.settings.nearest.n_neighbors
+        given = self.settings.given_graph
+        most = self.settings.nearest.n_neighbors
         graph = given or document_graph(self.points, most)
         return SharedRobustness(graph, self.points != 0.0)
 
@@ -238,7 +239,8 @@ class DocumentsProblem(ExplanationProblem):
         rng: np.random.Generator,
     ) -> Estimate:
         """Shapley values (1, d) of a document; exact if as cheap as sampling."""
-        d, source = document.n_words, "exact"
+        d = document.n_words
+        source = "exact"
         # texts of sampled orders, with shared ends
         n_draws = 2 * _ORDERS.n_samples * (d - 1) + 2
         if isinstance(sets, Reason) and 0 < d <= MOST_ENUMERATED and 2**d <= n_draws:
@@ -250,9 +252,11 @@ class DocumentsProblem(ExplanationProblem):
             phi = word_shapley(sets)[None]
             return Estimate(values=phi, source=source, exact=True)
         at = self.function.of_document(document)
-        nothing, text = np.zeros((1, d)), np.ones((1, d))
+        nothing = np.zeros((1, d))
+        text = np.ones((1, d))
         blocks = shapley_orders(at.value_at, nothing, text, rng, _ORDERS).blocks[0]
-        n_draws, notes = 2 * _ORDERS.n_samples, (sets.reason,)
+        n_draws = 2 * _ORDERS.n_samples
+        notes = (sets.reason,)
         source = "orders of the words"
         return Estimate.of_blocks(blocks, source=source, n_draws=n_draws, notes=notes)
 
@@ -304,7 +308,8 @@ class FittedDocuments(FittedReference):
             documents = _first(settings, data)
         data_of_function = None if isinstance(model, Function) else data
         wrapping = settings.target, settings.output, data_of_function
-        batch_rows, outcome = settings.sampling.batch_rows, settings.outcome
+        batch_rows = settings.sampling.batch_rows
+        outcome = settings.outcome
         function, _ = wrap_with_table(model, documents, *wrapping, batch_rows, outcome)
         if not isinstance(function, TextFunction):
             raise InvalidInput(
@@ -400,7 +405,9 @@ class FittedDocuments(FittedReference):
             for n, one in enumerate(schema.documents)
         ]
         entries = np.sort(np.concatenate(entries_of))
-        roots, ends, fixed = [np.zeros(0)], [entries[:0]], [np.zeros(0)]
+        roots = [np.zeros(0)]
+        ends = [entries[:0]]
+        fixed = [np.zeros(0)]
         for row, entries_of_row in zip(rows, entries_of, strict=True):
             assert row.shared is not None, "words are shared or not"
             neighbour, word = np.nonzero(row.shared)
@@ -424,11 +431,9 @@ class FittedDocuments(FittedReference):
 
     def _answer_for(self, text: str) -> tuple[TextDocument, Targets, OutOfSampleRows]:
         """A new document, its targets, and its optimum given the nearest documents."""
-        settings, points, f = (
-            self.problem.settings,
-            self.problem.points,
-            self.problem.function,
-        )
+        settings = self.problem.settings
+        points = self.problem.points
+        f = self.problem.function
         reference_schema = f.text_schema
         document = reference_schema.document_of(text)
         schema = TextSchema(reference_schema.rule, document.words, (document,))
@@ -437,7 +442,8 @@ class FittedDocuments(FittedReference):
         targets = DocumentsProblem.of(settings, function, [text]).targets(law)
         index = reference_schema.column_index
         columns = np.array([index.get(x, -1) for x in document.words], np.intp)
-        old, n = columns >= 0, len(points)
+        old = columns >= 0
+        n = len(points)
         present = points[:, columns] * old != 0.0
         weighted = document.counts * rarity(n, present.sum(axis=0))
         size = math.sqrt(float((weighted**2).sum())) or 1.0

@@ -198,7 +198,8 @@ def other_functions(
         if not isinstance(function, NumericalModel) or function.structure is None:
             return
         model = function.structure.model
-    label, kind = function.quantity.label, function.quantity.kind
+    label = function.quantity.label
+    kind = function.quantity.kind
     labels = FittedModel.of(model).classes
     targets: list[Any] = [label if labels is not None else function.quantity.position]
     if labels is not None and np.ndim(labels) == 1:
@@ -226,7 +227,8 @@ def class_position(
     """The position of the explained output, and the number of outputs, if known."""
     if isinstance(function, NumericalModel) and function.structure is not None:
         model = function.structure.model
-    classes, quantity = FittedModel.of(model).classes, function.quantity
+    classes = FittedModel.of(model).classes
+    quantity = function.quantity
     if classes is None:
         if quantity.position is None or not isinstance(function, NumericalModel):
             return quantity.position, None
@@ -366,7 +368,8 @@ class AuditEvidence:
 
     @cached_property
     def _rounding(self) -> tuple[Array, str]:
-        W, size = self.W, max(float(np.abs(self.W).max()), 1e-300)
+        W = self.W
+        size = max(float(np.abs(self.W).max()), 1e-300)
         for digits in range(-6, 7):
             half = 0.5 * 10.0**-digits
             if half <= size and np.abs(W - W.round(digits)).max() <= 1e-12 * size:
@@ -429,7 +432,8 @@ class AuditEvidence:
     @cached_property
     def implied_base(self) -> Array:
         """The base to which most rows add up, (N,): the given one, or another."""
-        base, sums = self.imported.base, self.W.sum(axis=1) - self.prediction
+        base = self.imported.base
+        sums = self.W.sum(axis=1) - self.prediction
         if base is not None and (
             (np.abs(sums + base) <= self.row_tolerance).mean() > MAJORITY
         ):
@@ -455,7 +459,8 @@ class AuditEvidence:
 
     def refuse_other_outputs(self) -> None:
         """Refuse values that add up to another output than the one stated."""
-        f, sums = self.prediction, self.W.sum(axis=1)
+        f = self.prediction
+        sums = self.W.sum(axis=1)
         if self.adds_up.mean() > MAJORITY or adds_up_to(sums, f):
             return
         outputs = [

@@ -607,7 +607,8 @@ class Explainer(Settings):
 
     def _rows(self, X: Any) -> Any:
         """A table of rows that are given as Series or mappings; else X."""
-        encoding, points = self.fitted_.function.encoding, self.fitted_.problem.points
+        encoding = self.fitted_.function.encoding
+        points = self.fitted_.problem.points
         return table_of_rows(X, points if encoding is None else encoding)
 
     @property
@@ -627,7 +628,8 @@ def _fit(
 ) -> tuple[FittedReference, Array | None]:
     """The fit to X or data, and base margins of rows, refused before any work."""
     settings = CheckedSettings.of(explainer)
-    model, data = explainer.model, explainer.data
+    model = explainer.model
+    data = explainer.data
     is_text = is_documents(data if X is None else X) or isinstance(data, TextSchema)
     if is_text or (isinstance(model, Function) and model.takes_texts):
         from propopt.explaining.documents import FittedDocuments

@@ -92,7 +92,8 @@ class FrontBounds:
 
     def bounds(self, c: Array) -> tuple[float, float]:
         """Lower and upper bound of the optimal objective at weights c (k,)."""
-        upper, least = float((self.losses @ c).min()), float(c @ self.least)
+        upper = float((self.losses @ c).min())
+        least = float(c @ self.least)
         above = self.lower - self.weights @ self.least
         # t_i c_i as shares of c, so that tolerances do not depend on units; optima with
         # a weight where c has a zero give no bound
@@ -127,7 +128,8 @@ class FrontBounds:
 
     def _gap_of(self, first: int, last: int) -> float:
         """Largest (upper − lower)/upper on the line between two weights."""
-        ends, rows = self.weights[[first, last]], [first, last]
+        ends = self.weights[[first, last]]
+        rows = [first, last]
         upper = ends @ self.losses[rows].T  # of each optimum, at both ends
         lower = self.lower[rows]
         slopes = upper[1] - upper[0]

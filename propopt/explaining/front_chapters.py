@@ -65,7 +65,8 @@ def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
     if loss is not None:
         through = ExactFront.of(line, loss, solve)
         if isinstance(through, ExactFront):
-            front, line = through, [one for one in line if one.weights[loss] > 0.0]
+            front = through
+            line = [one for one in line if one.weights[loss] > 0.0]
     return FrontPath(
         optima=line,
         start_label="knee" if trade_offs.aimed is None else "aim",

@@ -107,7 +107,8 @@ def exact_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
 
 def rounded_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Every number agrees with a source up to its last digit."""
-    difference, S = e.W - source.values, source.values
+    difference = e.W - source.values
+    S = source.values
     if not e.half_digit.any() or (np.abs(difference) > source.tolerance).any():
         return None
     if float(np.linalg.norm(difference)) > 0.5 * float(np.linalg.norm(S)):
@@ -120,9 +121,12 @@ def _agreement(
     e: AuditEvidence, source: ReferenceHypothesis, how: str = ""
 ) -> Diagnosis:
     """The diagnosis for values that agree with a source in every number."""
-    cause, evidence, step = "exact values", "", ""
+    cause = "exact values"
+    evidence = ""
+    step = ""
     if source.words == PATHS:
-        cause, evidence = "path-dependent", "They are right, but for another question."
+        cause = "path-dependent"
+        evidence = "They are right, but for another question."
         step = "Report them as path-dependent, or take audit.exact."
     elif source.words == RESCALED:
         cause = "rescaled log-odds"
@@ -199,7 +203,8 @@ def constant_factor(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | Non
     """Σ w = a f + c in most rows, for any background."""
     if e.adds_up.mean() > MAJORITY:
         return None
-    sums, f = e.W.sum(axis=1), e.prediction
+    sums = e.W.sum(axis=1)
+    f = e.prediction
     is_small = len(f) < MIN_ROWS or not np.ptp(f)
     if is_small:
         a = slope(e.W, e.E)
@@ -235,9 +240,11 @@ def constant_factor(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | Non
     headline = (
         f"All values are {factor} times what they should be{''.join(factor_words)}"
     )
-    cause, step = "a constant factor", _NEXT_STEPS["a constant factor"]
+    cause = "a constant factor"
+    step = _NEXT_STEPS["a constant factor"]
     if abs(a + 1.0) < 1e-4:
-        cause, headline = "signs", "All signs are turned, as for the other class"
+        cause = "signs"
+        headline = "All signs are turned, as for the other class"
         step = "Turn all signs, in the base too, then audit again."
     return Diagnosis(
         cause=cause,
@@ -292,7 +299,9 @@ def absolute_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis 
 
 def moved_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Columns hold the values of other columns."""
-    W, S, D = e.W, source.values, e.W.shape[1]
+    W = e.W
+    S = source.values
+    D = e.W.shape[1]
     tolerance = np.broadcast_to(source.tolerance, W.shape)
     fit = np.stack(
         [(np.abs(W[:, [j]] - S) <= tolerance[:, [j]]).mean(axis=0) for j in range(D)]
@@ -316,7 +325,9 @@ def moved_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | 
 
 def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Rows are exchanged, or hold the values of another row."""
-    W, S, N = e.W, source.values, len(e.W)
+    W = e.W
+    S = source.values
+    N = len(e.W)
     tolerance = np.broadcast_to(source.tolerance, W.shape)
     bad = np.flatnonzero((np.abs(W - S) > tolerance).any(axis=1))[:_MAX_ROWS]
     if not len(bad) or W.shape[1] < 2 or e.adds_up.all():
@@ -325,7 +336,8 @@ def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | Non
     has_match = agrees.any(axis=1)
     if has_match.mean() <= MAJORITY:
         return None
-    bad, agrees = bad[has_match], agrees[has_match]
+    bad = bad[has_match]
+    agrees = agrees[has_match]
     # each bad row gets a different row if there is one, first among the bad ones
     cost = np.where(agrees, 0.0, 2.0)
     cost[:, np.setdiff1d(np.arange(N), bad)] += 0.5
@@ -350,7 +362,8 @@ def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | Non
 
 def turned_signs(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Several values have the opposite sign."""
-    W, S = e.W, source.values
+    W = e.W
+    S = source.values
     differs = np.abs(W - S) > source.tolerance
     turned = differs & (np.abs(W + S) <= source.tolerance)
     count = int(turned.sum())
@@ -369,7 +382,8 @@ def turned_signs(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
 
 def summed_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Several columns are zero, and another holds their sum."""
-    W, S = e.W, source.values
+    W = e.W
+    S = source.values
     columns = np.flatnonzero((np.abs(W - S) > source.tolerance).any(axis=0))
     filled = [j for j in columns if np.abs(W[:, j]).max() > e.tolerance]
     if len(columns) < 2 or len(filled) != 1:
@@ -386,7 +400,8 @@ def summed_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis |
 
 def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Some values are wrong, and all others agree with a source."""
-    W, S = e.W, source.values
+    W = e.W
+    S = source.values
     differs = np.abs(W - S) > source.tolerance
     in_rows = differs.any(axis=1)
     if not differs.any() or differs.mean() >= MAJORITY:
@@ -396,7 +411,8 @@ def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     if len(W) >= MIN_ROWS and in_rows.mean() > CLEARLY > e.adds_up.mean():
         return None  # slips are not in every row
     n, j = (int(x) for x in np.unravel_index(np.abs(W - S).argmax(), W.shape))
-    count, n_rows = int(differs.sum()), int(in_rows.sum())
+    count = int(differs.sum())
+    n_rows = int(in_rows.sum())
     turned = int((differs & (np.abs(W + S) <= source.tolerance)).sum())
     verdict = "right" if source.is_given else source.words
     cell = e.cell(n, j)
@@ -441,7 +457,8 @@ def _decimals(size: float, difference: float) -> int:
 
 def other_model(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
     """Rows do not add up, and values are close to exact ones."""
-    a, b = e.W.ravel(), source.values.ravel()
+    a = e.W.ravel()
+    b = source.values.ravel()
     if len(e.W) < MIN_ROWS or e.adds_up.mean() > CLEARLY or not (a.any() and b.any()):
         return None
     r = float(a @ b / np.sqrt((a @ a) * (b @ b)))

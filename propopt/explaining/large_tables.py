@@ -84,7 +84,9 @@ class PartWriter:
         each = (size for some in sizes for size in some)
         blocks = self.source.blocks(first, each, _BLOCK_ROWS)
         for part, some in zip(parts, sizes, strict=True):
-            numbers, copied, new = [], [], dict[str, int]()
+            numbers = []
+            copied = []
+            new = dict[str, int]()
             errors = list[TargetError]()
             start = self.header.rows_of(part).start
             for size in some:
@@ -111,7 +113,8 @@ class PartWriter:
         self, part: int, numbers: Sequence[Any], copied: Any, sums: PartSums
     ) -> None:
         """Write the numbers and the cells of a part."""
-        pyarrow, header = require("pyarrow"), self.header
+        pyarrow = require("pyarrow")
+        header = self.header
         names = (*header.features, *header.numbers)
         columns: dict[str, Any] = dict(zip(names, numbers[0].T, strict=True))
         for name, cells in zip(
@@ -126,7 +129,8 @@ class PartWriter:
 
     def _sizes(self, part: int) -> list[int]:
         """The numbers of rows of the blocks of a part."""
-        n, size = len(self.header.rows_of(part)), self._block_rows
+        n = len(self.header.rows_of(part))
+        size = self._block_rows
         return [min(size, n - start) for start in range(0, n, size)]
 
     @cached_property
@@ -277,7 +281,8 @@ def _header(
 
 def _missing_parts(writer: PartWriter) -> list[int]:
     """The unfinished parts of a folder; those with a digest of other bytes, too."""
-    folder, header = writer.folder, writer.header
+    folder = writer.folder
+    header = writer.header
     before = TableHeader.read(folder)
     if before is None:
         if not all(map(is_unfinished, folder.iterdir())):

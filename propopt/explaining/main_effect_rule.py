@@ -111,8 +111,10 @@ class MainEffectRule:
     @cached_property
     def _shared(self) -> tuple[Array, Array]:
         """The mean slope c_u of each factor u, and the mean of slope times factor."""
-        structure, rows = self._structure, self.background.points
-        weights, boxes = self.background.weights, self.checked.structure
+        structure = self._structure
+        rows = self.background.points
+        weights = self.background.weights
+        boxes = self.checked.structure
         if isinstance(boxes, Boxes):
             players = None if self.players is None else self.players.of_column
             return OrderedBoxes.of(boxes, players).shares(rows, weights)
@@ -143,7 +145,8 @@ class MainEffectRule:
 
     def _of_row(self, points: Points) -> Attributions:
         """The same for one row (1, D), from the cells of all columns together."""
-        joined, G = self._joined, np.zeros(points.shape)
+        joined = self._joined
+        G = np.zeros(points.shape)
         if len(joined.columns):
             # NaN is above all ends
             passed = ~(points[0, joined.column] <= joined.ends)
@@ -171,7 +174,8 @@ class MainEffectRule:
 
     def _of_column(self, j: int, values: Values) -> Values:
         """Main effects of column j, each independent of the other values."""
-        (c, mean), g = self._shared, np.zeros(len(values))
+        g = np.zeros(len(values))
+        c, mean = self._shared
         for numbers, factors in self._structure.of_column(j):
             # one sum per row: no product of matrices, which adds in
             # another order for other numbers of rows
@@ -207,7 +211,8 @@ class MainEffectRule:
 
     def _of_players(self, points: Points) -> Attributions:
         """The same for the joint factors of players, with one sum per row each."""
-        structure, (c, mean) = self._structure, self._shared
+        structure = self._structure
+        c, mean = self._shared
         G = np.zeros((len(points), structure.n_columns))
         for rows, factors in structure.factors_at(points):
             for player in range(structure.n_columns):

@@ -67,7 +67,8 @@ class NullModels:
             raise InvalidInput(
                 f"kind: expected one of {', '.join(_MIN_MODELS)}, got {self.kind!r}"
             )
-        least, count = _MIN_MODELS[self.kind], len(self.models)
+        least = _MIN_MODELS[self.kind]
+        count = len(self.models)
         in_halves = self.kind == "split_half_refits"
         if count < least or (in_halves and count % 2):
             noun = "models on halves, two for each split" if in_halves else "models"
@@ -127,7 +128,8 @@ def split_half_refits(
     >>> len(po.null_models.split_half_refits(learner, X, X[:, 0]).models)
     20
     """
-    generator, n = read_rng(rng), _n_rows(X, y)
+    generator = read_rng(rng)
+    n = _n_rows(X, y)
     orders = (generator.permutation(n) for _ in range(read_count(times, "times")))
     halves = [np.sort(half) for x in orders for half in (x[: n // 2], x[n // 2 :])]
     return NullModels("split_half_refits", [_fitted(fit, X, y, x) for x in halves])
@@ -166,7 +168,8 @@ def bootstrap_refits(
     >>> len(po.null_models.bootstrap_refits(learner, X, X[:, 0]).pairs)
     10
     """
-    generator, n = read_rng(rng), _n_rows(X, y)
+    generator = read_rng(rng)
+    n = _n_rows(X, y)
     draws = (generator.integers(n, size=n) for _ in range(read_count(times, "times")))
     models = [_fitted(fit, X, y, np.sort(rows)) for rows in draws]
     return NullModels("bootstrap_refits", models)

@@ -196,9 +196,13 @@ class OutOfSampleRows:
         """The part of E that changes no sum: E − v (vᵀH⁻¹E)/(vᵀH⁻¹v)."""
         if self.axis is None:
             return E
-        axis, step, size = self.axis, self._step, self._size
+        axis = self.axis
+        step = self._step
+        size = self._size
         if E.ndim > step.ndim:
-            axis, step, size = axis[..., None, :], step[..., None, :], size[..., None]
+            axis = axis[..., None, :]
+            step = step[..., None, :]
+            size = size[..., None]
         along = (E * step).sum(axis=-1) / size
         return np.asarray(E - along[..., None] * axis)
 
@@ -290,7 +294,8 @@ def gaps_of(measures: Mapping[str, Array]) -> Array:
 
     An excess above the objective is cut to it, because no objective is negative.
     """
-    value, zero = measures["value"], measures["value_of_zero"]
+    value = measures["value"]
+    zero = measures["value_of_zero"]
     excess = np.clip(measures["excess"], 0.0, value)
     scale = np.maximum(value, _UNSCALED * zero)
     return np.divide(excess, scale, out=np.zeros(excess.shape), where=excess > 0.0)
@@ -357,7 +362,8 @@ class FittedReference(ABC):
     @staticmethod
     def with_progress(items: Sequence[_Item], progress: bool | None) -> Iterator[_Item]:
         """Iterate with a progress bar, by default only after a second of work."""
-        start, bar = time.perf_counter(), None
+        start = time.perf_counter()
+        bar = None
         with ExitStack() as stack:
             for n, item in enumerate(items):
                 if bar is not None:
@@ -378,7 +384,8 @@ class FittedReference(ABC):
         **fields: Any,
     ) -> Explanation:
         """Combine optima of separate rows in one explanation."""
-        names, losses = self.reference.weights, measures["losses"].sum(axis=0).tolist()
+        names = self.reference.weights
+        losses = measures["losses"].sum(axis=0).tolist()
         return Explanation(
             method="optimized",
             weights=dict(names),
@@ -431,7 +438,8 @@ def with_base_margins(explained: Explanation, margins: Array | None) -> Explanat
     """
     if margins is None:
         return explained
-    base, prediction = explained.base_value, explained.prediction
+    base = explained.base_value
+    prediction = explained.prediction
     assert base is not None, "see ExplanationProblem.margins"
     assert prediction is not None, "see ExplanationProblem.margins"
     ends = f"{margins.min():.4g} to {margins.max():.4g}"
@@ -515,7 +523,8 @@ class FittedRows(FittedReference):
     @classmethod
     def of(cls, problem: RowsProblem, data: Any, X: Any) -> FittedRows:
         settings = problem.settings
-        function, reference = problem.function, problem.reference
+        function = problem.function
+        reference = problem.reference
         if data is not None and not settings.parts:
             reference.refuse_equal_rows()
         if len(problem.points) < 2 and settings.given_graph is None:
@@ -561,7 +570,8 @@ class FittedRows(FittedReference):
 
     def _reference_parameters(self) -> dict[str, Parameter]:
         """Notes on unknown categories, and the share that main effects explain."""
-        problem, parameters = self.problem, self.reference.parameters
+        problem = self.problem
+        parameters = self.reference.parameters
         note = note_on_others(self.function, problem.points)
         effects = problem.main_effect_parameters(self.reference)
         return {**with_note(parameters, note), **effects}
@@ -583,7 +593,8 @@ class FittedRows(FittedReference):
         """
         problem = self.problem
         if self.metric is None:
-            apart, k = self._distances.of(coordinates), problem.n_neighbors
+            apart = self._distances.of(coordinates)
+            k = problem.n_neighbors
             nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
             return [RowMatches(indices, np.ones(k)) for indices in nearest]
         matches = [self._index_of.get(row) for row in row_keys(points)]
@@ -611,15 +622,19 @@ class FittedRows(FittedReference):
         wide = self._taking(X)
         points, labels = wide.function.read(X, "X")
         rows = self._answers(X, wide, points, labels, progress)
-        problem, group_labels = self.problem, labels
+        problem = self.problem
+        group_labels = labels
         if problem.players is not None:
             group_labels = problem.players.labels(labels)
-        targets, largest, W = rows.targets, 1.0, rows.measures["w"]
+        targets = rows.targets
+        largest = 1.0
+        W = rows.measures["w"]
         if self.metric is not None:
             axes = np.where(rows.moves, self.metric.roots, 0.0)
             largest = float(axes.max(initial=0.0))
             W = targets.estimate.values + W * axes
-        measures, proof = rows.measures, joint_proof(rows.measures, largest)
+        measures = rows.measures
+        proof = joint_proof(rows.measures, largest)
         return self.answer(
             measures,
             targets,
@@ -688,7 +703,8 @@ class FittedRows(FittedReference):
         several = sum(bool(has_new[rows[0]]) for rows in groups) > 1
         parts = []
         for rows in groups:
-            owner, of_rows = wide if has_new[rows[0]] else self, points[rows]
+            owner = wide if has_new[rows[0]] else self
+            of_rows = points[rows]
             if owner is wide and several:
                 table = select_rows(X, rows)
                 owner = self._taking(table)
@@ -698,11 +714,9 @@ class FittedRows(FittedReference):
 
     def _taking(self, X: object) -> FittedRows:
         """This fit, extended to categories of X that do not occur in data."""
-        function, problem, rule = (
-            self.function.with_categories_of(X),
-            self.problem,
-            self.rule,
-        )
+        function = self.function.with_categories_of(X)
+        problem = self.problem
+        rule = self.rule
         if function is self.function or function.schema is None:
             return self
         codes = function.schema.n_codes
@@ -732,7 +746,8 @@ class FittedRows(FittedReference):
         phi = targets.estimate.values
         neighbours = self.neighbours_of(coordinates, points)
         main_effects = np.zeros(phi.shape)
-        moves, total = np.ones(phi.shape, bool), np.zeros(len(phi))
+        moves = np.ones(phi.shape, bool)
+        total = np.zeros(len(phi))
         if self.metric is not None:
             rule = self.main_effect_rule
             if rule is not None:
@@ -793,7 +808,9 @@ class FittedRows(FittedReference):
         """Rows with equally many neighbours, in z for contributions."""
         positions = np.array([neighbours[n].positions for n in rows])
         similarities = np.array([neighbours[n].similarities for n in rows])
-        target, fixed, metric = phi[rows], self._left[positions], self.metric
+        target = phi[rows]
+        fixed = self._left[positions]
+        metric = self.metric
         sums: dict[str, Any] = {}
         if metric is not None:
             apart = fixed - (target - main_effects[rows])[:, None]
@@ -814,7 +831,8 @@ class FittedRows(FittedReference):
         self, points: Points, labels: Labels, progress: bool | None
     ) -> list[Targets]:
         """The targets of rows, in one call if the model is row-independent."""
-        rule, base = self.rule, self.reference.base_value
+        rule = self.rule
+        base = self.reference.base_value
         if rule.is_row_independent:
             base_value = None if base is None else float(base[0])
             return [rule.of_rows(points, labels, base_value)]
@@ -852,13 +870,16 @@ class FittedRows(FittedReference):
         """Changes of optima for changes E (m, B, D) of Φ; fixed columns change by E."""
         if self.metric is None:
             return rows.moved(E)
-        still, roots = ~moves[:, None], self.metric.roots
+        still = ~moves[:, None]
+        roots = self.metric.roots
         step = rows.moved(np.where(still, 0.0, E / roots)) * roots
         return np.where(still, E, step)
 
     def _errors(self, rows: RowAnswers, scale: float) -> dict[str, Any]:
         """The cost A² ⟨E, H⁻¹E⟩ of errors of the target, and standard errors."""
-        target, errors, gram = rows.targets.estimate, None, None
+        target = rows.targets.estimate
+        errors = None
+        gram = None
         if rows.moved is not None and target.blocks is not None:
             B = len(target.blocks)
             apart = (target.blocks - target.blocks.mean(axis=0)).transpose(1, 0, 2)
@@ -890,7 +911,8 @@ class FittedRows(FittedReference):
 
     def _program(self, rows: RowAnswers, labels: Labels) -> Program:
         """The program of new rows, given the fixed reference."""
-        metric, targets = self.metric, rows.targets
+        metric = self.metric
+        targets = rows.targets
         phi = targets.estimate.values
         in_metric = metric is not None and not metric.is_uniform
         # ordered pairs 2 Σ_n Σ_j s_j ‖w_n − w_j‖² with fixed w_j
@@ -901,13 +923,16 @@ class FittedRows(FittedReference):
         roots = np.sqrt(2.0 * similarities)
         at = np.arange(len(row_of_pair)), row_of_pair
         pulled = OverPoints(sp.csr_array((roots, at), (len(row_of_pair), len(counts))))
-        fixed, g = self._left[positions], rows.main_effects[row_of_pair]
-        aim, none = replace(targets.estimate, labels=labels), np.zeros(phi.shape)
+        fixed = self._left[positions]
+        g = rows.main_effects[row_of_pair]
+        aim = replace(targets.estimate, labels=labels)
+        none = np.zeros(phi.shape)
         total = np.zeros(len(counts)) if targets.base is None else targets.total
         axes = none if metric is None else np.where(rows.moves, metric.roots, 0.0)
         if in_metric and metric is not None:
             apart = (fixed - (phi[row_of_pair] - g)) / metric.roots
-            fixed, g = np.where(rows.moves[row_of_pair], apart, 0.0), none[row_of_pair]
+            fixed = np.where(rows.moves[row_of_pair], apart, 0.0)
+            g = none[row_of_pair]
             blocks = aim.blocks
             blocks = None if blocks is None else metric.scaled(blocks - phi)
             aim = replace(aim, values=none, blocks=blocks)
@@ -921,7 +946,8 @@ class FittedRows(FittedReference):
     def _problem_data(self, rows: RowAnswers) -> dict[str, NDArray[Any]]:
         """The arrays of :mod:`propopt.proofs.problem_data` for a file."""
         faithfulness, pairs = self.reference.weights
-        targets, phi = rows.targets, rows.targets.estimate.values
+        targets = rows.targets
+        phi = rows.targets.estimate.values
         count = max(len(neighbours.positions) for neighbours in rows.neighbours)
         similarities = np.zeros((len(phi), count))
         for row, neighbours in zip(similarities, rows.neighbours, strict=True):

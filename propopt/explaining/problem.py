@@ -222,7 +222,8 @@ class CheckedSettings(Settings):
     def refuse(self, reasons: Mapping[str, str]) -> None:
         """Refuse settings that differ from their defaults, each with a reason."""
         for name, reason in reasons.items():
-            value, default = getattr(self, name), getattr(Settings, name)
+            value = getattr(self, name)
+            default = getattr(Settings, name)
             same = isinstance(value, str | Sampling) and value == default
             if not (value is default or same):
                 raise InvalidInput(f"{name}: {reason}")
@@ -290,7 +291,9 @@ ALONE: Final = (
 
 def joint_setting_of(settings: Settings) -> str | None:
     """The setting that requires rows to be explained jointly; None without one."""
-    graph, offset, sampling = settings.graph, settings.offset, settings.sampling
+    graph = settings.graph
+    offset = settings.offset
+    sampling = settings.sampling
     given = {
         "graph": isinstance(graph, Graph),
         "contributions": not isinstance(settings.contributions, str),
@@ -451,7 +454,8 @@ class RowsProblem(ExplanationProblem):
         elif X is None:
             most = settings.most_reference_rows(function, reference)
             first = canonical_order(row_digests(points, function.schema))[:most]
-            points, labels = read_only(points[first]), labels.of_positions(first)
+            points = read_only(points[first])
+            labels = labels.of_positions(first)
         return cls(
             settings=settings,
             function=function,
@@ -597,7 +601,8 @@ class RowsProblem(ExplanationProblem):
         if self.settings.robustness is not None or not self.settings.parts:
             return super().weight
         degree = float(self.n_neighbors)  # for similarities of one
-        given, nearest = self.settings.given_graph, self.settings.nearest
+        given = self.settings.given_graph
+        nearest = self.settings.nearest
         if given is not None or nearest.same_pattern:
             degree = self.graph.total / len(self.points)
         return 1.0 / (6.0 * max(degree, 1.0 / 6.0)), A_QUARTER
@@ -696,11 +701,9 @@ class RowsProblem(ExplanationProblem):
     def rule(self) -> AnyRule:
         """The rule for targets: slopes or contributions."""
         settings = self.settings
-        law, rng, reference = (
-            settings.law_of_columns,
-            settings.sampling.rng,
-            self.reference,
-        )
+        law = settings.law_of_columns
+        rng = settings.sampling.rng
+        reference = self.reference
         sampling = settings.sampling
         if not settings.parts:
             return target_rule(self.function, reference, self.sizes, law=law, rng=rng)
@@ -718,7 +721,8 @@ class RowsProblem(ExplanationProblem):
     @cached_property
     def players(self) -> Players | None:
         """The players of the game, if groups of columns are players."""
-        groups, names = self.settings.groups, self.reference.labels
+        groups = self.settings.groups
+        names = self.reference.labels
         if groups is None:
             return None
         return Players.of(groups, names, self.points.shape[1])
@@ -752,7 +756,8 @@ class RowsProblem(ExplanationProblem):
     @cached_property
     def off_data(self) -> OffData | Reason:
         """How many mixed rows of the game are far from the data, if known."""
-        rule, D = self.rule, self.points.shape[1]
+        rule = self.rule
+        D = self.points.shape[1]
         if not isinstance(rule, ContributionRule):
             return Reason("slopes do not use mixed rows")
         players = self.players
@@ -809,7 +814,9 @@ class RowsProblem(ExplanationProblem):
         mean = rule.function
         if not isinstance(mean, SampledMean):
             return rule.at(self.points, self.labels)
-        sampling, points, labels = self.settings.sampling, self.points, self.labels
+        sampling = self.settings.sampling
+        points = self.points
+        labels = self.labels
         most = sampling.max_evaluations
         first = mean.n_samples * mean.per_draw_at(points)
         cost = cost_of(mean.function, points, labels, first)

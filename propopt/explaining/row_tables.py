@@ -71,7 +71,8 @@ def row_columns(fitted: FittedReference, header: pd.Index | None) -> list[str]:
 
 def row_cells(explained: Explanation) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The targets of attributions and the standard errors of these (m, 2D)."""
-    before, errors = explained.gradient, explained.standard_errors
+    before = explained.gradient
+    errors = explained.standard_errors
     if before is None:
         before = explained.contributions
     assert before is not None, "each row has a target"
@@ -89,7 +90,8 @@ def free_name(name: str, taken: Sequence[str]) -> str:
 
 def check_columns(rows: FittedRows, header: pd.Index) -> None:
     """Refuse a table without rows if its columns are not those of the fit."""
-    schema, count = rows.function.schema, rows.problem.points.shape[1]
+    schema = rows.function.schema
+    count = rows.problem.points.shape[1]
     if schema is not None:
         schema.check_header(header)
     elif len(header) != count:

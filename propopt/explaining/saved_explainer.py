@@ -95,12 +95,15 @@ class SavedExplainer(
     @classmethod
     def of(cls, fitted: FittedRows) -> Self:
         """Collect the fields of a fitted explainer."""
-        problem, reference = fitted.problem, fitted.reference
-        settings, table = problem.settings, problem.reference
+        problem = fitted.problem
+        reference = fitted.reference
+        settings = problem.settings
+        table = problem.reference
         first = problem.points[:CHECKED_ROWS]
         parts: dict[str, Any] = {}
         if isinstance(fitted.rule, ContributionRule):
-            metric, background = fitted.metric, fitted.rule.background
+            metric = fitted.metric
+            background = fitted.rule.background
             assert metric is not None, "contributions have one"
             parts = {
                 "background": background.points,
@@ -145,7 +148,8 @@ class SavedExplainer(
 
     def validate(self) -> None:
         """Refuse arrays of wrong sizes and incomplete settings of contributions."""
-        (n, P), k = self.reference.shape, len(self.values)
+        k = len(self.values)
+        n, P = self.reference.shape
         count = self.rows.shape[1]
         if self.groups:
             names = Labels(features=self.table_features)
@@ -267,7 +271,8 @@ class SavedExplainer(
 
 def read_explainer(path: str | Path, model: Any) -> FittedRows:
     """Read the explainer of a file and check it against the given model."""
-    saved, source = SavedExplainer.load(path), archive_path(path)
+    saved = SavedExplainer.load(path)
+    source = archive_path(path)
     try:
         fitted = saved.fitted(model)
         _refuse_contradictions(fitted)
@@ -321,7 +326,8 @@ def _targets(fitted: FittedRows) -> Array:
 
 def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
     """Refuse a model with other values or targets than those in the file."""
-    D, columns = fitted.reference.shape[1], fitted.problem.labels.of_columns()
+    D = fitted.reference.shape[1]
+    columns = fitted.problem.labels.of_columns()
     values = saved.values
     result = fitted.function.value_at(fitted.problem.points[: len(values)], columns)
     target = fitted.reference.gradient

@@ -75,7 +75,8 @@ def reference_hypotheses(
     is_given: bool = True,
 ) -> Iterator[ReferenceHypothesis]:
     """The given background, others, path-dependent values, then bases alone."""
-    rows, names = background.points, labels.of_columns()
+    rows = background.points
+    names = labels.of_columns()
     words = GIVEN if is_given else AUDITED_ROWS
     f = function.value_at(rows, names)
     base = float(mean_of_rows(f, background.weights))
@@ -124,7 +125,8 @@ def _sample_of_shap(count: int) -> Indices:
 
 def typical_rows(function: Function, background: Points) -> dict[str, Points]:
     """Single rows that are used as background: the mean, the median, zeros."""
-    schema, D = function.schema, background.shape[1]
+    schema = function.schema
+    D = background.shape[1]
     categorical = np.zeros(D, bool) if schema is None else schema.categorical
     rows = {}
     if not (np.isnan(background) & categorical).any():
@@ -158,7 +160,8 @@ def path_values(
     """
     if not isinstance(function, NumericalModel) or function.structure is None:
         return None
-    model, position = function.structure.model, function.structure.index
+    model = function.structure.model
+    position = function.structure.index
     compute = of_class(model.core, lambda reader: reader.path_values)
     if compute is None or not isinstance(function.products, Boxes):
         return None
@@ -177,7 +180,9 @@ def path_values(
     tolerance = _MAX_MISS * max(float(np.ptp(predicted)), float(np.abs(phi).max()))
     if (np.abs(phi.sum(axis=1) - predicted) > tolerance).any():
         return None  # such as sums over a forest of LightGBM, which predicts means
-    base, exact, table = float(phi[0, -1]), phi[:, :-1], function.structure.schema
+    base = float(phi[0, -1])
+    exact = phi[:, :-1]
+    table = function.structure.schema
     if table is not None and function.schema is not None:  # in the order of the table
         exact = exact[:, table.header.get_indexer(function.schema.header)]
     return ReferenceHypothesis(words=PATHS, base=base, exact=exact)
@@ -200,14 +205,16 @@ def rescaled_scores(
     φ(x, b) are the Shapley values of the margin m against b alone. None if the function
     is no probability of a sum of trees.
     """
-    boxes, rows = function.margin_boxes, background.points
+    boxes = function.margin_boxes
+    rows = background.points
     if boxes is None or function.quantity.kind != "probability":
         return None
     if isinstance(function.products, Boxes):
         return None
     if len(rows) > N_SAMPLED:
         rows = rows[_sample_of_shap(len(rows))]
-    m_x, m_b = boxes.value(points)[:, None], boxes.value(rows)
+    m_x = boxes.value(points)[:, None]
+    m_b = boxes.value(rows)
     p_x = function.value_at(points, labels)[:, None]
     p_b = function.value_at(rows, labels.of_columns())
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -238,8 +245,10 @@ def sums_of_indicators(
     """
     if not isinstance(function, NumericalModel) or function.structure is None:
         return None
-    structure, readout = function.structure, function.readout
-    steps, final_model = structure.model.before, structure.model.core
+    structure = function.structure
+    readout = function.readout
+    steps = structure.model.before
+    final_model = structure.model.core
     if not steps:
         return None
     D = background.points.shape[1]
@@ -281,6 +290,7 @@ def sums_of_indicators(
 
 def adds_up_to(sums: Values, f: Values) -> bool:
     """True if most rows add up to f minus one constant."""
-    deviation, misses = float(np.std(f)), sums - f
+    deviation = float(np.std(f))
+    misses = sums - f
     scatter = float(np.median(np.abs(misses - np.median(misses))))
     return bool(np.isfinite(deviation)) and 0.0 < deviation * _MAX_MISS >= scatter

@@ -274,7 +274,8 @@ def _missing(
     trade_offs: TradeOffs, n_points: int | None, error: float | None
 ) -> Iterator[tuple[str, type[Warning]]]:
     """A warning, with its class, for each part of the request that is missing."""
-    done, every = len(trade_offs.optimized), "the" if n_points is None else n_points
+    done = len(trade_offs.optimized)
+    every = "the" if n_points is None else n_points
     if error is not None and trade_offs.error is not None and trade_offs.error > error:
         yield (
             f"error: expected at most {error:.3g} of each loss's range, and {done} "
@@ -400,8 +401,10 @@ class _Job:
 
     def along(self, front: Sandwich) -> Iterator[Explanation | SolverFailure]:
         """Optima, each at the weights of the largest gap, to the requested error."""
-        task, names = self.task(()), [loss.name for loss in self.losses]
-        waiting, optima = front.seeds, list[Explanation]()
+        task = self.task(())
+        names = [loss.name for loss in self.losses]
+        waiting = front.seeds
+        optima = list[Explanation]()
         start: Solution | None = None
         while waiting and not front.is_reached and len(optima) < _MOST_WEIGHTS:
             result, start = self.solved(task, waiting.pop(), start)

@@ -90,7 +90,8 @@ class TargetRule:
     def scaled(self, estimate: Estimate) -> Estimate:
         """An estimate of slopes, converted to slopes per scale."""
         notes = tuple(dict.fromkeys((*estimate.notes, *self.notes)))
-        slopes, quantity = estimate.scaled(self.sizes), self.function.quantity
+        slopes = estimate.scaled(self.sizes)
+        quantity = self.function.quantity
         return replace(slopes, notes=notes, quantity=quantity)
 
 
@@ -186,13 +187,15 @@ class ColumnMetric:
 
         All classes share one ω, or contributions over classes would not add up to zero.
         """
-        squares, count = np.zeros(1), 0
+        squares = np.zeros(1)
+        count = 0
         for phi, G in parts:
             apart = phi - G
             # rounding of an additive column is no interaction
             size = _ROUNDING * np.sqrt((phi**2).mean(axis=0))
             apart = np.where(np.abs(apart).max(axis=0) > size, apart, 0.0)
-            squares, count = squares + (apart**2).mean(axis=0), count + 1
+            squares = squares + (apart**2).mean(axis=0)
+            count = count + 1
         omega = squares / max(count, 1)
         return cls("joint", omega, omega > 0.0)
 
@@ -264,7 +267,8 @@ class Targets:
 
     def taken(self, order: Indices) -> Targets:
         """The targets of the same rows in another order."""
-        aim, ends = self.estimate, (self.base, self.prediction)
+        aim = self.estimate
+        ends = (self.base, self.prediction)
         base, prediction = (None if x is None else x[order] for x in ends)
         blocks = None if aim.blocks is None else aim.blocks[:, order]
         estimate = replace(aim, values=aim.values[order], blocks=blocks)
@@ -391,7 +395,8 @@ def _in_metric(
     progress: bool | None,
 ) -> Explanation:
     """The optimum in z = (w − Φ)/√ω, with the target zero."""
-    aim, phi = targets.estimate, targets.estimate.values
+    aim = targets.estimate
+    phi = targets.estimate.values
     G = 0.0 if robust.offset is None else robust.offset
     blocks = None if aim.blocks is None else metric.scaled(aim.blocks - phi)
     shifted = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
@@ -414,7 +419,8 @@ def _in_metric(
         best = optimum([(1.0, matching)], shifted_robust, robustness, progress, sums)
         Z = best.attributions
     W = phi + Z * metric.axis
-    errors, proof = best.standard_errors, best.certificate
+    errors = best.standard_errors
+    proof = best.certificate
     if proof is not None:
         apart = np.abs(W.sum(axis=1) - targets.total).max()
         size = max(float(np.abs(W).sum(axis=1).max()), sys.float_info.min)
@@ -440,7 +446,8 @@ def _in_metric(
 
 def error_of_parts(aim: Estimate) -> TargetError:
     """The error of sampled contributions: squared, relative to their squared size."""
-    scale, excess = float((aim.values**2).sum()), None
+    scale = float((aim.values**2).sum())
+    excess = None
     if aim.blocks is not None and not aim.exact:
         apart = (aim.blocks - aim.blocks.mean(axis=0)).reshape(len(aim.blocks), -1)
         excess = TargetError.of_gram(apart @ apart.T)
@@ -478,7 +485,8 @@ def _sums(
 MOST_ACROSS = 0.05
 """Share of edges between rows with other missing columns that is not warned of."""
 
-_DECADES, _N_WEIGHTS = 3, 61
+_DECADES = 3
+_N_WEIGHTS = 61
 """The default sweep: weights 10^∓DECADES times one over twice the mean degree."""
 
 

@@ -297,7 +297,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     def front(self) -> TradeOffs:
         """The trade-offs restricted to the explanations on the Pareto front."""
-        front, n_optimized = self.on_front, len(self.optimized)
+        front = self.on_front
+        n_optimized = len(self.optimized)
         return replace(
             self,
             optimized=tuple(compress(self.optimized, front)),
@@ -327,12 +328,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         InvalidInput
             If there is no such loss, or nothing was optimized.
         """
-        first, second, *_ = (*self.losses, *self.losses)
+        first, second = (list(self.losses) * 2)[:2]
         columns = [self._column(x or first), self._column(y or second)]
         if not self.optimized:
             raise InvalidInput("knee: there are no optimized explanations")
         values = self.values[: len(self.optimized), columns]
-        low, high = values.min(axis=0), values.max(axis=0)
+        low = values.min(axis=0)
+        high = values.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
         return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
 
@@ -457,7 +459,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
 
     def _why_not_compared(self, baseline: Explanation) -> str | None:
         """The reason why a baseline cannot be compared with the optima, or None."""
-        ours, theirs = baseline.units, self.units
+        ours = baseline.units
+        theirs = self.units
         if theirs is not None and ours != theirs:
             return f"it is {_IN_WORDS[ours]}, and the target is {_IN_WORDS[theirs]}"
         for name, limit in self.bounds.items():
@@ -513,7 +516,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             return []
         (name,) = faithful
         at_end = {name: 1.0, **dict.fromkeys(others, 0.0)}
-        least, value = ends.at_target[name], baseline.losses[name]
+        least = ends.at_target[name]
+        value = baseline.losses[name]
         nothing = _EXACT * ends.sizes[name]
         if least > nothing:
             return [(value / least - 1.0, value - least, at_end)]
@@ -680,7 +684,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """
         from propopt.plots.trade_offs import draw_trade_offs
 
-        first, second, *_ = (*self.losses, *self.losses)
+        first, second = (list(self.losses) * 2)[:2]
         names = x or first, y or second
         for name in names:
             _ = self._column(name)

@@ -36,7 +36,8 @@ APART: Final = 3.0
 TRIAL_PATIENCE: Final = 30.0
 """The most seconds for all timed calls, if their cost is proportional to rows."""
 
-TIMED_FOR, REPEATS = 0.5, 3
+TIMED_FOR = 0.5
+REPEATS = 3
 """Calls are repeated up to three times, within half a second."""
 
 MOVED: Final = 2.0
@@ -83,12 +84,14 @@ class Cost:
         if wanted is False or (wanted is None and is_silent()):
             yield
             return
-        start, before = time.perf_counter(), calls.rows
+        start = time.perf_counter()
+        before = calls.rows
 
         def correct(rows: int) -> None:
             """Print the remaining time before a call if the estimate was wrong."""
             nonlocal announced
-            done, seconds = rows - before, time.perf_counter() - start
+            done = rows - before
+            seconds = time.perf_counter() - start
             if not 0 < done < self.evaluations or seconds < FIRST_LOOK:
                 return
             total = seconds * self.evaluations / done
@@ -130,7 +133,8 @@ def cost_of(
     with function.calls.as_trial():
         function.value_at(_repeated(points, few), names)
         start = time.perf_counter()
-        n, seconds = few, _seconds(function, _repeated(points, few), names)
+        n = few
+        seconds = _seconds(function, _repeated(points, few), names)
         least = seconds
         while (
             n < longest

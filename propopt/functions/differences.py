@@ -157,7 +157,8 @@ def replacement_effects(
             which, v = np.divmod(np.arange(block.start, block.stop), len(instead))
             # Σ_v p_v = 1, and the present value contributes nothing
             differs = points[rows[which], j] != instead[v]
-            row, v = rows[which[differs]], v[differs]
+            row = rows[which[differs]]
+            v = v[differs]
             if len(row) > 0:
                 changed = points[row]
                 changed[:, j] = instead[v]

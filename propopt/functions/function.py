@@ -79,7 +79,8 @@ class Function(ABC):
     def __mul__(self, weight: object) -> Function:
         if not _is_number(weight):
             return NotImplemented
-        number, (terms, base) = float(weight), self.as_sum
+        number = float(weight)
+        terms, base = self.as_sum
         return self._summed(tuple((number * w, f) for w, f in terms), number * base)
 
     __rmul__ = __mul__

@@ -233,7 +233,8 @@ class SmoothedFunction(DerivedFunction):
         """The slopes, and blocks by leaving out a tenth of the pairs at a time."""
         self._refuse_missing(points, labels)
         before = self.calls.rows
-        slopes, without = np.empty(points.shape), np.empty((N_BLOCKS, *points.shape))
+        slopes = np.empty(points.shape)
+        without = np.empty((N_BLOCKS, *points.shape))
         tenths = np.array_split(np.arange(self.n_samples), N_BLOCKS)
         for rows, sample in self._drawn(points, labels):
             slopes[rows] = sample.slopes()

@@ -152,7 +152,8 @@ JUMP_SEED: Final = 0
 """The seed of the rows between which a model is tested."""
 
 N_SEGMENTS: Final = 64
-FEW_NODES, MANY_NODES = 8, 32
+FEW_NODES = 8
+MANY_NODES = 32
 STEP: Final = 1e-3
 """The step h, in units of the segment; it is below the first of 32 nodes."""
 
@@ -206,7 +207,8 @@ class Segments:
         start = rng.integers(n_rows, size=N_SEGMENTS)
         end = (start + rng.integers(1, n_rows, size=N_SEGMENTS)) % n_rows
         ways = PART * (points[end] - points[start])
-        low, high = np.fmin.reduce(points, axis=0), np.fmax.reduce(points, axis=0)
+        low = np.fmin.reduce(points, axis=0)
+        high = np.fmax.reduce(points, axis=0)
         has_three = ((points > low) & (points < high)).any(axis=0)
         moved = numeric & has_three & ~np.isnan(ways)
         ways = np.where(moved, ways, 0.0)
@@ -225,7 +227,8 @@ class Segments:
     def explained(self, evaluate: Along, n_nodes: int) -> Values:
         """The change explained by slopes, Σ_i w_i φ'(τ_i), shape (n,)."""
         nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-        times, weights = 0.5 * (1.0 + nodes), 0.5 * weights
+        times = 0.5 * (1.0 + nodes)
+        weights = 0.5 * weights
         neighbouring = np.concatenate([times + STEP, times - STEP])
         ahead, behind = np.split(self.values(evaluate, neighbouring), 2, axis=1)
         slopes: Array = (ahead - behind) / (2.0 * STEP)

@@ -72,7 +72,8 @@ class CheckedStructure:
         """The structure, if it agrees with f at the points; else a reason (warned)."""
         if isinstance(self.structure, Reason):
             return self.structure
-        gaps, compared = _gaps(self.function, points), self.compared_missing
+        gaps = _gaps(self.function, points)
+        compared = self.compared_missing
         if compared is not None and not gaps.any():
             return self.structure
         rows = _not_compared(gaps, compared)
@@ -95,7 +96,8 @@ class CheckedStructure:
 
 def _gaps(function: Function, points: Points) -> Mask:
     """Where a number is missing, or a category is absent from the data, (N, D)."""
-    gaps, schema = np.isnan(points), function.schema
+    gaps = np.isnan(points)
+    schema = function.schema
     return gaps if schema is None else np.asarray(gaps | schema.unseen(points))
 
 
@@ -163,7 +165,8 @@ def _difference(
     labels: Labels,
 ) -> str | None:
     """A message on the largest difference at some rows; None if all are allowed."""
-    points, labels = points[rows], labels.of_positions(rows)
+    points = points[rows]
+    labels = labels.of_positions(rows)
     with function.calls.as_trial():
         values = function.value_at(points, labels)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -173,7 +176,8 @@ def _difference(
         allowed = _allowed(structure, values, structure.terms(points))
     if (errors <= allowed).all():
         return None
-    worst, span = int((errors - allowed).argmax()), float(np.ptp(values))
+    worst = int((errors - allowed).argmax())
+    span = float(np.ptp(values))
     size = span or float(np.abs(values).max()) or 1.0
     form = "the sum of its trees" if isinstance(structure, Boxes) else "its exact form"
     scale = "the range of f" if span > 0.0 else "f, which is constant,"
@@ -288,7 +292,8 @@ class SampledMean(DerivedFunction):
         -------
         Sample
         """
-        first, design = self.n_samples, self._design(points)
+        first = self.n_samples
+        design = self._design(points)
         if max_evaluations is not None:
             first = min(first, design.cost.affordable(max_evaluations))
         evaluate = self._evaluator("drawn points", labels)

@@ -87,7 +87,8 @@ class CalledModel(WrappedModel):
         """Values from calls of bounded size, which are counted."""
         parts = []
         for rows in row_blocks(*points.shape, most=self.batch_rows):
-            table, names = points[rows], labels.of_positions(rows)
+            table = points[rows]
+            names = labels.of_positions(rows)
             call = partial(self._call_model, self.readout, table, names)
             parts.append(self.calls.counted(call, table))
         self.trial.answered |= not self.calls.is_trial
@@ -143,7 +144,8 @@ class CalledModel(WrappedModel):
     def _call_twice(self, points: Points, labels: Labels) -> float:
         """Precision ε of values at the first rows, which must agree in two calls."""
         few = slice(0, min(TRIAL_ROWS, self.batch_rows))
-        few_points, names = points[few], labels.of_positions(few)
+        few_points = points[few]
+        names = labels.of_positions(few)
         call = partial(
             self._call_model, self.readout.values_with_precision, few_points, names
         )
@@ -278,7 +280,8 @@ class NumericalModel(CalledModel):
             warnings.warn(FLAT, FlatFunctionWarning, stacklevel=2)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        names, observed = labels.of_columns(), self.observed
+        names = labels.of_columns()
+        observed = self.observed
         if observed is None:
             refuse_missing(
                 points, self.missing_columns(points, names), self.quantity.model
@@ -336,7 +339,8 @@ class ExactModel(WrappedModel):
         from propopt.structures.networks import ScoreLink
         from propopt.structures.readers.model_products import network_products
 
-        indices, count = range(self.network.n_scores), self.columns.count
+        indices = range(self.network.n_scores)
+        count = self.columns.count
         links = [ScoreLink("identity", k) for k in indices]
         structures = [
             exact_score(network_products(self.network, k, count)) for k in links

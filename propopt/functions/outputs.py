@@ -108,7 +108,8 @@ def check_target(target: object) -> None:
     size = tuple(getattr(target, "shape", ()))
     if not size and not isinstance(target, list | tuple | set | Mapping):
         return
-    noun, shape = type(target).__name__, f" of shape {size}" if size else ""
+    noun = type(target).__name__
+    shape = f" of shape {size}" if size else ""
     remedy = (
         "a table goes to data, as in wrap(model, data=X)"
         if len(size) > 1
@@ -218,7 +219,8 @@ def quantity_of(
 
     ``few`` are rows of its input table, at which margin and prediction are compared.
     """
-    name, classes = name_of(model.final), model.classes
+    name = name_of(model.final)
+    classes = model.classes
     kind: Any = output
     if output == "value" or classes is None:
         scale = _scale_of(model, output, few)
@@ -553,7 +555,8 @@ class Readout:
         self, answer: object, points: Points | list[str], labels: Labels
     ) -> Array:
         """The model's result as a float64 copy, shape (n, K)."""
-        array, n_rows = as_numbers(answer), len(points)
+        array = as_numbers(answer)
+        n_rows = len(points)
         if array.ndim not in (1, 2) or len(array) != n_rows:
             raise InvalidInput(
                 f"the model returned shape {array.shape} for {n_rows} rows; expected "

@@ -62,7 +62,8 @@ def dense(model: Any, X: Any) -> Array:
     methods = [name for name in METHODS.values() if fitted.has(name)]
     predict = getattr(fitted.estimator, methods[0]) if methods else model
     order = np.random.default_rng(0).random(X.nnz)
-    entries, parts = X.tocoo(), []
+    entries = X.tocoo()
+    parts = []
     for share in _SHARES:
         chosen = order < share
         cells = entries.row[chosen], entries.col[chosen]

@@ -65,7 +65,8 @@ class DocumentFunction(DerivedFunction):
     @cached_property
     def schema(self) -> TableSchema:
         """A schema with each word as a category, absent or present."""
-        words, kind = self.document.words, np.dtype(object)
+        words = self.document.words
+        kind = np.dtype(object)
         return TableSchema(
             pd.Index(words, dtype=object),
             tuple(Categorical(word, kind, _LEVELS, None, _REFERENCE) for word in words),
@@ -342,12 +343,15 @@ class TextFunction(WrappedModel):
 
     def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """Lists of bounded size; a single text may exceed the bound."""
-        most, batch, size = min(MODEL_CALLS.n_rows, self.batch_rows), list[str](), 0
+        most = min(MODEL_CALLS.n_rows, self.batch_rows)
+        batch = list[str]()
+        size = 0
         for text in texts:
             more = CHARACTER_BYTES * len(text)
             if batch and (len(batch) >= most or size + more > MODEL_CALLS.n_bytes):
                 yield batch
-                batch, size = [], 0
+                batch = []
+                size = 0
             batch.append(text)
             size += more
         if batch:

@@ -277,7 +277,9 @@ def wrap_model(
 ) -> Function:
     """The implementation of :func:`wrap`, with the table's name for errors."""
     check_target(target)
-    data, is_torch, label_index = reference.data, is_a(model, TORCH_MODULE), None
+    data = reference.data
+    is_torch = is_a(model, TORCH_MODULE)
+    label_index = None
     if not (isinstance(model, Function) or is_torch):
         model = FittedModel.of(model)
         check_model(model)  # before the table, which may be the model
@@ -293,7 +295,8 @@ def wrap_model(
         texts = wrap_texts(model, target, output, data, reference.label)
         classes = None if is_torch else model.classes
         return _with_settings(texts, batch_rows, outcome, label_index, classes)
-    observed, schema = reference.observed, reference.schema
+    observed = reference.observed
+    schema = reference.schema
     if is_torch:
         from propopt.functions.torch_modules import torch_model
 
@@ -459,7 +462,8 @@ def _exact(
     structure: ModelStructure, name: Quantity, schema: TableSchema | None
 ) -> ExactModel | None:
     """The exact form of an output as a function of the table's columns, or None."""
-    model, table = structure.model, structure.schema
+    model = structure.model
+    table = structure.schema
     exact = exact_scores(model, structure.output, structure.index)
     if exact is None:
         return None

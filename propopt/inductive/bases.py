@@ -127,7 +127,8 @@ class GridFeatures(FeatureBasis):
     @cached_property
     def eigenvalues(self) -> Array:
         # 2 (1 − cos t) = 4 sin²(t/2) keeps the digits of the smallest
-        down, across = _path(self.shape.height), _path(self.shape.width)
+        down = _path(self.shape.height)
+        across = _path(self.shape.width)
         return np.tile(np.add.outer(down, across).ravel(), self.shape.channels)
 
     def rotate(self, rows: Array) -> Array:
@@ -139,7 +140,8 @@ class GridFeatures(FeatureBasis):
         return fft.idctn(images, axes=(-2, -1), norm="ortho").reshape(rows.shape)
 
     def unrotate_variances(self, variances: Array) -> Array:
-        down, across = _cosines(self.shape.height), _cosines(self.shape.width)
+        down = _cosines(self.shape.height)
+        across = _cosines(self.shape.width)
         return _both_sides(variances, self.shape, down**2, across**2)
 
 
@@ -220,14 +222,16 @@ class KroneckerFeatures(FeatureBasis):
 
     def unrotate_variances(self, variances: Array) -> Array:
         # (V_row ⊗ V_col)² = V_row² ⊗ V_col², entry by entry
-        down, across = self.row_vectors**2, self.column_vectors**2
+        down = self.row_vectors**2
+        across = self.column_vectors**2
         return _both_sides(variances, self.shape, down, across)
 
 
 def _both_sides(rows: Array, shape: ImageShape, down: Array, across: Array) -> Array:
     """``down @ M @ across.T`` for every image M of the rows, by blocks."""
     turned = np.empty(rows.shape)
-    images, products = _images(rows, shape), _images(turned, shape)
+    images = _images(rows, shape)
+    products = _images(turned, shape)
     for part in BATCH_BUDGET.blocks(len(images), 8 * shape.n_features):
         np.matmul(down, images[part] @ across.T, out=products[part])
     return turned

@@ -110,7 +110,8 @@ def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
     Targets are others if their number differs and they share no name with columns of X.
     """
     imported = read_attributions(y, "gradients")
-    values, target_labels = imported.values, imported.labels
+    values = imported.values
+    target_labels = imported.labels
     names = (
         None
         if target_labels.columns == tuple(range(values.shape[1]))
@@ -297,9 +298,11 @@ class GaussianProcessExplainer(
         inputs, points, labels = read_inputs(X, function, self.scale)
         shape = len(points), inputs.n_features
         values, targets = read_targets(y, gradients, function, X, labels, shape)
-        rule, rng = read_inducing(self.inducing), read_random_state(self.random_state)
+        rule = read_inducing(self.inducing)
+        rng = read_random_state(self.random_state)
         prior = self._tuned(self._prior(points, values), rule)
-        self._inputs, self._targets = inputs, targets
+        self._inputs = inputs
+        self._targets = targets
         self._process = process = prior.condition(rule, rng)
         process.with_weights(prior.weights)  # refuses a singular system
         self.robustness_, self.smoothness_ = prior.weights
@@ -429,7 +432,8 @@ class GaussianProcessExplainer(
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
         """
-        count, rng = read_count(n_samples, "n_samples"), read_random_state(random_state)
+        count = read_count(n_samples, "n_samples")
+        rng = read_random_state(random_state)
         check_is_fitted(self)
         points, rotated, _ = self._read(X_new, gradients)
         return self._process.draws(points, rotated, self._weights, count, rng)
@@ -466,7 +470,8 @@ class GaussianProcessExplainer(
     ) -> tuple[Points, Array | None, Labels]:
         """Coordinates of new inputs, their rotated gradients, and names of targets."""
         points, labels = self._inputs.read(X_new, "X_new")
-        basis, rotated = self._process.basis, None
+        basis = self._process.basis
+        rotated = None
         if basis.n_features != self._inputs.n_features:
             labels = replace(self._targets, points=labels.points)
         if gradients is not None:

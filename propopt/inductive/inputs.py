@@ -109,7 +109,8 @@ def cross_distances(X: Points, Z: Points) -> Array:
     close = squares <= _CANCELS * lengths
     rows, columns = np.nonzero(np.triu(close, k=1) if X is Z else close)
     for block in BATCH_BUDGET.blocks(len(rows), 8 * X.shape[1]):
-        r, c = rows[block], columns[block]
+        r = rows[block]
+        c = columns[block]
         squares[r, c] = _squares(X[r] - Z[c])
     if X is Z:
         squares[columns, rows] = squares[rows, columns]
@@ -420,18 +421,21 @@ class GreedyVariance(InducingRule):
     tolerance: float = 0.01
 
     def select(self, candidates: Candidates, /) -> Points:
-        X, kernel = candidates.X, candidates.kernel
+        X = candidates.X
+        kernel = candidates.kernel
         limit = read_positive(self.tolerance, "tolerance") * candidates.noise
         count = min(read_count(self.max_count, "max_count"), len(X))
         require_memory(8.0 * count * len(X), "a pivoted factor", "lower max_count")
         # what jitter adds can be explained by no other point
         left = kernel.diagonal(X) - kernel.jitter
         rounding = len(X) * np.finfo(float).eps * left.max()
-        factor, chosen = np.empty((count, len(X))), list[int]()
+        factor = np.empty((count, len(X)))
+        chosen = list[int]()
         while len(chosen) < count and left.max() > rounding:
             if chosen and left.sum() <= limit:
                 break
-            pivot, m = int(np.argmax(left)), len(chosen)
+            pivot = int(np.argmax(left))
+            m = len(chosen)
             # the next row of the factor: (k(x_p, X) − Σ rows r_p r)/√left
             row = kernel.cross(X[pivot : pivot + 1], X)[0]
             factor[m] = (row - factor[:m, pivot] @ factor[:m]) / np.sqrt(left[pivot])

@@ -122,7 +122,9 @@ class WeightedPosterior:
 
     def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
         """The posterior at each new point; rotated gradients (m, D)."""
-        state, p, lam = self.model.state, self.p, self.lam
+        state = self.model.state
+        p = self.p
+        lam = self.lam
         kriging = self.model.mean.predict(  # without smoothness at new points
             state.weigh_targets(queries.coordinates, p, lam),
             state.variance(queries, p, lam),
@@ -196,7 +198,8 @@ class Prior:
             state = self.exact()
         else:
             noise = self.lam / (1.0 + float(self.pull.max()))
-            X, kernel = self.points, self.kernel
+            X = self.points
+            kernel = self.kernel
             Z = rule.select(Candidates(X=X, kernel=kernel, noise=noise, rng=rng))
             state = SparsePosterior.of(kernel, X, self.rotated, Z)
         return GaussianProcess(state=state, basis=self.basis, mean=self.mean)
@@ -211,7 +214,9 @@ Criterion: TypeAlias = Callable[[ExactPosterior, Array, float, Mean], float]
 _WEIGHT_RANGE = (1e-8, 1e8)
 """Search range of weights, extended to the starting values."""
 
-_N_RESTARTS, _N_DRAWS, _N_WEIGHTS = 2, 16, 9
+_N_RESTARTS = 2
+_N_DRAWS = 16
+_N_WEIGHTS = 9
 """Additional searches; random kernels for their starts; weights for each kernel."""
 
 
@@ -345,7 +350,8 @@ def left_out(
     state: ExactPosterior, pull: Array, lam: float
 ) -> tuple[Array, Array, Array]:
     """Residual, leverage and slope of every point without a constant, O(n² D)."""
-    kappa, vectors = state.eigenvalues[:, None], state.basis.vectors
+    kappa = state.eigenvalues[:, None]
+    vectors = state.basis.vectors
     inverse = (lam + pull * kappa) / (lam + (1.0 + pull) * kappa)
     slope = lam * state.ones[:, None] / (lam + (1.0 + pull) * kappa)
     leverage = np.square(vectors) @ inverse

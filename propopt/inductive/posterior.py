@@ -194,8 +194,10 @@ class SparsePosterior(Posterior):
             40.0 * len(Z) ** 2, f"{len(Z)} inducing inputs", "choose fewer of them"
         )
         root = inverse_root(kernel.cross(Z, Z))
-        rank, n_features = root.shape[1], rotated.shape[1]
-        gram, targets = np.zeros((rank, rank)), np.zeros((rank, n_features))
+        rank = root.shape[1]
+        n_features = rotated.shape[1]
+        gram = np.zeros((rank, rank))
+        targets = np.zeros((rank, n_features))
         ones = np.zeros(rank)
         for rows in BATCH_BUDGET.blocks(len(X), 8 * (len(Z) + rank)):
             Phi = kernel.cross(X[rows], Z) @ root

@@ -89,7 +89,8 @@ class Features:
 
     def some_sets(self, order: int, n_sets: int) -> FeatureSets:
         """All sets of ``order`` features, or ``n_sets`` of them drawn with seed 0."""
-        n_features, rng = len(self), np.random.default_rng(0)
+        n_features = len(self)
+        rng = np.random.default_rng(0)
         if comb(n_features, order) <= n_sets:
             return self.all_sets(order)
         keys = rng.random((n_sets, n_features))
@@ -124,7 +125,8 @@ def _group_of(
             f"got {type(groups).__name__}; groups of rows go to "
             "DataSplit(groups=...)"
         )
-    column_names, group_of = set(names), dict[Hashable, Hashable]()
+    column_names = set(names)
+    group_of = dict[Hashable, Hashable]()
     for group, columns in groups.items():
         user_columns: object = columns
         if (

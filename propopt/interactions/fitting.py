@@ -82,7 +82,10 @@ def fit_part(
     suspects: frozenset[int],  # features that no earlier learner used
 ) -> Fitted:
     """Fit a part of a plan in one call of a worker, on one thread."""
-    results, predictors, unused, is_validated = [], [], set(suspects), False
+    results = []
+    predictors = []
+    unused = set(suspects)
+    is_validated = False
     fitted: list[tuple[Predictor, NDArray[np.bool_]]] = []
 
     def fit(
@@ -190,7 +193,8 @@ def problem_digest(refits: Refits, drawn: Mapping[str, object]) -> str:
         The same digest in all processes.
     """
     packages = ("propopt", "numpy", "scikit-learn")
-    classes, n_rows = refits.classes, refits.n_rows
+    classes = refits.classes
+    n_rows = refits.n_rows
     # the outputs that the error uses, of predictions that differ everywhere
     shape = (n_rows,) if classes is None else (n_rows, len(classes))
     probe: Any = np.arange(np.prod(shape)).reshape(shape) + 0.5
@@ -291,7 +295,8 @@ def _label(shape: Shape) -> str:
 def require_disk(shape: Shape, folder: Path) -> None:
     """Refuse predictions that exceed the free disk; saved ones need no room."""
     there = sum(part.stat().st_size for part in folder.glob(_PARTS))
-    free, n_bytes = shutil.disk_usage(folder).free, 8 * math.prod(shape) - there
+    free = shutil.disk_usage(folder).free
+    n_bytes = 8 * math.prod(shape) - there
     if n_bytes > free:
         raise Refused(
             f"{_label(shape)} needs about {resources.format_bytes(n_bytes)} in "
@@ -324,7 +329,8 @@ def save_part(folder: Path, first: int, part: Fitted) -> None:
 def saved_parts(folder: Path, n_patches: int) -> Iterator[tuple[slice, Fitted]]:
     """Saved outputs of the first patches, part by part; damaged files are skipped."""
     for path in sorted(folder.glob(_PARTS)):
-        saved, first = read_checkpoint(path), int(path.stem)
+        saved = read_checkpoint(path)
+        first = int(path.stem)
         if saved is not None and first < n_patches:
             results = saved["results"][: n_patches - first]
             used = frozenset(saved["used"].tolist())

@@ -124,11 +124,9 @@ class Screen:
             If the order is invalid, or the minipatches cannot score the sets.
         """
         n_all = comb(len(source.features), read_order(order, len(source.features)))
-        source_of_scores, is_independent, label = (
-            source,
-            False,
-            "the minipatches that score them",
-        )
+        source_of_scores = source
+        is_independent = False
+        label = "the minipatches that score them"
         if isinstance(source, SplitErrors):
             is_independent = len(source.folds) == 1
             refits = source.refits
@@ -164,7 +162,8 @@ def _largest(source: RefitErrors, order: int, n_sets: int) -> FeatureSets:
 
 def _extended(sets: FeatureSets, features: Features) -> FeatureSets:
     """Distinct unions of each set with one more feature."""
-    n_sets, n_all = len(sets), len(features)
+    n_sets = len(sets)
+    n_all = len(features)
     every = np.concatenate(
         [np.repeat(sets, n_all, axis=0), np.tile(np.arange(n_all), n_sets)[:, None]], 1
     )
@@ -480,7 +479,8 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
 
     def _check_columns(self, X: Any, *, reset: bool) -> None:
         """Check number and names of columns by scikit-learn."""
-        names, seen = column_names(X), X
+        names = column_names(X)
+        seen = X
         if names is None:
             seen = np.asarray(X)
         elif not all(isinstance(name, str) for name in names):
@@ -527,7 +527,8 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         return scores
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
         tags.target_tags.required = True
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.input_tags.string = inner.input_tags.string

@@ -41,8 +41,10 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
 
     The m candidates include sets without a p-value here; these and NaN count as p = 1.
     """
-    adjust, m = read_option(adjust, Adjustment, "adjust"), n_candidates
-    order, ranks = np.argsort(p, kind="stable"), np.arange(1, len(p) + 1)
+    adjust = read_option(adjust, Adjustment, "adjust")
+    m = n_candidates
+    order = np.argsort(p, kind="stable")
+    ranks = np.arange(1, len(p) + 1)
     raised = p[order]  # NaN come last
     match adjust:
         case "bonferroni":
@@ -180,7 +182,8 @@ class ScoreLaw:
 
     def p_values(self, alternative: Alternative) -> Values:
         """p-values without correction, shape (Q,)."""
-        T, (below, above) = self.statistics, self._room
+        T = self.statistics
+        below, above = self._room
         greater = self._of_equal_rows(self.estimates - self.null, below)
         less = self._of_equal_rows(self.null - self.estimates, above)
         of_law, of_equal_rows = {
@@ -198,10 +201,8 @@ class ScoreLaw:
     @property
     def _room(self) -> tuple[Values, Values]:
         """How far the mean can be below and above the score."""
-        below, above = (
-            self.half_range + self.estimates,
-            self.half_range - self.estimates,
-        )
+        below = self.half_range + self.estimates
+        above = self.half_range - self.estimates
         return np.maximum(below, 0.0), np.maximum(above, 0.0)
 
     def _of_equal_rows(self, distance: Values, room: Values) -> Values:
@@ -254,7 +255,8 @@ def moments(
     sizes = np.abs(deviations).max(axis=0)
     unit = np.abs(deviations / np.where(sizes > 0.0, sizes, 1.0))  # no cube underflows
     square = unit * unit
-    second, third = square.sum(axis=0), (square * unit).sum(axis=0)
+    second = square.sum(axis=0)
+    third = (square * unit).sum(axis=0)
     errors = sizes * np.sqrt(second / (n_sums - 1) / n_sums) * (n_sums / n_rows)
     with np.errstate(invalid="ignore"):  # 0/0 where all rows are equal
         return means, errors, second**3 / third**2

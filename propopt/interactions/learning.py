@@ -477,7 +477,8 @@ def restricted(estimator: Any, columns: ColumnSubset) -> Any | None:
 
 
 def _pipeline(pipeline: Pipeline, columns: ColumnSubset) -> Any | None:
-    steps, observed = [], columns
+    steps = []
+    observed = columns
     for name, step in pipeline.steps:
         if is_passthrough(step):
             steps.append((name, step))
@@ -503,7 +504,8 @@ def _column_transformer(
     """Shorten the columns; a part without columns stays, as grids may refer to it."""
     parts: list[tuple[str, Any, ColumnChoice]] = []
     for name, transformer, choice in estimator.transformers:
-        part, remaining = transformer, columns.shortened(choice)
+        part = transformer
+        remaining = columns.shortened(choice)
         if not isinstance(transformer, str) and not _is_empty(remaining):
             part = restricted(transformer, columns.select(choice))
         parts.append(
@@ -588,7 +590,8 @@ def _with_parts(estimator: Any, columns: ColumnSubset) -> Any:
 
 def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters that are plain values, and inner estimators that see the columns."""
-    plain, parts = dict[str, Any](), dict[str, Any]()
+    plain = dict[str, Any]()
+    parts = dict[str, Any]()
     for name, value in estimator.get_params(deep=False).items():
         if not (_is_estimator(value) or _is_list_of_parts(value)):
             plain[name] = value

@@ -124,7 +124,8 @@ def patches_without(
 def _proper_subsets(sets: FeatureSets) -> tuple[list[FeatureSets], Sparse]:
     """Distinct proper subsets u of q sets T, by size, and their signs (q, n)."""
     n_sets, order = sets.shape
-    proper, signs = [], [sp.coo_array((n_sets, 0), dtype=np.int8)]
+    proper = []
+    signs = [sp.coo_array((n_sets, 0), dtype=np.int8)]
     for size in range(order):
         subsets, indices = subsets_of(sets, size)
         where = (np.tile(np.arange(n_sets), len(indices)), indices.reshape(-1))
@@ -203,7 +204,8 @@ class PatchErrors(RefitErrors):
         )
         # blocks of sets keep sums and masks within the budget; blocks of rows (each a
         # multiple of 8) keep the predictions of a group in the cache
-        n_outputs, n_groups = int(self.predictions.shape[2]), len(self._groups)
+        n_outputs = int(self.predictions.shape[2])
+        n_groups = len(self._groups)
         sums = ROWS_OF_SUMS * n_groups * (8 * n_outputs + 4)  # of float64, and a count
         set_bytes = max(sums, len(self.patches))
         row_bytes = 8 * n_outputs * -(-len(self.patches) // n_groups)
@@ -212,7 +214,8 @@ class PatchErrors(RefitErrors):
             without = patches_without(sets[block], self._present, self._groups)
             for rows in step.blocks(len(self.y), 1):
                 groups = list(self._sums(without, rows))
-                total, counts = groups[0][0].copy(), groups[0][1].copy()
+                total = groups[0][0].copy()
+                counts = groups[0][1].copy()
                 for sums_of_group, n_patches in groups[1:]:
                     total += sums_of_group
                     counts += n_patches
@@ -668,9 +671,12 @@ class Minipatches:
         on the speed of workers.
         """
         shape = (self.most, refits.n_rows, refits.n_outputs)
-        folder, done = None, np.zeros(self.most, dtype=bool)
-        predictors, used = list[Predictor](), list[tuple[int, frozenset[int]]]()
-        hint, label = "Minipatches(folder=...) saves finished patches", "minipatches"
+        folder = None
+        done = np.zeros(self.most, dtype=bool)
+        predictors = list[Predictor]()
+        used = list[tuple[int, frozenset[int]]]()
+        hint = "Minipatches(folder=...) saves finished patches"
+        label = "minipatches"
         if self.folder is not None:
             folder = patch_folder(self.folder, problem_digest(refits, drawn), shape)
             hint = (
@@ -680,7 +686,8 @@ class Minipatches:
         for block, result_of_block in (
             () if folder is None else saved_parts(folder, self.most)
         ):
-            predictions[block], done[block] = result_of_block.results, True
+            predictions[block] = result_of_block.results
+            done[block] = True
             used.append((block.start, result_of_block.used))
 
         def errors_up_to(count: int) -> PatchErrors:
@@ -691,9 +698,12 @@ class Minipatches:
                 *(features for start, features in used if start < count)
             )
 
-        ends, goal, share = [self.most], self.precision, np.nan
+        ends = [self.most]
+        goal = self.precision
+        share = np.nan
         if goal is not None:
-            ends, label = list(looks(self.most)), f"{label}, {self.most:,} at most"
+            ends = list(looks(self.most))
+            label = f"{label}, {self.most:,} at most"
         end = 0
         try:
             for end in ends:
@@ -710,7 +720,8 @@ class Minipatches:
                 ):
                     if folder is not None:
                         save_part(folder, block.start, result_of_block)
-                    predictions[block], done[block] = result_of_block.results, True
+                    predictions[block] = result_of_block.results
+                    done[block] = True
                     predictors += result_of_block.predictors
                     used.append((block.start, result_of_block.used))
                 result = errors_up_to(end)

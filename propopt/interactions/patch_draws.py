@@ -119,7 +119,8 @@ class Patches:
 
     def results(self, k: int, refits: Refits, fit: Fit) -> Array:
         """Fit patch k; outputs (N, R) at rows outside it, zero at rows in it."""
-        rows, included = self.rows[k], self.features[k]
+        rows = self.rows[k]
+        included = self.features[k]
         outputs = np.zeros((self.n_table, refits.n_outputs))
         out = np.delete(np.arange(self.n_table), rows)
         try:
@@ -216,7 +217,8 @@ class PatchCoverage:
 
     def probability_without(self, size: int) -> float:
         """The probability that a patch lacks a row and a set of ``size`` features."""
-        share, k = 1.0 - self.row_share, round(self.n_in_patch)
+        share = 1.0 - self.row_share
+        k = round(self.n_in_patch)
         if self.columns == "bernoulli":
             return share * (1.0 - self.n_in_patch / self.n_features) ** size
         absent = math.comb(self.n_features - size, k) / math.comb(self.n_features, k)
@@ -257,7 +259,8 @@ def check_order(coverage: PatchCoverage, order: int) -> None:
     """Refuse sets that no patch can leave out, or that none can contain."""
     if coverage.columns == "bernoulli":
         return
-    n_all, m = coverage.n_features, round(coverage.n_in_patch)
+    n_all = coverage.n_features
+    m = round(coverage.n_in_patch)
     instead = (
         f"with {n_all} features use {order} <= n_features <= {n_all - order}"
         if n_all >= 2 * order
@@ -455,7 +458,8 @@ def additive_leak(
     to the additive f* with the LOCO closest to main effects (M,); NaN without closed
     form.
     """
-    phi, order = shortfall(error), sets.shape[1]
+    phi = shortfall(error)
+    order = sets.shape[1]
     if phi is None:
         return np.full(len(sets), np.nan)
 
@@ -517,7 +521,8 @@ def _main_variances(effects: Values, direct: float, indirect: float) -> Values:
     Σ V = (h_1 + ... + h_k)/(1 + kκ). For probabilities 1 + Mκ = 0: V is
     determined up to a constant, which no score depends on; the smallest is used.
     """
-    gap, n = direct - indirect, len(effects)
+    gap = direct - indirect
+    n = len(effects)
     kappa = (2.0 * gap + n * indirect) * indirect / gap**2
     h = effects / gap + indirect * effects.sum() / gap**2
     ordered = -np.sort(-h)

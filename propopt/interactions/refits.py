@@ -261,7 +261,8 @@ class RefitErrors(ABC):
         quantity: Quantity | None = None,  # of the predictions
     ) -> InteractionScores:
         """Scores of Q sets with their standard errors."""
-        moments_of_sets, not_used = set_scores(self, sets), self.not_used
+        moments_of_sets = set_scores(self, sets)
+        not_used = self.not_used
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
         effects = moments_of_sets["estimates"] if main is None else main.estimates
         weighed = self.row_weights > 0.0
@@ -312,7 +313,8 @@ def inclusion_exclusion(source: RefitErrors, sets: FeatureSets) -> SetErrors:
     """
     n_sets, order = sets.shape
     rows = np.zeros((n_sets, len(source.row_weights)))
-    replicates, counts = np.zeros((1, n_sets)), np.full(n_sets, np.inf)
+    replicates = np.zeros((1, n_sets))
+    counts = np.full(n_sets, np.inf)
     for size in range(order + 1):
         subsets, indices = subsets_of(sets, size)
         part = source.errors(subsets)
@@ -478,7 +480,8 @@ class Refits:
         """Fit the learner to some rows (n,) and features, included (M,)."""
         columns = self.features.columns_of(included)
         target = self.y[rows]
-        labels, observed = target, None
+        labels = target
+        observed = None
         if self.classes is not None:
             labels, observed = self._labels(target, self.classes)
         table = table_part(self.learner_table, rows, columns)

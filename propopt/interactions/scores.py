@@ -97,7 +97,8 @@ def _finding(scores: InteractionScores, above: int, below: int) -> str:
     many = f"{counted_sets(scores, above)} of {len(scores)}"
     if not above:
         many = f"No {counted_sets(scores, 1)[2:]} of {len(scores)} clearly"
-    plural_verb, label = above > 1, _predicted(scores)
+    plural_verb = above > 1
+    label = _predicted(scores)
     if scores.order == 1:
         verb = "matter" if plural_verb else "matters"
         meaning = f"errors are larger without {'them' if plural_verb else 'it'}"
@@ -378,11 +379,13 @@ class InteractionScores(
             raise InvalidInput(
                 f"sets: expected ascending indices from 0 to {len(self.names) - 1}"
             )
-        n_features, unused = len(self.names), self.not_used
+        n_features = len(self.names)
+        unused = self.not_used
         errors = self.standard_errors, self.monte_carlo
         zero = [values[self.are_not_used] for values in (self.estimates, *errors)]
         most_rows = self.n_independent * (1.0 + _ROUNDING)
-        bound, main = self.error_range, self.main
+        bound = self.error_range
+        main = self.main
         nested = main is not None and (main.order != 1 or main.main is not None)
         for wrong, expected in (
             (self.n_candidates < len(self), "n_candidates: at least the sets"),
@@ -526,7 +529,8 @@ class InteractionScores(
         InvalidInput
             If the level is not between 0 and 1, or a name is invalid.
         """
-        alpha, law = 1.0 - read_level(level), self._law(errors, against)
+        alpha = 1.0 - read_level(level)
+        law = self._law(errors, against)
         side = read_option(side, Side, "side")
         p = law.p_values(ALTERNATIVES[side])
         return law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
@@ -606,7 +610,8 @@ class InteractionScores(
         InvalidInput
             If the level is not between 0 and 1, or a name is invalid.
         """
-        alpha, law = 1.0 - read_level(level), self._law(errors, against)
+        alpha = 1.0 - read_level(level)
+        law = self._law(errors, against)
         p = law.p_values(ALTERNATIVES[read_option(side, Side, "side")])
         adjusted = adjusted_p_values(p, adjust, self.n_candidates)
         ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
@@ -717,7 +722,8 @@ class InteractionScores(
         InvalidInput
             If the scores are of single features, or of other features.
         """
-        labels, n_features = explanation.labels, explanation.shape[1]
+        labels = explanation.labels
+        n_features = explanation.shape[1]
         above, below = clear_scores(self)
         columns = labels.features if labels.columns is None else labels.columns
         members = explained_members(self, columns, n_features)
@@ -795,7 +801,8 @@ class InteractionScores(
         ]
         if len(self) > 0 and not np.isnan(self.estimates).all():
             best = int(np.nanargmax(self.estimates))
-            value, error = self.estimates[best], self.total_errors[best]
+            value = self.estimates[best]
+            error = self.total_errors[best]
             words.append(f"largest {self.name_of(best)} {value:.4g} ± {error:.2g}")
         return f"InteractionScores({printable('; '.join(words))})"
 

@@ -68,7 +68,8 @@ def dealt_folds(
         order = np.random.default_rng(seed).permutation(n_rows)
         number[order] = np.arange(n_rows) % n_folds
     else:
-        sizes, rows_in_fold = np.bincount(groups), np.zeros(n_folds)
+        sizes = np.bincount(groups)
+        rows_in_fold = np.zeros(n_folds)
         fold_of_group = np.empty(len(sizes), dtype=np.intp)
         order = np.random.default_rng(seed).permutation(len(sizes))
         for group in order[np.argsort(-sizes[order], kind="stable")]:
@@ -118,7 +119,8 @@ class SetPlan:
         included[list(self.left_out[k])] = False
         result = np.zeros(len(self.y))
         for fold, share in self.weighted_folds:
-            rows, y = fold.test, self.y[fold.test]
+            rows = fold.test
+            y = self.y[fold.test]
             table = (
                 self.table
                 if len(rows) == len(self.y)

@@ -65,7 +65,8 @@ class Background:
         if weights is None:
             return cls(read_only(points + 0.0), len(points))
         positive = weights > 0.0
-        points, weights = points[positive], weights[positive] / weights.max()
+        points = points[positive]
+        weights = weights[positive] / weights.max()
         equal = bool((weights == weights[0]).all())
         # rounded once, for any order of the rows
         shares = None if equal else read_only(weights / math.fsum(weights.tolist()))
@@ -217,9 +218,12 @@ def affordable_rows(structure: SumOfProducts | Reason | None) -> int:
     """The number of affordable background rows, by a machine-independent count."""
     if structure is None or isinstance(structure, Reason):
         return N_BACKGROUND
-    low, high, most = N_BACKGROUND, MOST_ROWS, _PRODUCT_STEPS
+    low = N_BACKGROUND
+    high = MOST_ROWS
+    most = _PRODUCT_STEPS
     if isinstance(structure, Boxes):
-        prepared, most = box_steps(structure, 1)[0], _STEPS
+        prepared = box_steps(structure, 1)[0]
+        most = _STEPS
         high = max(min(high, int(_PREPARED / max(prepared, 1.0))), low)
     while low < high:
         middle = (low + high + 1) // 2
@@ -290,13 +294,15 @@ class OffData:
             return Reason(
                 f"not estimated, as data has fewer than {_FEWEST_IN_DATA} rows"
             )
-        rng, positions = np.random.default_rng(0), coordinates_of(data)
+        rng = np.random.default_rng(0)
+        positions = coordinates_of(data)
         work = _SLOW_WORK if np.isnan(positions).any() else _WORK
         most = math.sqrt(work / max(positions.shape[1], 1)) - _N_MIXED / 2
         count = int(np.clip(most, _FEWEST_IN_DATA, _MOST_IN_DATA))
         if len(data) > count:
             chosen = np.sort(rng.choice(len(data), count, replace=False))
-            data, positions = data[chosen], positions[chosen]
+            data = data[chosen]
+            positions = positions[chosen]
         between_data = _squared_distances(positions, positions)
         np.fill_diagonal(between_data, np.inf)
         nearest = between_data.min(axis=1)  # distances here are squared
@@ -330,7 +336,8 @@ def _squared_distances(rows: Array, positions: Array) -> Array:
         return distances_between(rows, positions) ** 2
     # matrix products are accurate enough for a share of rows
     middle = positions.mean(axis=0)
-    rows, positions = rows - middle, positions - middle
+    rows = rows - middle
+    positions = positions - middle
     squares = (rows**2).sum(axis=1)[:, None] + (positions**2).sum(axis=1)
     return np.asarray(np.maximum(squares - 2.0 * rows @ positions.T, 0.0))
 

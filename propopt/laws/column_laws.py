@@ -91,7 +91,8 @@ def _nearest(values: Array, x: Array) -> Indices:
 
 def _slack(gain: Array, shares: Array, nearest: Indices, minimum: float) -> Array:
     """The largest t/t₀ with ρ not on the nearest value, by bisection, (n,)."""
-    low, high = np.zeros(len(gain)), np.ones(len(gain))
+    low = np.zeros(len(gain))
+    high = np.ones(len(gain))
     for _ in range(MOST_HALVINGS):
         middle = 0.5 * (low + high)
         open_ = np.flatnonzero((low < middle) & (middle < high))
@@ -143,7 +144,8 @@ def _between(
 ) -> tuple[Array, Array]:
     """Differences of cumulative tables between two ends, plus NaN if in the set."""
     law, contrast = tables(x, ends)
-    P, R = law.take(stop, 0), contrast.take(stop, 0)
+    P = law.take(stop, 0)
+    R = contrast.take(stop, 0)
     P -= law.take(start, 0)
     R -= contrast.take(start, 0)
     P[with_nan] += law[-1]
@@ -242,7 +244,8 @@ class NumericLaw:
 
     def moments(self, x: Array) -> tuple[Array, Array]:
         """Means and variances of the law at each x, (n,) and (n,)."""
-        means, variances = x.copy(), np.zeros(len(x))
+        means = x.copy()
+        variances = np.zeros(len(x))
         there = ~np.isnan(x)
         if len(self.values) < 2:
             means[there] = self.values[0] if len(self.values) == 1 else np.nan
@@ -275,7 +278,8 @@ class NumericLaw:
     def mixing(self, factors: Factors) -> Mixing:
         """A function from x to Σ_v q(v) g(v) and Σ_v r(v) g(v) of factors g."""
         if isinstance(factors, Sets):
-            ends, whole = self.runs(factors), np.array([0, len(self.values)])
+            ends = self.runs(factors)
+            whole = np.array([0, len(self.values)])
             runs = of_runs(ends, factors.missing, whole, self._tables)
             few = 0 < len(self.values) <= FEW_VALUES
             return ValueMixings(runs, self.values) if few else runs
@@ -292,10 +296,12 @@ class NumericLaw:
     def _summed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
         """Means and contrasts of factors at x, summed over all values."""
         of_missing = factors.at(np.array([np.nan]))
-        P, R = np.repeat(of_missing, len(x), axis=1), np.zeros((len(factors), len(x)))
+        P = np.repeat(of_missing, len(x), axis=1)
+        R = np.zeros((len(factors), len(x)))
         if len(self.values) == 0:
             return P, R
-        g, absent = factors.at(self.values), np.isnan(x)
+        g = factors.at(self.values)
+        absent = np.isnan(x)
         there = np.flatnonzero(~absent)
         R[:, absent] = of_missing - (g @ self.shares)[:, None]
         if len(self.values) == 1:
@@ -331,17 +337,21 @@ class NumericLaw:
         law, contrast = np.empty((2, len(cuts) + 1, len(x)))
         law[-1] = contrast[-1] = np.isnan(x)
         if len(self.values) == 0:  # always missing, without contrast
-            law[-1], contrast[-1] = 1.0, 0.0
+            law[-1] = 1.0
+            contrast[-1] = 0.0
         different, where = np.unique(x, return_inverse=True)
         if len(different) == len(x):
-            different, where = x, np.arange(len(x))
+            different = x
+            where = np.arange(len(x))
         sums, slopes = self.cumulative(different, cuts)
-        law[:-1], contrast[:-1] = sums[where].T, slopes[where].T
+        law[:-1] = sums[where].T
+        contrast[:-1] = slopes[where].T
         return law, contrast
 
     def cumulative(self, x: Array, cuts: Indices) -> tuple[Array, Array]:
         """Law and contrast of the first ``cuts`` = 0, ..., m values, (n, c) each."""
-        law, contrast = np.zeros((len(x), len(cuts))), np.zeros((len(x), len(cuts)))
+        law = np.zeros((len(x), len(cuts)))
+        contrast = np.zeros((len(x), len(cuts)))
         absent = np.isnan(x)
         contrast[absent] = -self._cumulative_shares[cuts]
         there = np.flatnonzero(~absent)
@@ -469,7 +479,9 @@ class NoisyColumn:
         return replace(sets, high=np.maximum(sets.low, sets.high))
 
     def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
-        P, R, absent = factors.at(x), np.zeros((len(factors), len(x))), np.isnan(x)
+        P = factors.at(x)
+        R = np.zeros((len(factors), len(x)))
+        absent = np.isnan(x)
         if self.scale > 0.0 and not absent.all():
             assert isinstance(factors, ClosedFactors), "others are sampled"
             normals = Normals.of(x[~absent], self.scale, -np.inf, np.inf)
@@ -490,7 +502,8 @@ class NoisyColumn:
             z = (ends[:, None] - x) / self.scale
             with np.errstate(under="ignore"):
                 density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-            law[:-1], contrast[:-1] = ndtr(z), density / -self.scale
+            law[:-1] = ndtr(z)
+            contrast[:-1] = density / -self.scale
         absent = np.isnan(x)
         law[-1] = absent
         if absent.any():

@@ -58,7 +58,8 @@ class Reference:
         n_rows, n_columns = points.shape
         n_codes = (None,) * n_columns if schema is None else schema.n_codes
         chosen = canonical_order(row_digests(points, schema))[:MOST_ROWS]
-        rows, names = points[chosen] + 0.0, names.of_positions(chosen)
+        rows = points[chosen] + 0.0
+        names = names.of_positions(chosen)
         return cls(read_only(rows), n_codes, names, n_rows)
 
     def refuse_equal_rows(self) -> None:
@@ -165,7 +166,8 @@ class DataLaw:
             return ()
         absent = np.isnan(points)
         new = absent.any(axis=0) & self._never_missing
-        names, every = self.reference.names, np.asarray(absent.all(axis=0))
+        names = self.reference.names
+        every = np.asarray(absent.all(axis=0))
         parts = zip(names, self.columns, new.tolist(), every.tolist(), strict=True)
         return tuple(note for part in parts for note in _notes(*part))
 
@@ -243,7 +245,8 @@ class Means:
 
     def of(self, points: Points) -> tuple[Values, Attributions]:
         """Means (N,) and contrasts (N, D) at points; rows of boxes are independent."""
-        values, attributions = np.empty(len(points)), np.empty(points.shape)
+        values = np.empty(len(points))
+        attributions = np.empty(points.shape)
         row_bytes = 32 * self._separated.n_factors + self._separated.row_bytes
         size = ROWS_AT_ONCE.rows(row_bytes)
         _ = self.panels  # which threads share
@@ -253,7 +256,8 @@ class Means:
             both = checkpointed_array(
                 "means", partial(self._blocks, points[rows], size), points[rows]
             )
-            values[rows], attributions[rows] = both[:, 0], both[:, 1:]
+            values[rows] = both[:, 0]
+            attributions[rows] = both[:, 1:]
         return values, attributions
 
     def _blocks(self, x: Points, size: int) -> Array:
@@ -279,10 +283,8 @@ class Means:
         done = np.zeros((len(self._mixings), len(x)), dtype=bool)
         done[self.panels.parts] = self.panels.measures(x, P, R)
         for part in np.flatnonzero(~done.all(axis=1)):
-            (j, numbers, _), mixing = (
-                self._separated.by_column[part],
-                self._mixings[part],
-            )
+            mixing = self._mixings[part]
+            j, numbers, _ = self._separated.by_column[part]
             remaining = np.flatnonzero(~done[part])
             if len(remaining) == len(x):
                 P[numbers], R[numbers] = mixing(x[:, j])
@@ -313,5 +315,6 @@ class Means:
     @cached_property
     def _mixings(self) -> list[Mixing]:
         """The measures of the factors of each column, by families."""
-        columns, parts = self.law.columns, self._separated.by_column
+        columns = self.law.columns
+        parts = self._separated.by_column
         return [columns[j].mixing(factors) for j, _, factors in parts]

@@ -123,7 +123,9 @@ def alternative_values(
     yield from _effects(law.values, law.shares, x, np.flatnonzero(absent), uniforms)
     if len(law.values) == 2:
         # f(v_2, ·) − f(v_1, ·), over v_2 − v_1, whichever of them V_j is
-        (low, high), rows, slope = law.values, np.flatnonzero(~absent), 1.0 / law.extent
+        rows = np.flatnonzero(~absent)
+        slope = 1.0 / law.extent
+        low, high = law.values
         is_low = samples[rows] == low
         yield rows, np.where(is_low, high, low), np.where(is_low, -slope, slope)
 
@@ -224,7 +226,8 @@ def fitted(design: Design, rows: slice, V: Array, values: Array) -> BlockSlopes:
     """Estimates of each block of V (n, B, s, D) from values (K, n, B, s), f first."""
     columns = np.flatnonzero(moving_columns(design.law))
     means, variances = design.law.moments(design.points[rows])
-    centers, squares = means[:, columns], variances[:, columns]
+    centers = means[:, columns]
+    squares = variances[:, columns]
     moves = squares > 0.0
     scales = np.sqrt(np.where(moves, squares, 1.0))
     # of mean 0 and variance 1 under the law; 0 for fixed columns
@@ -323,7 +326,9 @@ class Sample(Sampler):
     @cached_property
     def estimate(self) -> Estimate:
         """The estimate from all draws, with blocks for its error."""
-        blocks, law, points = self.blocks().slopes, self.design.law, self.design.points
+        blocks = self.blocks().slopes
+        law = self.design.law
+        points = self.design.points
         return Estimate(
             values=blocks.mean(axis=0),
             source=f"{self.n_draws} draws, {self.source}",
@@ -348,7 +353,8 @@ class Sample(Sampler):
             f"storing {n_draws:,} draws of {n_rows:,} rows",
             "explain fewer rows at a time, or draw less",
         )
-        start, stop = self.values.shape[3], n_draws // N_BLOCKS
+        start = self.values.shape[3]
+        stop = n_draws // N_BLOCKS
         values = np.empty((*self.values.shape[:3], stop))
         values[..., :start] = self.values
         fit = BlockSlopes(
@@ -376,9 +382,12 @@ class Sample(Sampler):
 
     def _fill_some(self, rows: slice, draws: slice, V: Array, uniforms: Array) -> None:
         """Values and contrasts at a range of draws (n, B, s, D) around some rows."""
-        design, width = self.design, V.shape[-1]
-        points, flat = design.points[rows], V.reshape(len(V), -1, width)
-        alternatives, changes = uniforms.reshape(-1, width), []
+        design = self.design
+        width = V.shape[-1]
+        points = design.points[rows]
+        flat = V.reshape(len(V), -1, width)
+        alternatives = uniforms.reshape(-1, width)
+        changes = []
         control = [] if design.control is None else [design.control.evaluate]
         for k, evaluate in enumerate([self.evaluate, *control]):
             f = _values(evaluate, flat)
@@ -401,13 +410,15 @@ class Sample(Sampler):
 
     def _paired(self) -> Array:
         """Attributions by pairs (N, B, D), with the control fitted to other blocks."""
-        n_draws, control = self.values.shape[3], self.design.control
+        n_draws = self.values.shape[3]
+        control = self.design.control
         means = self.sums / n_draws
         if control is None:
             return np.asarray(means[0])
         c, m, cm, mm = self.sums.sum(axis=2, keepdims=True) - self.sums
         n_others = n_draws * (N_BLOCKS - 1)
-        covariance, variance = cm - c * m / n_others, mm - m**2 / n_others
+        covariance = cm - c * m / n_others
+        variance = mm - m**2 / n_others
         moved = variance > _STILL * mm
         gamma = np.where(moved, covariance, 0.0) / np.where(moved, variance, 1.0)
         return np.asarray(

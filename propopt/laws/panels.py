@@ -63,7 +63,9 @@ _VALUES_PER_CUT: Final = 5
 _LANE: Final = 8
 """The number of cuts in tables is padded to a multiple of this."""
 
-_NOT_MADE, _MADE, _EXACT = 0, 1, 2
+_NOT_MADE = 0
+_MADE = 1
+_EXACT = 2
 
 
 class Cuts(NamedTuple):
@@ -98,7 +100,8 @@ class Cuts(NamedTuple):
     @property
     def pays(self) -> bool:
         """Whether a table is possible and faster than value by value."""
-        n_values, n_cuts = len(self.law.values), len(self.cuts)
+        n_values = len(self.law.values)
+        n_cuts = len(self.cuts)
         if n_values < 3 or n_cuts > max(_FEW_CUTS, n_values // _VALUES_PER_CUT):
             return False
         low, width, number = self.extent
@@ -131,7 +134,8 @@ class Panels:
     @classmethod
     def of(cls, parts: Iterable[Cuts], budget: Budget = TABLES) -> Panels:
         """Make tables for the columns where they pay, small ones first, in a budget."""
-        chosen, used = [], 0
+        chosen = []
+        used = 0
         sized = [(cuts.n_bytes, cuts.part, cuts) for cuts in parts if cuts.pays]
         for n_bytes, _, cuts in sorted(sized, key=lambda item: item[:2]):
             used += n_bytes
@@ -200,7 +204,8 @@ class Panels:
 
     def _make(self, c: int, panel: int) -> None:
         """Make the table of a panel, if it has one, and record its state."""
-        law, cuts = self.columns[c].law, self.columns[c].cuts
+        law = self.columns[c].law
+        cuts = self.columns[c].cuts
         center = self._center(np.full((len(self.columns), 1), panel))[c]
         z = (law.values - center) / self._width[c]
         nearest = np.abs(z).min()
@@ -228,7 +233,9 @@ class Panels:
         # a small matrix product for each row: digits do not depend on other rows
         tables = self._table(c)[panels]
         sums = (_series(shift) @ tables)[:, :, : len(self.columns[c].cuts)]
-        mass, moment, second = sums[:, 0], sums[:, 1], sums[:, 2, -1:]
+        mass = sums[:, 0]
+        moment = sums[:, 1]
+        second = sums[:, 2, -1:]
         mean = moment[:, -1:] / mass[:, -1:]
         variance = second - mean * moment[:, -1:]
         contrast = (moment - mean * mass) / (variance * self._width[c])
@@ -333,7 +340,8 @@ def truncation(weights: Array, y: Array) -> tuple[float, float]:
     # 1/(1 − t/(p + 1)) if smaller
     tail = np.minimum(growth, 1.0 / np.maximum(1.0 - t / (p + 1), 1.0 / growth))
     error = weights @ (y**2 * t**p * tail) / math.factorial(p)
-    square, cube = weights @ y**2, weights @ y**3
+    square = weights @ y**2
+    cube = weights @ y**3
     if square == 0.0:
         return float(error), 0.0
     lower = square * math.exp(-abs(cube) / (2.0 * square)) / (weights @ growth) ** 2

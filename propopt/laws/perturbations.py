@@ -139,7 +139,8 @@ class Perturbations:
             if units is not None:
                 everywhere *= units
             return everywhere
-        draws, moved = np.zeros(shape), units > 0
+        draws = np.zeros(shape)
+        moved = units > 0
         of_moved = (*shape[:-1], int(moved.sum()))
         draws[..., moved] = self.draw(of_moved, rng) * units[moved]
         return draws
@@ -185,10 +186,12 @@ class AntitheticPairs:
     ) -> tuple[Array, Array]:
         """Values f(x_n ± e_s), (n, S) each, with columns replaced by ``instead``."""
         shape = len(points), self.n_pairs
-        ahead, behind = np.empty(np.prod(shape)), np.empty(np.prod(shape))
+        ahead = np.empty(np.prod(shape))
+        behind = np.empty(np.prod(shape))
         for block in row_blocks(ahead.size, points.shape[1], copies=2):
             rows, pairs = np.divmod(np.arange(block.start, block.stop), self.n_pairs)
-            centers, noise = points[rows], self.noise[pairs]
+            centers = points[rows]
+            noise = self.noise[pairs]
             both = np.concatenate([centers + noise, centers - noise])
             for j, replacement in (instead or {}).items():
                 both[:, j] = np.tile(replacement[pairs], 2)
@@ -283,21 +286,25 @@ class NoisyNeighbourhoods:
         of_missing: np.random.Generator,
     ) -> Neighbourhood:
         """Samples around points (n, D), from noise (n, S, D), zero for categories."""
-        absent, still = np.isnan(points), self.units == 0.0
+        absent = np.isnan(points)
+        still = self.units == 0.0
         categorical = absent.copy()
         categorical[:, list(self._frequencies)] = True
-        samples, origin = points[:, None] + draws, np.where(still, 0.0, points)
+        samples = points[:, None] + draws
+        origin = np.where(still, 0.0, points)
         contrast = np.tile(~still * 1.0, (len(points), 1))
         numbers = of_codes.random((*draws.shape[:2], len(self._frequencies)))
         for c, (j, shares) in enumerate(self._frequencies.items()):
-            codes_of_points, u = points[:, j, None], numbers[..., c]
+            codes_of_points = points[:, j, None]
+            u = numbers[..., c]
             codes = _drawn_indices(
                 shares, (u - KEEP_PROBABILITY) / (1 - KEEP_PROBABILITY)
             )
             samples[..., j] = np.where(u < KEEP_PROBABILITY, codes_of_points, codes)
             share = shares[codes_of_points.astype(np.intp)]
             draws[..., j] = (samples[..., j] == codes_of_points) - share
-            origin[:, j], contrast[:, j] = 0.0, 1 - share[:, 0]
+            origin[:, j] = 0.0
+            contrast[:, j] = 1 - share[:, 0]
         if absent.any():
             for n, j in np.argwhere(absent).tolist():
                 atoms = observed_values_of(self.observed, j)

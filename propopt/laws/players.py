@@ -70,7 +70,8 @@ class Players:
             codes, values = pd.factorize(
                 np.array([", ".join(row) for row in zip(*cells, strict=True)], object)
             )
-            values_of_players[:, player], words[name] = codes, tuple(values)
+            values_of_players[:, player] = codes
+            words[name] = tuple(values)
         return {"points": values_of_players, "categories": words}
 
     def _written(

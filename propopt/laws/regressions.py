@@ -36,7 +36,8 @@ class LeastSquares:
 
     def ridged(self, ridge: Array | float) -> LeastSquares:
         """The equations with a ridge Σ_j ρ_j β_j², ρ (..., p) or one number."""
-        gram, positions = self.gram.copy(), np.arange(self.gram.shape[-1])
+        gram = self.gram.copy()
+        positions = np.arange(self.gram.shape[-1])
         gram[..., positions, positions] += ridge
         return LeastSquares(gram, self.moments)
 
@@ -78,10 +79,12 @@ class Regressions:
     @cached_property
     def _solved(self) -> tuple[Array, Array]:
         """R and β, by Cholesky if accurate, else by QR."""
-        design, targets = self.design, self.targets
+        design = self.design
+        targets = self.targets
         if self.weights is not None:
             root: Array = np.sqrt(self.weights)
-            design, targets = design * root[..., None], targets * root
+            design = design * root[..., None]
+            targets = targets * root
         equations = LeastSquares.of(design, targets).ridged(self.root_ridge**2)
         factor = _cholesky(equations.gram)
         if factor is None:
@@ -142,7 +145,8 @@ def _qr(design: Array, targets: Array, root_ridge: Array) -> tuple[Array, Array]
         rows[:, diagonal, diagonal] = root_ridge
         system = np.concatenate([system, rows], axis=1)
     triangle: Array = np.linalg.qr(system, mode="r")  # type: ignore[assignment]  # NumPy's stub has the answer of another mode
-    factor, product = triangle[:, : width - 1, :-1], triangle[:, : width - 1, -1:]
+    factor = triangle[:, : width - 1, :-1]
+    product = triangle[:, : width - 1, -1:]
     with np.errstate(all="ignore"):
         try:
             slopes = np.linalg.solve(factor, product)[..., 0]

@@ -53,7 +53,8 @@ class DrawCost:
 _MARGIN: Final = 1.2
 """Safety factor of the number of draws, as errors are estimates."""
 
-_LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
+_LEAST_GROWTH = 1.5
+_MOST_GROWTH = 4.0
 """Factors of the number of draws from one check of the error to the next."""
 
 
@@ -115,7 +116,9 @@ class Sampler(ABC):
         """
         goal = read_positive(precision, "precision")
         power = 2.0 if error is None else 1.0
-        growing, affordable, step = self, float("inf"), self.cost.step
+        growing = self
+        affordable = float("inf")
+        step = self.cost.step
         if max_evaluations is not None:
             affordable = self.cost.affordable(max_evaluations)
         while (size := growing.error if error is None else error(growing)) > goal:
@@ -182,7 +185,8 @@ class Pooled(Sampler):
         return relative_error(self.blocks[0])
 
     def extended(self, n_draws: int) -> Pooled:
-        grown, step = self, self.cost.step
+        grown = self
+        step = self.cost.step
         while (missing := n_draws - grown.n_draws) > 0:
             more = step * -(-missing // (step * -(-missing // self.largest)))
             grown = grown._with_batch(more)

@@ -102,7 +102,8 @@ def shapley_of_sets(
 ) -> Array:
     """Exact values against each part of the background, (parts, N, D)."""
     player_of_column = _alone(points) if players is None else players
-    n_points, width = len(points), int(player_of_column.max()) + 1
+    n_points = len(points)
+    width = int(player_of_column.max()) + 1
     at_points, at_background = ends
     sets = all_sets(width)
     # v(S) − f(x), so that unused columns get exactly zero
@@ -145,7 +146,8 @@ def shapley_orders(
     With ten ``parts`` of the background, a second (10, N, D) has the effect of traits
     on the values, from the mean of the parts to each of them.
     """
-    at_points, at_background = value(points), value(background)
+    at_points = value(points)
+    at_background = value(background)
     player_of_column = _alone(points) if players is None else players
     width = int(player_of_column.max()) + 1
     cost = _cost_of_orders(len(points), width, len(background))
@@ -197,7 +199,8 @@ def _by_weight(weights: Values, rng: np.random.Generator) -> Iterator[int]:
     This is systematic sampling. With at least four orders per row, all rows are used in
     turn instead: traits then identify the rows, and weight them.
     """
-    stream, n_rows = np.random.default_rng(rng.integers(2**63)), len(weights)
+    stream = np.random.default_rng(rng.integers(2**63))
+    n_rows = len(weights)
     while True:
         order = stream.permutation(n_rows)
         ends = n_rows * np.cumsum(weights[order])
@@ -241,7 +244,8 @@ def _weights_of_pairs(
     row_weights: Values | None,
 ) -> list[Array]:
     """Weights of P pairs (10, P) in blocks of the estimate, and in parts if any."""
-    n_rows, n_pairs = len(traits), len(used)
+    n_rows = len(traits)
+    n_pairs = len(used)
     if n_pairs >= _ORDERS_A_ROW * n_rows:
         traits = np.eye(n_rows)
     else:  # unused rows are predicted from others, not by indicators
@@ -272,7 +276,8 @@ def _pairs(
     players: Indices,  # (D,)
 ) -> Array:
     """Changes of f by each player, averaged over both walks, (n, P, players)."""
-    (points, last), (rows, first) = at_points, at_background
+    points, last = at_points
+    rows, first = at_background
     shape = len(points), len(rows), int(players.max()) + 1
     orders = np.argsort(rng.random(shape), axis=2).reshape(-1, shape[2])
     n, m = np.divmod(np.arange(len(orders)), shape[1])

@@ -209,7 +209,8 @@ class ExactLimits:
         """The limits at rows (n, D), with the width of the law or one for each (n,)."""
         widths = self.law.widths(points, widths)
         first, which = self._distinct(points, widths)
-        x, row_widths = points[first], widths[first]
+        x = points[first]
+        row_widths = widths[first]
         result = Limits.joined(
             [self._block(x[k], row_widths[k]) for k in self.blocks(len(x))]
         )
@@ -222,7 +223,8 @@ class ExactLimits:
 
     def _distinct(self, points: Points, widths: Values) -> tuple[Indices, Indices]:
         """The distinct situations, and for each situation the index of its equal."""
-        cells, every = self.law.cells(points), np.arange(len(points))
+        cells = self.law.cells(points)
+        every = np.arange(len(points))
         if cells is points:
             return every, every
         keys = np.column_stack([cells[:, self.function.columns], widths])
@@ -353,8 +355,10 @@ def data_ends(column: LimeColumn) -> tuple[float, float]:
 
 def bin_widths(column: LimeColumn, x: Values) -> Values:
     """The width of the bin of each number (n,); σ for unbounded bins."""
-    edges, (low, high) = inner_edges(column), data_ends(column)
-    ends, index = np.concatenate([[low], edges, [high]]), column.bin_index(x)
+    edges = inner_edges(column)
+    low, high = data_ends(column)
+    ends = np.concatenate([[low], edges, [high]])
+    index = column.bin_index(x)
     widths = ends[index + 1] - ends[index]
     endless = np.isinf(widths)
     if isinstance(column, NormalColumn):
@@ -369,13 +373,16 @@ def nearest_edges(column: LimeColumn, x: Values) -> Array:
 
     Rows are the distance in widths of the bin, the edge, and the next value beyond it.
     """
-    edges, result = inner_edges(column), np.full((3, len(x)), np.nan)
+    edges = inner_edges(column)
+    result = np.full((3, len(x)), np.nan)
     present = np.flatnonzero(~np.isnan(x))
     if len(edges) == 0:
         return result
     x = x[present]
-    index, last = column.bin_index(x), len(edges) - 1
-    low, high = edges[np.maximum(index - 1, 0)], edges[np.minimum(index, last)]
+    index = column.bin_index(x)
+    last = len(edges) - 1
+    low = edges[np.maximum(index - 1, 0)]
+    high = edges[np.minimum(index, last)]
     below = (index > last) | ((index > 0) & (np.abs(x - low) <= np.abs(x - high)))
     edge = np.where(below, low, high)
     around = np.stack([np.nextafter(edge, -np.inf), edge, np.nextafter(edge, np.inf)])
@@ -409,7 +416,9 @@ def with_bins(
 ) -> BinnedColumn | NormalColumn | None:
     """The column with another number of bins; None if that is not possible."""
     if isinstance(column, NormalColumn):
-        mean, scale, unit = column.mean, column.scale, column.unit
+        mean = column.mean
+        scale = column.scale
+        unit = column.unit
         return NormalColumn.of_rule(mean, scale, n_bins, unit, column.missing)
     if reference is None or not isinstance(column, BinnedColumn) or column.coded:
         return None
@@ -441,7 +450,8 @@ def cell_coefficients(
 ) -> Array:
     """The coefficients of a pair of columns in each cell of their bins, (B, B', 2)."""
     one, other = (law.columns[j] for j in pair)
-    first, second = values_in_bins(one), values_in_bins(other)
+    first = values_in_bins(one)
+    second = values_in_bins(other)
     moved = np.repeat(point, len(first) * len(second), axis=0)
     moved[:, pair[0]] = np.repeat(first, len(second))
     moved[:, pair[1]] = np.tile(second, len(first))

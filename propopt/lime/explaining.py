@@ -259,11 +259,13 @@ class LimeExplainer:
         InvalidInput
             If rows cannot be used, or the model was fitted again.
         """
-        subject, f = self._subject, self._subject.function
+        subject = self._subject
+        f = self._subject.function
         points, labels = f.read(X)
         rows = np.concatenate([points, self._checked_rows])
         result = f.value_at(rows, labels.of_columns())
-        values, answers = result[: len(points)], result[len(points) :]
+        values = result[: len(points)]
+        answers = result[len(points) :]
         before = self._values
         allowed = _SAME * max(float(np.ptp(before)), float(np.abs(before).max()))
         changed = int((np.abs(answers - before) > allowed).sum())
@@ -361,10 +363,13 @@ def explain_rows(
             f"function: expected values below {_LARGEST:g}, got {largest:.3g}; divide "
             "the output by a constant"
         )
-    law, errors, source = subject.law, result.standard_errors, EXACT
+    law = subject.law
+    errors = result.standard_errors
+    source = EXACT
     if errors is not None:
         source = f"estimate ({result.n_draws:,} samples of the weighted law)"
-    as_package, N = isinstance(law, TabularLaw), len(values)
+    as_package = isinstance(law, TabularLaw)
+    N = len(values)
     return LimeExplanation(
         flat_coefficients=result.coefficients.ravel(),
         flat_errors=None if errors is None else errors.ravel(),
@@ -664,7 +669,8 @@ _CALLS: Final = Budget(2**24, 2**11)
 
 def _plan(subject: TextSubject, checked: CheckedDocument) -> SizePlan | int:
     """Which sets are sampled; or how many texts are evaluated, none or all."""
-    d, n = checked.document.n_words, subject.draws.n_samples
+    d = checked.document.n_words
+    n = subject.draws.n_samples
     if checked.refusal or not isinstance(checked.words, Reason):
         return 0
     if d <= max(subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)):
@@ -680,7 +686,9 @@ def _explained(
     advance: Callable[[int], None],  # takes the number of texts after each call
 ) -> tuple[LimeRecord, WordMeans | None]:
     """The limits at a document, and the means from which they follow."""
-    document, law, refusal = checked.document, subject.law, checked.refusal
+    document = checked.document
+    law = subject.law
+    refusal = checked.refusal
 
     def evaluate(bits: Mask) -> Values:
         parts = []
@@ -689,7 +697,8 @@ def _explained(
             advance(len(parts[-1]))
         return np.concatenate(parts)
 
-    d, source = document.n_words, EXACT
+    d = document.n_words
+    source = EXACT
     means: WordMeans | None = None
     try:
         if refusal or not isinstance(checked.words, Reason):
@@ -723,7 +732,8 @@ def _explained(
         return record, None
     words = checked.words
     limits = means if isinstance(means, SampledWords) else WordRegression(means)
-    result, bits = limits.at(np.array([law.bandwidth])), law.bits(d)
+    result = limits.at(np.array([law.bandwidth]))
+    bits = law.bits(d)
     errors = result.standard_errors
     record = replace(
         record,

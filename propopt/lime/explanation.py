@@ -288,7 +288,9 @@ class LimeExplanation(
     @cached_property
     def records(self) -> tuple[LimeRecord, ...]:
         """The coefficients of each row or document as an object of its own, (N,)."""
-        coefficients, alpha, errors = self.coefficients, self.alpha, self._errors
+        coefficients = self.coefficients
+        alpha = self.alpha
+        errors = self._errors
         return tuple(
             LimeRecord(
                 label=label,
@@ -495,10 +497,13 @@ class LimeExplanation(
             raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
         indices = np.array([self.position(row) for row in rows], np.intp)
         chosen = indices.tolist()
-        labels, scatter, subject = self.labels, self._available_runs, self.subject
+        labels = self.labels
+        scatter = self._available_runs
+        subject = self.subject
         if labels.points is None and chosen != list(range(len(self.values))):
             labels = replace(labels, points=self.row_names)  # numbers stay names
-        features, errors = self._feature_indices(indices), self.flat_errors
+        features = self._feature_indices(indices)
+        errors = self.flat_errors
         if all(self.records[n].is_exact for n in chosen):
             errors = None
         changed: dict[str, Any] = {
@@ -584,7 +589,8 @@ class LimeExplanation(
         """The noise of single runs of n samples, computed when first needed."""
         if self.scatter is not None:
             return self.scatter
-        n, cases = self.n_samples, self.evidence(self.n_samples, "noise")
+        n = self.n_samples
+        cases = self.evidence(self.n_samples, "noise")
         if self.documents:
             unknown = np.full(len(self.values), np.nan)
             means = _of_runs(cases, lambda case: case.finite.coefficients)
@@ -622,7 +628,8 @@ class LimeExplanation(
             return self._evidence_cache[n_samples]
         subject = self.require_subject(label)
         if isinstance(subject, TextSubject):
-            vectorisers, law = subject.function.vectorisers, subject.law
+            vectorisers = subject.function.vectorisers
+            law = subject.law
             cases: list[Evidence] = [
                 TextEvidence(
                     means=means,
@@ -636,7 +643,8 @@ class LimeExplanation(
                 )
             ]
         else:
-            names, beta = self.labels.feature_names(self.shape[1]), self.coefficients
+            names = self.labels.feature_names(self.shape[1])
+            beta = self.coefficients
             rows = self._block(n_samples, names, slice(None), beta)
             scatter = partial(getattr, self, "runs")
             cases = [
@@ -768,7 +776,8 @@ class LimeExplanation(
             If the explanation was loaded, and its file does not have the runs.
         """
         share = read_level(level)
-        middle, size = self._flat_means(n_samples), self._flat_noise(n_samples)
+        middle = self._flat_means(n_samples)
+        size = self._flat_noise(n_samples)
         return self._split(normal_interval(middle, size, share))
 
     def required_n(self, se: float) -> Any:
@@ -789,7 +798,8 @@ class LimeExplanation(
         InvalidInput
             If ``se`` is not positive.
         """
-        n, size = self.n_samples, read_positive(se, "se")
+        n = self.n_samples
+        size = read_positive(se, "se")
         return self._split(required_samples(n, self._flat_noise(None), size))
 
     def path(
@@ -822,9 +832,11 @@ class LimeExplanation(
             If coefficients of columns are estimated, the explanation was loaded, or
             LIME has no coefficients for the document.
         """
-        subject, n = self.require_subject("path"), self.position(row)
+        subject = self.require_subject("path")
+        n = self.position(row)
         if isinstance(subject, TextSubject):
-            means, width = subject.means[n], subject.law.bandwidth
+            means = subject.means[n]
+            width = subject.law.bandwidth
             if means is None:
                 raise Refused(f"path: {self.reasons[n]}")
             limits = WordLimits(means, width if np.isfinite(width) else 1.0)
@@ -882,7 +894,8 @@ class LimeExplanation(
         n = self._read_samples(n_samples)
         if rows is not None:
             return self.of_rows(rows).diagnose(n, progress=progress)
-        cases, labels = self.evidence(n, "diagnose"), self.labels
+        cases = self.evidence(n, "diagnose")
+        labels = self.labels
         table = cases[0]
         if isinstance(table, RowsEvidence):
             with table.announced(progress):
@@ -920,7 +933,8 @@ class LimeExplanation(
         """
         lengths = self._lengths
         lines = np.repeat(range(len(lengths)), lengths)
-        noun, names = self._nouns[0], self.row_names
+        noun = self._nouns[0]
+        names = self.row_names
         columns = {
             noun: [names[n] for n in lines.tolist()],
             "coefficient": self.flat_coefficients,
@@ -973,7 +987,8 @@ class LimeExplanation(
         DataFrame
             Lines of :meth:`to_frame`, the largest size first.
         """
-        count, n = read_count(k, "k"), self.position(row)
+        count = read_count(k, "k")
+        n = self.position(row)
         frame = self.of_rows([self.row_names[n]]).to_frame()
         order = [j for j, _ in self.records[n].sorted_by_size()]
         return frame.iloc[order[:count]].reset_index(drop=True)
@@ -1029,7 +1044,8 @@ class LimeExplanation(
     @property
     def _basis(self) -> tuple[str, str, str]:
         """How many rows are exact, and estimated, in words, and why; or empty."""
-        records, (noun, _) = self.records, self._nouns
+        records = self.records
+        noun, _ = self._nouns
         count = sum(record.is_exact for record in records)
         estimated = [r for r in records if r.has_coefficients and not r.is_exact]
         exact = ""
@@ -1074,7 +1090,8 @@ class LimeExplanation(
             Bars of coefficients, their sources and the settings.
         """
         n = self.position(row)
-        record, ends = self.records[n], self._run_intervals(n)
+        record = self.records[n]
+        ends = self._run_intervals(n)
         pairs = record.sorted_by_size() if record.has_coefficients else []
         exact, estimated, why = self._basis
         how = "exact: no samples, no seed" if exact == EXACT else exact
@@ -1091,7 +1108,8 @@ class LimeExplanation(
         compared = "value in its bin, minus the output in other bins"
         if self.documents:
             compared = "word, minus the output without it"
-        quantity, unit = self.quantity, self.units
+        quantity = self.quantity
+        unit = self.units
         if quantity is not None and quantity.kind != "value":
             unit = quantity.noun
         subtitle = (
@@ -1132,7 +1150,8 @@ class LimeExplanation(
             whom += f" ({record.intercept:.4g} without its words)"
         else:
             whom = f"{row_label(record.label)} ({record.mean:.4g} on average nearby)"
-        quantity, value = self.quantity, f"{record.value:.4g}"
+        quantity = self.quantity
+        value = f"{record.value:.4g}"
         if quantity is not None and quantity == Quantity(model=quantity.model):
             return f"Why the model predicts {value} for {whom}"
         return f"Why the {self.explained_in_words} is {value} for {whom}"
@@ -1168,7 +1187,8 @@ class LimeExplanation(
             return {}
         noise = "estimated from samples by noise()"
         if (runs := self._available_runs) is not None:
-            largest, count = runs.deviations.max(), runs.n_draws
+            largest = runs.deviations.max()
+            count = runs.n_draws
             noise = f"up to {largest:.2g}, estimated from {count:,} samples a row"
         label = "standard deviation of one run"
         return {"ridge of one run": f"{self.ridge:g}", label: noise}

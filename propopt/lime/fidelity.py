@@ -84,12 +84,14 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
 
     E_Q[f | V_j] = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (g_u(V_j) − E g_u), u of column j.
     """
-    columns, function = exact.law.columns, exact.function
+    columns = exact.law.columns
+    function = exact.function
     uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
     total = np.zeros(len(points))
     row_bytes = 16 * _NODES * (function.n_factors + 1)
     for block in BATCH_BUDGET.blocks(len(points), row_bytes):
-        x, row_widths = points[block], widths[block]
+        x = points[block]
+        row_widths = widths[block]
         _, slopes = function.slopes(exact.factor_means(x, row_widths).mean)
         for j in function.columns.tolist():
             grid = np.broadcast_to(uniforms, (len(x), _NODES, 1))

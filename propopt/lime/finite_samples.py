@@ -290,7 +290,8 @@ def single_run(
             f = np.broadcast_to(common.values, bits.shape[:2])
             weights = common.weights(points[rows], of_squares[rows]).T
             second[rows] = second_moments(fit, rows, bits, f, weights)
-    alone, even = np.flatnonzero(~shared), np.full(1, 1.0 / len(uniforms))
+    alone = np.flatnonzero(~shared)
+    even = np.full(1, 1.0 / len(uniforms))
     neighbourhood = law, points[alone], of_squares[alone], uniforms
     for block, draws, f in values_around(evaluate, *neighbourhood, RUNS_AT_ONCE):
         second[alone[block]] = second_moments(fit, alone[block], draws.bits, f, even)
@@ -305,7 +306,8 @@ def second_moments(
     weights: Array,  # shape (m, S)
 ) -> Array:
     """E r² ψ ψᵀ (m, D + 1, D + 1) from draws of the law with weights π²."""
-    b_0, b = fit.intercept[rows], fit.coefficients[rows]
+    b_0 = fit.intercept[rows]
+    b = fit.coefficients[rows]
     r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
     moved = fit.influences(rows, bits) * r[..., None]
     return np.asarray(np.swapaxes(moved * weights[..., None], 1, 2) @ moved)
@@ -451,7 +453,8 @@ def effective_log_weights(
             f"n_samples: expected more than {n_words + 1}, the number of coefficients, "
             f"as there is no ridge, got {n_samples}"
         )
-    logs, ratio = law.log_weights(n_words), np.ones(n_words + 1)
+    logs = law.log_weights(n_words)
+    ratio = np.ones(n_words + 1)
     for _ in range(_MOST_STEPS):
         before = ratio
         system = _whole_run(logs + np.log(ratio), n_samples, ridge, first_row)
@@ -481,7 +484,8 @@ def _pulls(bits: ExchangeableBits, penalty: float, log_weights: Values) -> Value
     eigenvalues L and P of the covariance of bits, along (1, ..., 1) and orthogonal.
     """
     weights = np.exp(log_weights - bits.log_weight[0])
-    along, apart = bits.along[0] + penalty, bits.apart[0] + penalty
+    along = bits.along[0] + penalty
+    apart = bits.apart[0] + penalty
     of_level = bits.off_mean[0] ** 2 / (bits.n_words * along)
     return np.asarray(weights * (1.0 + of_level + bits.spread / apart))
 
@@ -551,7 +555,8 @@ def single_text_run(
         shares = _set_weights(sets, 2.0 * logs)
         second = np.zeros((d + 1, d + 1))
         for block in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
-            z, f = sets[None, block].astype(float), values[None, block]
+            z = sets[None, block].astype(float)
+            f = values[None, block]
             second += second_moments(fit, _ONE, z, f, shares[None, block])[0]
     run = run_of(fit, second[None], np.array([log_squares]))
     whole, penalty = _whole_run(logs, fit.n_samples, fit.ridge, bool(fit.row))
@@ -574,11 +579,13 @@ def _summed(
     log_shares: Values,  # of sizes, (d + 1,)
 ) -> Array:
     """E r² ψ ψᵀ over all sets of used words, with 0, ..., R of the R other words."""
-    d, rest = function.n_words, np.setdiff1d(np.arange(function.n_words), used)
+    d = function.n_words
+    rest = np.setdiff1d(np.arange(function.n_words), used)
     ends = np.concatenate([np.zeros((1, d)), np.eye(d)])
     psi = fit.influences(_ONE, ends[None])[0]
     psi[1:] -= psi[0]
-    b, R = fit.coefficients[0], len(rest)
+    b = fit.coefficients[0]
+    R = len(rest)
     sets = np.zeros((2 ** len(used), d), bool)
     sets[:, used] = all_sets(len(used))
     bits = sets[:, used] * 1.0
@@ -594,7 +601,8 @@ def _summed(
         moments += np.outer([1.0, one, one * (k - 1.0) / max(R - 1, 1)], each)
     Z = np.column_stack([np.ones(len(bits)), bits])
     second = np.empty((1 + d, 1 + d))
-    used_indices, others = np.concatenate([[0], 1 + used]), 1 + rest
+    used_indices = np.concatenate([[0], 1 + used])
+    others = 1 + rest
     second[np.ix_(used_indices, used_indices)] = (Z * moments[0][:, None]).T @ Z
     second[np.ix_(used_indices, others)] = (moments[1] @ Z)[:, None]
     second[np.ix_(others, used_indices)] = moments[1] @ Z
@@ -616,8 +624,11 @@ def _scatter_of_fit(
     variance s_m = E_m[Zᵀ Cov Z]. So Cov = C + Σ_m W_m s_m E_m[A⁻¹ Z Zᵀ A⁻¹] for the
     covariance C from residuals alone, and s follows from four sums over sizes.
     """
-    d, share, off = bits.n_words, bits.share[0], bits.off_mean[0]
-    along, apart = bits.along[0] + penalty, bits.apart[0] + penalty
+    d = bits.n_words
+    share = bits.share[0]
+    off = bits.off_mean[0]
+    along = bits.along[0] + penalty
+    apart = bits.apart[0] + penalty
     m = np.arange(d + 1.0)
     words = float(np.trace(covariance)) - covariance[0, 0]
     pairs = float(covariance[1:, 1:].sum()) - words
@@ -625,12 +636,14 @@ def _scatter_of_fit(
     squares = covariance[0, 0] + m / d * (2.0 * covariance[0, 1:].sum() + words)
     squares += m / d * (m - 1.0) / (d - 1.0) * pairs
     # E_m E_m' (Zᵀ A⁻¹ Z')² = (1 + x_m x_m')² + y_m y_m', over T²
-    x, y = off / np.sqrt(d * along), bits.spread / (np.sqrt(d - 1.0) * apart)
+    x = off / np.sqrt(d * along)
+    y = bits.spread / (np.sqrt(d - 1.0) * apart)
     F = np.stack([np.ones(d + 1), np.sqrt(2.0) * x, x**2, y], axis=1)
     system = np.eye(4) - F.T @ (counts[:, None] * F)
     c = counts * (squares + F @ np.linalg.solve(system, F.T @ (counts * squares)))
     # A⁻¹ Z: its intercept, its part along (1, ..., 1), and the orthogonal part
-    first, level = 1.0 - share * off / along, off / (np.sqrt(d) * along)
+    first = 1.0 - share * off / along
+    level = off / (np.sqrt(d) * along)
     rest = float(c @ bits.spread) / ((d - 1.0) * apart**2)
     other = (float(c @ level**2) - rest) / d
     across = float(c @ (first * level)) / np.sqrt(d)
@@ -643,6 +656,7 @@ def exchangeable_matrix(
     """The matrix (d + 1, d + 1) of an intercept and exchangeable words."""
     result = np.full((n_words + 1, n_words + 1), three)
     np.fill_diagonal(result, two)
-    result[0], result[:, 0] = one, one
+    result[0] = one
+    result[:, 0] = one
     result[0, 0] = zero
     return result

@@ -95,7 +95,8 @@ def around_rows(
         changes = np.stack([tilt.outside.any(axis=0) for tilt in tilts], axis=1)
         if not first_row:
             changes &= np.stack([tilt.alpha > 0.0 for tilt in tilts], axis=1)
-        zeros, ones = np.zeros(block.shape), np.ones(block.shape)
+        zeros = np.zeros(block.shape)
+        ones = np.ones(block.shape)
         varies = changes.astype(float)
         bits = draws.bits * varies[:, None]
         yield (
@@ -147,7 +148,8 @@ def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
         return np.asarray(bits)
     one = np.where(a > 0.0, a, 1.0)
     rest = np.where(a < 1.0, 1.0 - a, 1.0)
-    many_inside, many_outside = a * n_draws >= _FEWEST, (1.0 - a) * n_draws >= _FEWEST
+    many_inside = a * n_draws >= _FEWEST
+    many_outside = (1.0 - a) * n_draws >= _FEWEST
     within = inside * many_inside / np.sqrt(one) * _polynomials(uniforms / one)[0]
     position = (uniforms - a) / rest
     scale = ~inside * many_outside / np.sqrt(rest)
@@ -157,7 +159,8 @@ def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
 
 def _polynomials(v: Array) -> tuple[Array, Array, Array]:
     """Legendre polynomials on [0, 1]: mean 0, variance 1, uncorrelated."""
-    line, parabola = 2.0 * v - 1.0, v * (v - 1.0)
+    line = 2.0 * v - 1.0
+    parabola = v * (v - 1.0)
     return (
         np.sqrt(3.0) * line,
         np.sqrt(5.0) * (6.0 * parabola + 1.0),
@@ -198,7 +201,8 @@ class CommonDraws:
             return None
         rng = np.random.default_rng(0)
         uniforms = stratified_uniforms(1, n_draws, len(columns), rng)
-        anywhere, wide = np.zeros((1, len(columns))), np.full(1, np.inf)
+        anywhere = np.zeros((1, len(columns)))
+        wide = np.full(1, np.inf)
         samples = draws_at(columns, anywhere, wide, uniforms).samples[0]
         return cls(columns, samples, evaluated(evaluate, samples))
 
@@ -239,7 +243,8 @@ class CommonDraws:
         samples within strata add to it: S Σ w² / K of their variance.
         """
         weights = self.weights(points, widths)
-        total, n = np.zeros(len(points)), len(self.samples)
+        total = np.zeros(len(points))
+        n = len(self.samples)
         centred = self.values[:, None] - self.values @ weights
         for x in self.samples.T:
             rank = np.empty(n, np.intp)
@@ -265,13 +270,15 @@ class CommonDraws:
         The least squares fit of f by a number for each bin has exact means, as columns
         are independent; only the residual is estimated from samples.
         """
-        weights, (total, additive, unfitted) = self.weights(points, widths), self._fit
+        weights = self.weights(points, widths)
+        total, additive, unfitted = self._fit
         levels = []
         for column, x, effects in zip(self.columns, points.T, additive, strict=True):
             tilt = column.tilt(x, widths)
             shares = tilt.alpha * tilt.inside + tilt.complement * tilt.outside
             levels.append(shares.T @ effects)
-        total, result = total + np.sum(levels, axis=0), []
+        total = total + np.sum(levels, axis=0)
+        result = []
         for bins, effects, level in zip(self.bins, additive, levels, strict=True):
             inside = (bins[:, None] == np.arange(len(effects))) * 1.0
             mass = weights.T @ inside
@@ -354,7 +361,8 @@ def estimate_limits(
     draws = DrawPlan() if draws is None else draws
     cost = _cost(points, draws.n_samples)
     names = Labels() if labels is None else labels.of_columns()
-    evaluate, widths = partial(function.value_at, labels=names), law.widths(points)
+    evaluate = partial(function.value_at, labels=names)
+    widths = law.widths(points)
     first = cost.first(draws)
     announced = announced_cost(
         draws.label("lime"), function, points, names, cost.of(first), progress
@@ -362,7 +370,8 @@ def estimate_limits(
     with progress_bar("lime", len(points), progress) as bar, announced:
 
         def batch(n_draws: int, k: int) -> BlockEstimates:
-            size, rng = n_draws // LIME_BLOCKS, stream_of(draws.seed, k)
+            size = n_draws // LIME_BLOCKS
+            rng = stream_of(draws.seed, k)
             uniforms = stratified_uniforms(LIME_BLOCKS, size, points.shape[1], rng)
             # terms within bits, as many as the draws of the other blocks allow
             room = (LIME_BLOCKS - 1) * size // (DRAWS_PER_TERM * points.shape[1]) - 2
@@ -525,7 +534,8 @@ class LimeSubject:
             return self.exact.of(points, widths)
         if widths is None:
             return self._estimated(self.law, points, progress, draws)
-        several, alone = np.unique(widths), self.draws.first_batch
+        several = np.unique(widths)
+        alone = self.draws.first_batch
         parts = [
             self._estimated(self.law.with_width(w), points[widths == w], False, alone)
             for w in several.tolist()
@@ -550,16 +560,20 @@ class LimeSubject:
 
         Rows share them. If too few have weight for a row, it has draws of its own.
         """
-        law, points = self.law, self.points
-        widths, common = law.widths(points), self.common
-        shared, variance = np.zeros(len(points), bool), np.empty(len(points))
+        law = self.law
+        points = self.points
+        widths = law.widths(points)
+        common = self.common
+        shared = np.zeros(len(points), bool)
+        variance = np.empty(len(points))
         if common is not None:
             shared = common.enough(points, widths)
             if shared.any():
                 variance[shared] = common.variances(points[shared], widths[shared])
         if shared.all():
             return variance
-        rows, rng = np.flatnonzero(~shared), np.random.default_rng(self.draws.seed)
+        rows = np.flatnonzero(~shared)
+        rng = np.random.default_rng(self.draws.seed)
         (uniforms,) = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
         around = law, points[rows], widths[rows], uniforms
         for block, _, f in values_around(self.evaluate, *around):

@@ -277,7 +277,8 @@ class PropertyLoss(Atom, ABC):
         float
             The loss of the N equal rows, at least 0.
         """
-        T, is_squared = self.target, isinstance(self.penalty, Squared)
+        T = self.target
+        is_squared = isinstance(self.penalty, Squared)
         if is_squared and isinstance(self.map, Identity) and isinstance(T, np.ndarray):
             parts = (plus_row(T[rows], -row) for rows in slabs(T))
             return math.fsum(map(self.penalty.value, parts))

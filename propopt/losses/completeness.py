@@ -96,7 +96,8 @@ class Completeness:
         self.weights: Array | None
         self.labels: Labels
         self.total, points = _read(total, "total")
-        self.weights, names = None, Labels()
+        self.weights = None
+        names = Labels()
         if weights is not None:
             self.weights, names = _read_weights(weights)
             self._check_weights(self.weights, differ(points, names.points))
@@ -179,7 +180,8 @@ class _RowTotals(PropertyLoss):
     ) -> None:
         self.target = read_only(total[:, None])
         self.map = RowSums(weights)
-        self.n_points, self.n_features = len(total), weights.shape[-1]
+        self.n_points = len(total)
+        self.n_features = weights.shape[-1]
         self.labels = labels
         self.name = name
 
@@ -324,7 +326,8 @@ class Totals:
     def by(cls, loss: PropertyLoss) -> Totals:
         """The attributions with zero loss, for a loss over row sums."""
         assert isinstance(loss.map, RowSums), "see is_complete"
-        v, t = loss.map.weights, np.asarray(loss.target)[:, 0]
+        v = loss.map.weights
+        t = np.asarray(loss.target)[:, 0]
         if v.ndim == 1:
             norm = float(np.linalg.norm(v))
             return cls(v / norm, t / norm, norm)

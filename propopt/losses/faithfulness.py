@@ -153,7 +153,8 @@ def relative_error(blocks: Array) -> float:
 
 def relative_size(errors: Array, values: Array) -> float:
     """The ratio ‖errors‖ / ‖values‖; 0 without errors, infinite for zero values."""
-    size, error = float(np.linalg.norm(values)), float(np.linalg.norm(errors))
+    size = float(np.linalg.norm(values))
+    error = float(np.linalg.norm(errors))
     return error / size if size > 0.0 else math.inf if error > 0.0 else 0.0
 
 
@@ -216,11 +217,9 @@ class GradientMatching(Faithfulness):
             raise InvalidInput(f"norm: expected 'l2' or 'l1', got {norm!r}")
         self.estimate = G if isinstance(G, Estimate) else None
         attributions = G if isinstance(G, Estimate) else read_attributions(G, "G")
-        self.G, self.labels, self.quantity = (
-            attributions.values,
-            attributions.labels,
-            attributions.quantity,
-        )
+        self.G = attributions.values
+        self.labels = attributions.labels
+        self.quantity = attributions.quantity
         self.units = _read_units(units, attributions.units)
         refuse_overflow(self.G, "G")
         self.norm = norm
@@ -311,7 +310,8 @@ class FunctionMatching(Faithfulness):
             if (_sized(shares, designs.shape[1:2], "sample_weights") < 0).any():
                 raise InvalidInput("sample_weights: expected numbers >= 0")
             roots = np.sqrt(shares)
-            designs, target = designs * roots[:, None], target * roots
+            designs = designs * roots[:, None]
+            target = target * roots
         refuse_overflow(designs, "X")
         refuse_overflow(target, "values")
         self.designs = designs

@@ -181,14 +181,16 @@ def conjugate_gradients(
     def inner(U: Array, V: Array) -> Number:
         return np.einsum("nd,nd->d", U, V) if per_column else float(np.vdot(U, V))
 
-    direction, work = np.zeros_like(x), np.empty_like(x)
+    direction = np.zeros_like(x)
+    work = np.empty_like(x)
     energy: Number = 1.0
     goal: Number | None = None
     for step in range(most_steps + 1):
         if is_enough(x, residual):
             return True
         conditioned = precondition(residual)
-        last, energy = energy, inner(residual, conditioned)
+        last = energy
+        energy = inner(residual, conditioned)
         goal = reduction * energy if goal is None else goal
         if np.all(energy <= goal) if per_column else energy <= goal:
             return True
@@ -290,7 +292,8 @@ def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
     within = np.empty(len(order), np.intp)  # index of each node within its part
     within[order] = np.arange(len(order)) - np.repeat(starts, sizes)
     rows = np.concatenate([[0], np.cumsum(of_node)])
-    columns, values = np.empty(rows[-1], np.intp), np.empty(rows[-1])
+    columns = np.empty(rows[-1], np.intp)
+    values = np.empty(rows[-1])
     number = np.empty(parts.count, np.intp)  # among parts of the same size
     for size, entries in _by_size(sp.csr_array(H), of_node):
         equal_parts = np.flatnonzero(sizes == size)

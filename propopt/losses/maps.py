@@ -112,7 +112,8 @@ class Coupling(LinearMap):
     @cached_property
     def sees_all_but_constants(self) -> bool:
         """Whether the null space of B is the constants on each part."""
-        parts, matrix = self.components, self.matrix
+        parts = self.components
+        matrix = self.matrix
         if not isinstance(matrix, np.ndarray):  # rows are differences within parts
             return parts is not None
         n_free = 0 if parts is None else parts.count

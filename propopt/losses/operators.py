@@ -111,7 +111,8 @@ class LatticeLaplacian(Operator):
     def apply(self, w: Array, out: Array) -> None:
         """Write the product with w, (N,) or (N, k), to ``out``."""
         shape = (*self.box, w.size // self.size)
-        block, product = w.reshape(shape), out.reshape(shape)
+        block = w.reshape(shape)
+        product = out.reshape(shape)
         for first, last in self._slabs(w.size):
             self._slab(block, product, first, last)
 
@@ -232,7 +233,8 @@ class LatticeLaplacian(Operator):
                 slab[(*before, slice(1, None))] += step
                 slab[(*before, slice(None, -1))] -= step
             if closed:
-                low, high = (*before, slice(0, 1)), (*before, slice(-1, None))
+                low = (*before, slice(0, 1))
+                high = (*before, slice(-1, None))
                 around = scale * (ends[low] - ends[high])
                 if axis > 0 or first == 0:
                     slab[low] += around
@@ -290,7 +292,8 @@ class ProductKernelLaplacian(Operator):
 
         With K_d = I + E_d, each axis changes S to E_d (I + S) + S.
         """
-        total, inner = np.zeros(self.size), np.empty(self.size)
+        total = np.zeros(self.size)
+        inner = np.empty(self.size)
         for axis, off_diagonal in enumerate(self._off_diagonals):
             np.add(w, total, out=inner)
             total += self._along(axis, off_diagonal, inner)

@@ -141,7 +141,8 @@ class Restriction:
     def _complete(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
         """The constraint U Ĵᵀv = Jᵀt, if t is constant on the parts of the points."""
         assert isinstance(bound.loss.map, RowSums), "see is_complete"
-        t, v = np.asarray(bound.loss.target), bound.loss.map.weights
+        t = np.asarray(bound.loss.target)
+        v = bound.loss.map.weights
         if v.ndim == 2:
             raise Refused(
                 f"{bound} has different weights for each row, and cannot be combined "

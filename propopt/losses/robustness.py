@@ -114,7 +114,8 @@ class PairwiseRobustness(PropertyLoss):
             G = aligned(offset, self.labels, f"{name}: offset", "the graph")
             refuse_overflow(G, f"{name}: offset")
             self.check_shape(G.shape)
-            self.offset, self.n_features = read_only(np.array(G)), G.shape[1]
+            self.offset = read_only(np.array(G))
+            self.n_features = G.shape[1]
 
     @cached_property
     def map(self) -> LinearMap:

@@ -31,7 +31,9 @@ from propopt.tables.imported import AttributionsLike
 
 
 OPTIMIZED_COLOUR = "#1f4e79"
-RAISES, LOWERS, OTHERS = BAR_RAISES, BAR_LOWERS, "0.7"
+RAISES = BAR_RAISES
+LOWERS = BAR_LOWERS
+OTHERS = "0.7"
 """Colours of positive attributions, of negative ones, and of reference points."""
 
 CYCLE = ["#c44e52", "#dd8452", "#8172b3", "#937860", "#da8bc3", "#8c8c8c", "#ccb974"]
@@ -138,7 +140,8 @@ def units_label(explanation: Explanation, width: int = 60) -> str:
 
 def title_of(explanation: Explanation, row: str = "") -> str:
     """A title with the explained output, the row if given, and the method."""
-    method, quantity = explanation.method, explanation.quantity
+    method = explanation.method
+    quantity = explanation.quantity
     if quantity is None:
         title = ", ".join(filter(None, [method, row]))
     else:
@@ -206,7 +209,8 @@ def plot_heatmap(
     W = result.attributions
     features = largest(np.abs(W).mean(axis=0), read_count(n_features, "n_features"))
     sample = RowSample.of(len(W))
-    doubtful, W = uncertain(certain, W.shape)[sample.rows], W[sample.rows]
+    doubtful = uncertain(certain, W.shape)[sample.rows]
+    W = W[sample.rows]
     left, _, _ = np.linalg.svd(W - W.mean(axis=0), full_matrices=False)
     rows = np.argsort(left[:, 0], kind="stable")
     doubtful = doubtful[rows][:, features].T
@@ -214,7 +218,8 @@ def plot_heatmap(
     _draw(axes, W[rows][:, features].T, units_label(result, 40))
     # one patch for each run of cells
     edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
-    starts, stops = np.argwhere(edges == 1).tolist(), np.argwhere(edges == -1).tolist()
+    starts = np.argwhere(edges == 1).tolist()
+    stops = np.argwhere(edges == -1).tolist()
     for (feature, start), (_, stop) in zip(starts, stops, strict=True):
         axes.add_patch(hatched(start, feature, stop - start, "0.35"))
     names = [matplotlib_text(name) for name in feature_names(result)]

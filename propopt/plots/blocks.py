@@ -107,7 +107,8 @@ def draw_columns(table: Table, ax: Axes | None = None) -> Axes:
     """Draw the columns of a table as bars next to each other, one colour each."""
     frame = table.frame.iloc[:N_ON_CARD]
     axes = axes_or_new(ax, 6.4, 1.4 + 0.4 * len(frame))
-    positions, height = np.arange(len(frame)), 0.76 / frame.shape[1]
+    positions = np.arange(len(frame))
+    height = 0.76 / frame.shape[1]
     for k, (name, column) in enumerate(frame.items()):
         shift = height * (k - 0.5 * (frame.shape[1] - 1))
         colour = (OPTIMIZED_COLOUR, *CYCLE)[k % len(CYCLE)]

@@ -79,8 +79,10 @@ def plot_changes(
             )
         shown = np.array([comparison.features.index(name) for name in features])
     axes = axes_or_new(ax, height=1.4 + 0.3 * len(shown))
-    level, flagged = comparison.level, comparison.distance_flagged[shown]
-    heights, distances = np.arange(len(shown)), comparison.distances[shown]
+    level = comparison.level
+    flagged = comparison.distance_flagged[shown]
+    heights = np.arange(len(shown))
+    distances = comparison.distances[shown]
     colours = np.where(flagged, RAISES, OPTIMIZED_COLOUR).tolist()
     axes.barh(heights, distances, 0.6, color=colours, zorder=2)
     axes.fill_between([], [], color=RAISES, label="beyond the level")

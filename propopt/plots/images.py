@@ -119,7 +119,8 @@ def _draw_images(column: list[Axes], images: Array) -> None:
     """Images in colour, or the mean of their channels, with brightness in [0, 1]."""
     for axes, image in zip(column, images, strict=True):
         pixels = image.transpose(1, 2, 0) if len(image) == 3 else image.mean(axis=0)
-        low, high = min(float(pixels.min()), 0.0), max(float(pixels.max()), 1.0)
+        low = min(float(pixels.min()), 0.0)
+        high = max(float(pixels.max()), 1.0)
         axes.imshow((pixels - low) / (high - low), cmap="gray", vmin=0.0, vmax=1.0)
         axes.set_axis_off()
     column[0].set_title("image", fontsize="small")

@@ -260,32 +260,42 @@ def lime_path(
     'log'
     """
     count = read_count(n_features, "n_features")
-    path, n = explanation.path(row, widths), explanation.position(row)
-    grid, errors = path.widths, path.standard_errors
+    path = explanation.path(row, widths)
+    n = explanation.position(row)
+    grid = path.widths
+    errors = path.standard_errors
     if explanation.documents:
-        names, where = explanation.records[n].names, "word {} in the document"
-        law_width, noun = explanation.law.bandwidth, "bandwidth"
+        names = explanation.records[n].names
+        where = "word {} in the document"
+        law_width = explanation.law.bandwidth
+        noun = "bandwidth"
         along = "bandwidth ν; the package's kernel width is 100 ν"
     else:
-        names, where = _features(explanation), "column {}"
-        law_width, noun, along = explanation.law.kernel_width, "width", "kernel width"
+        names = _features(explanation)
+        where = "column {}"
+        law_width = explanation.law.kernel_width
+        noun = "width"
+        along = "kernel width"
     if features is None:
         sizes = np.abs(path.coefficients).max(axis=0)
         largest_first = np.argsort(-sizes, kind="stable")[:count]
         shown = [j for j in largest_first.tolist() if sizes[j] > 0.0]
     else:
         shown = [_position(names, one, where) for one in features]
-    axes, changes = axes_or_new(ax, 6.8, 3.9), path.sign_changes
+    axes = axes_or_new(ax, 6.8, 3.9)
+    changes = path.sign_changes
     line_ends: list[tuple[float, str, str]] = []
     for k, j in enumerate(shown):
         colour = _COLOURS[k % len(_COLOURS)]
         style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
         # names at the end of a line have room for 28 letters
-        name, curve = matplotlib_text(shortened(names[j], 28)), path.coefficients[:, j]
+        name = matplotlib_text(shortened(names[j], 28))
+        curve = path.coefficients[:, j]
         axes.plot(grid, curve, color=colour, linestyle=style, label=name)
         line_ends.append((float(curve[-1]), name, colour))
         if errors is not None:
-            low, high = curve - 2.0 * errors[:, j], curve + 2.0 * errors[:, j]
+            low = curve - 2.0 * errors[:, j]
+            high = curve + 2.0 * errors[:, j]
             axes.fill_between(grid, low, high, color=colour, alpha=0.15, linewidth=0)
         roots = changes[j]
         inside = roots[(roots >= grid[0]) & (roots <= grid[-1])]
@@ -399,12 +409,15 @@ def lime_profile(
     """
     n = explanation.position(row)
     beta = explanation.coefficients[n]
-    features, j = _features(explanation), int(np.abs(beta).argmax())
+    features = _features(explanation)
+    j = int(np.abs(beta).argmax())
     if feature is not None:
         j = _position(features, feature)
     subject = explanation.require_table("lime_profile")
-    point, column = subject.points[[n]], subject.law.columns[j]
-    means, words = subject.profiles(point)[j][0], column.bins
+    point = subject.points[[n]]
+    column = subject.law.columns[j]
+    means = subject.profiles(point)[j][0]
+    words = column.bins
     row_bin = int(column.bin_index(point[:, j])[0])
     axes = axes_or_new(ax, 1.8 + 0.8 * len(means), 3.7)
     colours = [OPTIMIZED_COLOUR if b == row_bin else OTHERS for b in range(len(means))]
@@ -412,7 +425,8 @@ def lime_profile(
     # bars start at the mean of the others: their lengths are differences, as β is
     labels = ["other bins" if b == (row_bin == 0) else "_" for b in range(len(means))]
     labels[row_bin] = "bin of the row"
-    positions, heights = np.arange(len(means)), means - mean_of_others
+    positions = np.arange(len(means))
+    heights = means - mean_of_others
     axes.bar(positions, heights, 0.7, mean_of_others, color=colours, label=labels)
     label_of_mean = "mean of the other bins"
     axes.axhline(
@@ -489,7 +503,8 @@ def lime_coefficients(
     >>> len(axes.get_yticklabels())
     2
     """
-    n, count = explanation.position(row), read_count(n_features, "n_features")
+    n = explanation.position(row)
+    count = read_count(n_features, "n_features")
     record = explanation.records[n]
     if not record.has_coefficients:
         reason = f"LIME has no coefficients for this document: {record.reason}"

@@ -89,7 +89,8 @@ def plot_row(
     ['x0', 'x1', 'x2']
     """
     result = explanation_of(explanation, "given")
-    labels, count = result.labels.points, len(result.attributions)
+    labels = result.labels.points
+    count = len(result.attributions)
     if row is None and (labels is None or None not in labels):
         row = 0 if labels is None else labels[0]
         if count > 1:
@@ -98,7 +99,8 @@ def plot_row(
             )
     n = result.labels.position(row, count)
     doubtful = uncertain(certain, result.shape)[n]
-    w, names = result.attributions[n], _names_with_values(result, X, n)
+    w = result.attributions[n]
+    names = _names_with_values(result, X, n)
     order = largest(w, read_count(n_features, "n_features"))
     errors = np.full(len(w), np.nan)
     if result.standard_errors is not None:
@@ -111,7 +113,8 @@ def plot_row(
     if rest := [j for j in range(len(w)) if j not in order]:
         name = "1 other" if len(rest) == 1 else f"{len(rest)} others"
         bars.append(Bar(name=name, value=float(w[rest].sum())))
-    base, along = None, units_label(result)
+    base = None
+    along = units_label(result)
     if result.units == "output" and result.base_value is not None:
         base = float(result.base_value[n])
         quantity = result.quantity
@@ -158,7 +161,8 @@ def _names_with_values(explanation: Explanation, X: object, row: int) -> list[st
 
 def _mark_base_and_prediction(axes: Axes, base: float, widths: Array) -> None:
     """Lines at the base and the prediction, with their values above and below."""
-    prediction, last = base + float(widths.sum()), len(widths) - 0.5
+    prediction = base + float(widths.sum())
+    last = len(widths) - 0.5
     sides = ("left", "right") if prediction >= base else ("right", "left")
     for x, y, text, style, side in (
         (base, last + 0.15, f"base {base:.4g}", ":", sides[0]),
@@ -241,11 +245,13 @@ def plot_comparison(
         )
     unit = units_label(pair[0])
     if row is None:
-        widths, rows = np.abs([W, V]).mean(axis=1), "all rows"
+        widths = np.abs([W, V]).mean(axis=1)
+        rows = "all rows"
         unit = f"mean size of the {unit}"
     else:
         n = pair[0].labels.position(row, len(W))
-        widths, rows = np.stack([W[n], V[n]]), f"row {row}"
+        widths = np.stack([W[n], V[n]])
+        rows = f"row {row}"
     order = largest(np.abs(widths).max(axis=0), read_count(n_features, "n_features"))
     names = feature_names(pair[0])
     methods = [result.method for result in pair]
@@ -257,7 +263,8 @@ def plot_comparison(
     axes = draw_columns(Table(frame, unit), ax)
     # a zero row has the cosine 0 with any other
     sizes = np.linalg.norm(W, axis=1) * np.linalg.norm(V, axis=1)
-    cosines, products = np.zeros(len(W)), np.einsum("nd,nd->n", W, V)
+    cosines = np.zeros(len(W))
+    products = np.einsum("nd,nd->n", W, V)
     np.divide(products, sizes, out=cosines, where=sizes > 0)
     title = f"{matplotlib_text(rows)}; median cosine {np.median(cosines):.2f}"
     axes.set_title(title, fontsize="medium")

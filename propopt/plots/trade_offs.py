@@ -49,16 +49,19 @@ def draw_trade_offs(
     if scale not in get_args(AxisScale):
         raise InvalidInput(f"scale: expected 'linear' or 'log', got {scale!r}")
     axes = axes_or_new(ax, 6.0, 5.0)
-    frame, n_optimized = trade_offs.to_frame(), len(trade_offs.optimized)
+    frame = trade_offs.to_frame()
+    n_optimized = len(trade_offs.optimized)
     table = frame.assign(x=frame[f"loss.{x}"], y=frame[f"loss.{y}"], nearest=False)
     table.loc[trade_offs.nearest_rows, "nearest"] = True
-    columns, in_shares = trade_offs.share_columns, False
+    columns = trade_offs.share_columns
+    in_shares = False
     if scale == "linear" and columns:
         shares = 1.0 - frame[[columns[x], columns[y]]].to_numpy()
         in_shares = bool(np.isfinite(shares[:n_optimized]).all())
         if in_shares:
             table = table.assign(x=shares[:, 0], y=shares[:, 1])
-    front, others = table[:n_optimized], table[n_optimized:]
+    front = table[:n_optimized]
+    others = table[n_optimized:]
     windows = (
         _window(table["x"], front["x"], scale),
         _window(table["y"], front["y"], scale),
@@ -106,7 +109,8 @@ def draw_trade_offs(
     # long entries stand below each other
     n_columns = 2 if max(map(len, entries), default=0) <= 40 else 1
     legend_below(axes, columns=n_columns)
-    lines, figure = math.ceil(len(entries) / n_columns), axes.get_figure(root=True)
+    lines = math.ceil(len(entries) / n_columns)
+    figure = axes.get_figure(root=True)
     if figure is not None and figure.axes == [axes] and lines > _LINES:
         figure.set_figheight(figure.get_figheight() + 0.2 * (lines - _LINES))
     return axes
@@ -167,7 +171,8 @@ def _draw_family(
 ) -> None:
     label, parameter, family = entry
     inside = family["x"].between(*windows[0]) & family["y"].between(*windows[1])
-    outside, several = int((~inside).sum()), len(family) > 1
+    outside = int((~inside).sum())
+    several = len(family) > 1
     count = f"{outside} of {len(family)} " if several else ""
     style: dict[str, Any] = {
         "marker": _MARKERS[index % len(_MARKERS)],

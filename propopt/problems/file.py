@@ -99,7 +99,8 @@ class ProblemSchema(SweepKeys):
         """Errors of files without a job, with two jobs, or with keys of other jobs."""
         errors = [*super().conflicts()]
         yield from errors
-        job_names, job = [one.key for one in JOBS], self.job
+        job_names = [one.key for one in JOBS]
+        job = self.job
         keys = [key for key in job_names if getattr(self, key) is not None]
         if len(keys) != 1:
             got = listed_words(keys) if keys else "none of them"
@@ -181,7 +182,8 @@ def sections_of_table(
     except (InvalidInput, Refused) as error:
         raise InvalidInput(f"--{key}: {error}") from error
     _require_column("--target", target, path, table)
-    columns, labels = table.drop(columns=target), table[target]
+    columns = table.drop(columns=target)
+    labels = table[target]
     values = labels.dropna().unique().tolist()
     if len(values) < 2:
         got = f"{values[0]!r} in all rows" if values else "no value in any row"
@@ -295,7 +297,8 @@ def read_schema(source: Source) -> ProblemSchema:
 
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
     """An error of pydantic, in the words of a user."""
-    location, value = detail["loc"], detail["input"]
+    location = detail["loc"]
+    value = detail["input"]
     context = detail.get("ctx", {})
     match detail["type"]:
         case "extra_forbidden":

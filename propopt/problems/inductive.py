@@ -177,10 +177,13 @@ class InductiveSection(Section):
     ) -> Iterator[Explanation]:
         losses: Any = problem.losses
         pairs = [_pair(best) for best in optima]
-        points, inputs = problem.points, problem.subject.others
+        points = problem.points
+        inputs = problem.subject.others
         gradients_of_points = losses["gradient_matching"].G
         if np.array_equal(np.asarray(points), np.asarray(inputs)):
-            inputs, gradients, n_shared = points, gradients_of_points, len(points)
+            inputs = points
+            gradients = gradients_of_points
+            n_shared = len(points)
         else:
             gradients = np.asarray(problem.subject.gradient(inputs))
             n_shared = 0  # the first rows, which are in both
@@ -231,7 +234,8 @@ class InductiveSection(Section):
 
         Defaults of the prior come from kernel_robustness in the objective.
         """
-        settings, defaults = self.settings("inducing"), {"mean": "per_feature"}
+        settings = self.settings("inducing")
+        defaults = {"mean": "per_feature"}
         kernel = problem.keys.losses.get("kernel_robustness")
         if kernel is not None:
             defaults |= {x: kernel.settings()[x] for x in ("lengthscale", "mean")}

@@ -273,7 +273,8 @@ def _loss(
     )
     section.name = called or taken["name"].default
     section.of_function = not taken.keys().isdisjoint({"G", "values"})
-    section.of_features, section.counts_points = of_features, counts_points
+    section.of_features = of_features
+    section.counts_points = counts_points
     section.feature_graph = overrides.get("graph") is FeatureGraph
     return section
 

@@ -214,18 +214,21 @@ def section_of(
     override is a type, a description, a pair of both, or both and a default. Settings
     that the constructor lacks are required.
     """
-    taken, hints = {**signature(made).parameters}, _hints(made)
+    taken = {**signature(made).parameters}
+    hints = _hints(made)
     words = sentences_of(documented_by or made)
     if also is not None:
         taken = {**signature(also).parameters, **taken}
-        hints, words = _hints(also) | hints, sentences_of(also) | words
+        hints = _hints(also) | hints
+        words = sentences_of(also) | words
     hidden = {*without, *base.model_fields}
     settings = [x for x in taken if x in overrides or (x in hints and x not in hidden)]
     fields: Any = {}
     for setting in (*(x for x in overrides if x not in taken), *settings):
         has_default = setting in taken and taken[setting].default is not Parameter.empty
         default = taken[setting].default if has_default else ...
-        kind, use = _written(hints.get(setting, Any)), words.get(setting)
+        kind = _written(hints.get(setting, Any))
+        use = words.get(setting)
         match overrides.get(setting):
             case None:
                 pass

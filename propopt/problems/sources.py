@@ -44,7 +44,9 @@ class Source:
 
     def find(self, location: Location) -> tuple[int, Location]:
         """The line of the innermost existing key, or 0, and the existing keys."""
-        content, line, steps = self.content, self.line, _NOWHERE
+        content = self.content
+        line = self.line
+        steps = _NOWHERE
         for step in location:
             if isinstance(step, Missing):
                 return line, (*steps, step)
@@ -267,7 +269,8 @@ def _text(path: Path) -> str:
 
 
 def _line_and_problem(text: str, error: yaml.YAMLError) -> tuple[int, str]:
-    line, problem = 1, str(error)
+    line = 1
+    problem = str(error)
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         line = error.problem_mark.line + 1
         problem = ", ".join(filter(None, (error.context, error.problem)))
@@ -302,7 +305,8 @@ def yaml_source(path: str | Path) -> Source:
     content, _ = reading.value(root, ())
     if reading.unread:
         raise joint_error([*reading.unread, *reading.duplicates])
-    line, duplicates = root.start_mark.line + 1, tuple(reading.duplicates)
+    line = root.start_mark.line + 1
+    duplicates = tuple(reading.duplicates)
     return Source(content, file, file.stem, (file,), duplicates, line, reading.lines)
 
 

@@ -226,13 +226,15 @@ class Lagrangian:
         matrix = sp.csr_array(sp.vstack(flats))
         widest = math.sqrt(matrix.power(2).sum(axis=0).max())
         rounding = 1e-10 * widest * float(np.linalg.norm(stacked))
-        projected, moved = stacked, 0.0
+        projected = stacked
+        moved = 0.0
         if np.linalg.norm(matrix.T @ projected) > rounding:
             limit = 20 * max(matrix.shape)
             z = spla.lsmr(
                 matrix, stacked, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit
             )[0]
-            projected, moved = stacked - matrix @ z, float(np.linalg.norm(z))
+            projected = stacked - matrix @ z
+            moved = float(np.linalg.norm(z))
         remainder = float(np.linalg.norm(matrix.T @ projected))
         if remainder > rounding:
             return 0.0
@@ -376,7 +378,8 @@ def certificate_of(
         objective, W, values, duals, list(zip(prices, bounds, strict=False))
     )
     if lower <= 0.0:
-        lower, kind = 0.0, "nonnegative losses"
+        lower = 0.0
+        kind = "nonnegative losses"
     return Certificate(
         value=value,
         lower_bound=lower if bounds else min(lower, value),
@@ -435,7 +438,8 @@ def _entries_bound(
         tuple((c, support.loss(loss)) for c, loss in objective.terms)
     )
     priced = [(mu, support.bound(bound)) for mu, bound in prices]
-    w, others = support.values(W), support.without(W)
+    w = support.values(W)
+    others = support.without(W)
     lower, kind, distance = _lower_bound(
         inner,
         w,

@@ -152,7 +152,8 @@ class ConicProgram:
         parametrised = data["param_prob"]
         offset = parametrised.apply_parameters(quad_obj=data.get("P") is not None)[-3]
         first = parametrised.var_id_to_col[variable.id]
-        low, high = np.full(n, -np.inf), np.full(n, np.inf)
+        low = np.full(n, -np.inf)
+        high = np.full(n, np.inf)
         columns_of_W = slice(first, first + variable.size)
         low[columns_of_W], high[columns_of_W] = (side.ravel(order="F") for side in box)
         c, b = (np.asarray(data[key], dtype=np.float64) for key in ("c", "b"))
@@ -214,11 +215,13 @@ class ConicProgram:
 
     def box(self, most: float) -> tuple[Array, Array]:
         """Bounds (low, high) of x, shape (n,) each, infinite if there is none."""
-        low, high = self.low.copy(), self.high.copy()
+        low = self.low.copy()
+        high = self.high.copy()
         implied, limits = self._implied
         matrix = sp.csr_array(sp.vstack([self.A, implied]))
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        columns, values = matrix.indices, matrix.data
+        columns = matrix.indices
+        values = matrix.data
         for _ in range(_ROUNDS):
             before = np.isfinite(low).sum() + np.isfinite(high).sum()
             least, greatest = self._rows_between(low, high)
@@ -234,7 +237,8 @@ class ConicProgram:
                 limit += _SLACK * (np.abs(top[rows]) + np.abs(others))
                 is_finite = np.isfinite(limit) & (a != 0.0)
                 ends = limit[is_finite] / a[is_finite]
-                up, k = a[is_finite] > 0.0, columns[is_finite]
+                up = a[is_finite] > 0.0
+                k = columns[is_finite]
                 _lower_to(high, k[up], ends[up])
                 _lower_to(minus_low := -low, k[~up], -ends[~up])
                 low = -minus_low
@@ -272,12 +276,14 @@ class ConicProgram:
                     greatest[part] = b
                 case "soc":
                     S = max(float(largest[part][0]), 0.0)
-                    least[part], greatest[part] = b - S, b + S
+                    least[part] = b - S
+                    greatest[part] = b + S
                     greatest[part.start] = b[0]
                 case "psd":
                     on = _diagonal_of(part.stop - part.start)
                     S = math.sqrt(2.0) * max(float(largest[part][on].max()), 0.0)
-                    least[part], greatest[part] = b - S, b + S
+                    least[part] = b - S
+                    greatest[part] = b + S
                     greatest[part.start + on] = b[on]
                 case "exp":  # x ≤ y log(z/y) ≤ z/e, y ≥ 0, z ≥ 0
                     S = max(float(largest[part][2]), 0.0)
@@ -294,7 +300,8 @@ class ConicProgram:
         self, low: Array, high: Array, most: float
     ) -> tuple[Array, Array]:
         """Bounds of each unknown from ½Px² + cx, given the minimum of the others."""
-        P, c = self.P, self.c
+        P = self.P
+        c = self.c
         with np.errstate(invalid="ignore", divide="ignore"):
             linear = np.minimum(c * low, c * high)
             minima = np.where(
@@ -314,7 +321,8 @@ class ConicProgram:
             down = np.where(P > 0.0, -(root + c) / P, remaining / c)
         up = np.where((P > 0.0) | (c > 0.0), up, np.inf)
         down = np.where((P > 0.0) | (c < 0.0), down, -np.inf)
-        up, down = up + _SLACK * np.abs(up), down - _SLACK * np.abs(down)
+        up = up + _SLACK * np.abs(up)
+        down = down - _SLACK * np.abs(down)
         return np.maximum(low, down), np.minimum(high, up)
 
     # ---- Cones
@@ -462,7 +470,9 @@ class CustomProgram:
         shape = self.standard.shape
 
         self.objective = objective.trusted(objective.terms)
-        self.bounds, self.custom, self.shape = bounds, custom, shape
+        self.bounds = bounds
+        self.custom = custom
+        self.shape = shape
         # W = σV and F/unit of order one, for backends that need it
         G = self._target
         self.size = float(np.sqrt(np.mean(np.square(G)))) or 1.0
@@ -572,7 +582,8 @@ class CustomProgram:
 
     def bounding_box(self, most: float) -> tuple[Array, Array]:
         """A box that contains W if the objective is at most this, by losses of W."""
-        low, high = np.full(self.shape, -np.inf), np.full(self.shape, np.inf)
+        low = np.full(self.shape, -np.inf)
+        high = np.full(self.shape, np.inf)
         limits = [(most / c, loss) for c, loss in self.objective.terms if c > 0.0]
         limits += [(bound.limit, bound.loss) for bound in self.bounds]
         for limit, loss in limits:

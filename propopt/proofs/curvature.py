@@ -353,7 +353,8 @@ class _Block:
         # P + σ 11ᵀ/n with σ far above all eigenvalues: the constant comes last
         shift = 2.0 * _norm(P) or 1.0
         values, vectors = la.eigh(P + shift / len(P))
-        values, vectors = values[:-1], vectors[:, :-1]
+        values = values[:-1]
+        vectors = vectors[:, :-1]
         vectors -= vectors.mean(axis=0)
         errors = _errors(P, values, vectors)
         # nothing off the diagonal is positive: the form is a sum of squares

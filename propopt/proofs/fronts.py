@@ -178,7 +178,8 @@ def _solved(
 
 def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactFront:
     """Add optima until the others are reproduced; prove the front between them."""
-    weights, optima = list(solved), [best.attributions for best in solved.values()]
+    weights = list(solved)
+    optima = [best.attributions for best in solved.values()]
     rates = next(iter(solved.values())).weights
     terms = [(rates[x.name], x) for x in program.losses]
     totals = Totals.of(program.bounds)
@@ -223,7 +224,8 @@ def _through(
     totals: Totals | None,
 ) -> ExactFront:
     """The front in the space of some optima, not yet proved."""
-    W0, shape = optima[0], optima[0].shape
+    W0 = optima[0]
+    shape = optima[0].shape
     moves = np.stack([(W - W0).ravel() for W in optima[1:]], axis=1)
     sizes = np.linalg.norm(moves, axis=0)
     Q, sigma, _ = la.svd(moves / np.where(sizes > 0.0, sizes, 1.0), full_matrices=False)
@@ -250,8 +252,10 @@ def _through(
     far = W0 - np.tensordot(limit, toward, axes=1)
     forms = {}
     for _, x in terms:
-        H, g = S.T @ hessians[x.name] @ S, S.T @ slopes[x.name]
-        p_far, P = scale * (g - H @ limit), scale[:, None] * H * scale
+        H = S.T @ hessians[x.name] @ S
+        g = S.T @ slopes[x.name]
+        p_far = scale * (g - H @ limit)
+        P = scale[:, None] * H * scale
         forms[x.name] = x.value_at(far), p_far, P
     parts = scale[:, None, None] * toward
     ends = (float(weights[0]), float(weights[-1]))

@@ -117,7 +117,8 @@ class EntryHessian(Hessian):
     def solve(self, E: Array) -> Array:
         e = self.support.values(E)[:, 0]
         if self.sums is None and "_inverse" not in vars(self):
-            w, diagonal = np.zeros_like(e), self._matrix.diagonal()
+            w = np.zeros_like(e)
+            diagonal = self._matrix.diagonal()
             conjugate_gradients(
                 lambda v: self._matrix @ v,
                 w,
@@ -212,7 +213,8 @@ MAX_SPECTRAL_SIZE = 2_000
 """Above this size conjugate gradients are cheaper than an eigenbasis, O(N³)."""
 
 _MOST_STEPS = 2_000
-_REDUCTION, ROUGHLY = 1e-26, 1e-16
+_REDUCTION = 1e-26
+ROUGHLY = 1e-16
 """Reduction of the residual energy: thirteen digits, and eight for errors."""
 
 
@@ -263,7 +265,8 @@ class CgHessian(Hessian):
     reduction: float = _REDUCTION  # of the energy of the residual
 
     def solve(self, E: Array) -> Array:
-        X, residual = np.zeros(self.shape), np.array(E, dtype=np.float64)
+        X = np.zeros(self.shape)
+        residual = np.array(E, dtype=np.float64)
         conjugate_gradients(
             self.product,
             X,
@@ -393,7 +396,8 @@ class QuadraticPart:
 
     def optimum(self, weights: Array) -> Attributions:
         """The optimum W₀ − ½H⁻¹∇F(W₀) of squared losses, W₀ with the given sums."""
-        totals, shape = self.totals, self.program.shape
+        totals = self.totals
+        shape = self.program.shape
         start = np.zeros(shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
         for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
@@ -416,7 +420,8 @@ class QuadraticPart:
     @cached_property
     def inner(self) -> QuadraticPart:
         """The quadratic part of V, for errors after :meth:`free`, without targets."""
-        losses, totals = self.program.losses, self.totals
+        losses = self.program.losses
+        totals = self.totals
         if totals is not None:
             losses = tuple(_RecastLoss(x, totals.loss(x).map, 0.0) for x in losses)
         return QuadraticPart(Program(losses, (), self.program.shape), self.eigenbases)
@@ -425,10 +430,8 @@ class QuadraticPart:
         if totals.is_shared:
             return ConstrainedHessian(self.inner.hessian(weights), totals.axis)
         free = Program(self.program.losses, (), self.program.shape)
-        inner, support = (
-            QuadraticPart(free).hessian(weights),
-            entry_support(self.program),
-        )
+        inner = QuadraticPart(free).hessian(weights)
+        support = entry_support(self.program)
         if support is None or not isinstance(inner, EntryHessian):
             raise Refused(
                 "proofs are not available if row sums have weights that differ by row "

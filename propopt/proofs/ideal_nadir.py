@@ -138,9 +138,12 @@ class IdealNadir:
         It is 1 − loss(W)/loss(W_∞), or 1 − loss(W)/loss(G), minus the values at the
         other end; NaN if undefined. If G costs nothing at either end, it is 1 or −∞.
         """
-        at_target, at_end = self.at_target[name], self.far[name]
+        at_target = self.at_target[name]
+        at_end = self.far[name]
         if name in self.faithful:
-            size, cost, most = self.sizes[name], loss - at_target, at_end - at_target
+            size = self.sizes[name]
+            cost = loss - at_target
+            most = at_end - at_target
             if most <= _NOTHING * size:  # false for NaN
                 return 1.0 if cost <= _EXACT * size else -math.inf
             return 1.0 - cost / most
@@ -160,7 +163,8 @@ class IdealNadir:
         Refused
             If one of them is not available, or they are equal.
         """
-        best, worst = self.at_target[name], self.far[name]
+        best = self.at_target[name]
+        worst = self.far[name]
         if name not in self.faithful:
             best, worst = worst, best
         if not math.isfinite(worst - best):
@@ -179,7 +183,8 @@ class IdealNadir:
         """The loss at a given share, the inverse of :meth:`share`."""
         best, worst = self.range_of(name)
         if name in self.roots:
-            at_target, at_end = math.sqrt(worst), math.sqrt(best)
+            at_target = math.sqrt(worst)
+            at_end = math.sqrt(best)
             return (at_target - share * (at_target - at_end)) ** 2
         return worst - share * (worst - best)
 
@@ -197,7 +202,8 @@ def _both(
     program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
 ) -> tuple[_Measure, _Measure]:
     """Functions to losses at G and at the other end."""
-    G, totals = matched_target(program), Totals.of(program.bounds)
+    G = matched_target(program)
+    totals = Totals.of(program.bounds)
     if totals is not None:
         nearest = farthest = None if G is None else totals.expanded(G)
         if totals.is_shared:
@@ -211,7 +217,9 @@ def _both(
 
         return complete_at_target, lambda loss: _value(loss, farthest)
     # by losses over entries, if only some entries are used
-    support, target, shape = entry_support(program), G, program.shape
+    support = entry_support(program)
+    target = G
+    shape = program.shape
     if support is not None:
         target = None if G is None else support.values(G)
         shape = len(support.positions), 1
@@ -281,7 +289,8 @@ def _least(
         return loss.value_at(free.only)
     match loss.map, loss.penalty:
         case PerPoint(blocks=A), Squared():
-            matrix, t = A if free is None else A @ free.basis, np.asarray(loss.target)
+            matrix = A if free is None else A @ free.basis
+            t = np.asarray(loss.target)
             how = {"atol": _EXACT, "btol": _EXACT, "maxiter": _MOST_STEPS}
             nearest = sla.lsmr(matrix, t, **how)[0]
             return float(((matrix @ nearest - t) ** 2).sum())
@@ -322,7 +331,8 @@ def neighbour_differences(
             case PairwiseRobustness(graph=graph) | MaxDifferenceRobustness(graph=graph):
                 if not any(graph is other for other in seen):
                     seen.append(graph)
-                    squares, total = graph.differences.energy(W), graph.total
+                    squares = graph.differences.energy(W)
+                    total = graph.total
                     mean = squares / (W.shape[1] * total) if total > 0.0 else math.nan
                     yield loss.name, math.sqrt(mean)
     for loss in program.all_losses:

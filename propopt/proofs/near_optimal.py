@@ -278,7 +278,8 @@ def compared(
     errors = scatter.of_pairs(row, features, signs)
     if by == "size":
         pairs.append((keys[:, None] + keys, np.maximum(sums + 2.0 * block, 0.0)))
-    prices, above = np.full(block.shape, np.inf), np.ones(block.shape, dtype=bool)
+    prices = np.full(block.shape, np.inf)
+    above = np.ones(block.shape, dtype=bool)
     for (forms, variances), error in zip(pairs, errors, strict=False):
         ahead = np.maximum(forms, 0.0)
         prices = np.minimum(prices, near_optimal.price(ahead, variances, _LENGTH))

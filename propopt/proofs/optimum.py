@@ -252,7 +252,8 @@ def refuse_contradiction(best: Optimum) -> None:
     certificate = best.certificate
     if certificate is None:
         return
-    weights, losses = best.weights, best.losses
+    weights = best.weights
+    losses = best.losses
     if not weights.keys() <= losses.keys():
         raise InvalidInput("certificate: some weighted losses are missing")
     value = sum(weight * losses[name] for name, weight in weights.items())
@@ -282,7 +283,8 @@ def _most_above(certificate: Certificate, best: Optimum) -> float:
     from the allowed W, and the violation is its square. Attributions with a violation
     above :data:`SATISFIED` claim no optimum.
     """
-    violation, scale = certificate.violation, certificate.scale
+    violation = certificate.violation
+    scale = certificate.scale
     allowed = _MISFIT * scale
     if not violation:
         return allowed

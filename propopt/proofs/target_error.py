@@ -131,7 +131,8 @@ class TargetError:
     @classmethod
     def of_energies(cls, energies: Array) -> TargetError:
         """Compute it from a² ⟨E, H⁻¹E⟩ of the n contrasts of n + 1 blocks."""
-        n, mean = len(energies), float(energies.mean())
+        n = len(energies)
+        mean = float(energies.mean())
         variance = float(energies.var(ddof=1)) if n > 1 else math.inf
         least = 2.0 * mean**2 / MOST_DEGREES
         return cls(
@@ -199,7 +200,8 @@ class TargetError:
     @property
     def _ratios(self) -> list[float]:
         """The 95 % limits of squares of errors, relative to their estimate."""
-        tail, below = (1.0 - _LEVEL) / 2.0, self.degrees * (self.n_blocks - 1)
+        tail = (1.0 - _LEVEL) / 2.0
+        below = self.degrees * (self.n_blocks - 1)
         limits: list[float] = fdtri(self.degrees, below, [tail, 1.0 - tail]).tolist()
         return limits
 
@@ -249,7 +251,8 @@ def _degrees(S: Array, n: int) -> float:
     """The degrees ν = (Σ λ)²/Σ λ² ≥ 1 of n deviations; 1 for one deviation."""
     if n < 2:
         return 1.0
-    trace, squares = float(np.trace(S)), float((S**2).sum())
+    trace = float(np.trace(S))
+    squares = float((S**2).sum())
     sum_of_squares = (squares - trace**2 / n) * n**2 / ((n - 1) * (n + 2))  # Σ λ²
     smallest = trace**2 / MOST_DEGREES
     return (
@@ -373,7 +376,8 @@ class TargetErrorOperator:
         reason = self._why_unknown(loss)
         if reason is not None:
             return unknown_target(reason, scale)
-        estimate, excess = _estimate(loss), None
+        estimate = _estimate(loss)
+        excess = None
         if estimate.blocks is not None:
             scatter = self._scatter(loss)
             excess = scatter.excess(self._weight(loss, weights), weights)

@@ -181,7 +181,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
 
     def validate(self) -> None:
         """Raise an error for unknown checks, and numbers that contradict the arrays."""
-        order, names = [*QUESTIONS], [x.name for x in self.findings]
+        order = [*QUESTIONS]
+        names = [x.name for x in self.findings]
         if names != [name for name in order if name in names]:
             raise InvalidInput(
                 "findings: expected the checks of an audit in their order, each once"
@@ -214,7 +215,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
 
         Right values may be rounded to a single digit.
         """
-        W, f = self.explanation.attributions, self._prediction
+        W = self.explanation.attributions
+        f = self._prediction
         scale = max(float(np.ptp(f)), float(np.abs(W).max()), 1e-12)
         too_large = finding.number > _MAX_ROUNDING * scale * W.shape[1]
         too_small = finding.number < _PRECISION * scale
@@ -300,7 +302,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         removable differences, the ``feature`` with the largest difference, and the
         attribution and the value of both rows in it.
         """
-        explanation, lines = self.explanation, []
+        explanation = self.explanation
+        lines = []
         for cause in (*self.pairs, *self.rows):
             j = cause.feature
             line = {"share": cause.share, "feature": self._features[j]}
@@ -371,7 +374,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     @property
     def _headline(self) -> str:
         """The mistake and how many checks show it, or that nothing is wrong."""
-        wrong, values = self.mistakes, self["exactness"]
+        wrong = self.mistakes
+        values = self["exactness"]
         if wrong:
             headline = _MISTAKES.get(wrong[0].name, "Something is wrong")
             if values in wrong and values.headline:
@@ -404,7 +408,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         words = "Similar rows have no removable differences."
         basis: Basis = "checked"
         if similar is not None:
-            words, basis = similar.sentence, similar.basis
+            words = similar.sentence
+            basis = similar.basis
         yield Finding(words, basis, "How much do similar rows differ?")
 
     def _chapters(self) -> list[Chapter]:
@@ -471,7 +476,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         table = self.causes_to_frame()
         table["share"] = [f"{percent(share)} %" for share in table["share"]]
         for ending in ("", "_other"):
-            attributions, values = table[f"attribution{ending}"], f"value{ending}"
+            attributions = table[f"attribution{ending}"]
+            values = f"value{ending}"
             table[f"attribution{ending}"] = [
                 named(attribution, value) if isinstance(value, str) else ""
                 for attribution, value in zip(attributions, table[values], strict=True)

@@ -118,7 +118,8 @@ class NearOptimalConclusions(
     def validate(self) -> None:
         """Raise an error if signs, ranks or names do not follow from other fields."""
         super().validate()
-        W, absent = self.attributions, ~self._present
+        W = self.attributions
+        absent = ~self._present
         if (self.signs != np.sign(W) * (np.abs(W) > self.half_widths)).any():
             raise InvalidInput("signs: not those of attributions beyond half-widths")
         for name in ("attributions", "half_widths", "prices"):
@@ -288,26 +289,30 @@ def certain_of(
 ) -> NearOptimalConclusions:
     """Compute the result of :meth:`propopt.results.Explanation.certain`."""
     read_option(order, OrderBy, "order")
-    W, (N, D), labels = best.attributions, best.shape, best.labels
-    optimal_set, scales = NearOptimal.around(best, program), best.scales
+    W = best.attributions
+    labels = best.labels
+    N, D = best.shape
+    optimal_set = NearOptimal.around(best, program)
+    scales = best.scales
     optimal_set = optimal_set if scales is None else optimal_set.scaled(scales)
     delta = small_change(best) if budget is None else budget
-    delta, rate = read_nonnegative(delta, "budget"), optimal_set.modulus
+    delta = read_nonnegative(delta, "budget")
+    rate = optimal_set.modulus
     assert best.certificate is not None, "NearOptimal.around checks it"
     optimum = best.certificate.value
     # in a metric ω the least cost of moving a row by δ, a δ²/max ω
-    beta, target_error = rate * delta**2, target_half_widths(best, program, optimal_set)
+    beta = rate * delta**2
+    target_error = target_half_widths(best, program, optimal_set)
     target_error = target_error if scales is None else target_error.scaled(scales)
     support = entry_support(program)
     present = np.ones(W.shape, bool) if support is None else support.mask
     is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK
     if groups is not None:
         sums, names = group_sums(groups, labels.feature_names(D))
-        W, present = W @ sums.T, (present @ sums.T) > 0.0
-        optimal_set, target_error = (
-            optimal_set.of_sums(sums),
-            target_error.of_sums(sums),
-        )
+        W = W @ sums.T
+        present = (present @ sums.T) > 0.0
+        optimal_set = optimal_set.of_sums(sums)
+        target_error = target_error.of_sums(sums)
         labels = Labels(labels.points, names)
     exact = None  # if it is too large
     if groups is None or is_little:
@@ -377,7 +382,8 @@ def _orders(
     their intervals have no common point.
     """
     N, D = W.shape
-    best, worst = np.ones((N, D), np.int64), np.full((N, D), D, np.int64)
+    best = np.ones((N, D), np.int64)
+    worst = np.full((N, D), D, np.int64)
     prices = np.zeros((N, max(D - 1, 0)))
     counts = np.broadcast_to(present.sum(axis=1)[:, None], (N, D))
     best[~present] = counts[~present] + 1
@@ -391,7 +397,8 @@ def _orders(
             ranks[here] = np.where(present[here], bound, ranks[here])
     for n in rows:
         here = np.flatnonzero(present[n])
-        w, present_columns = W[n, here], np.ones((1, len(here)), bool)
+        w = W[n, here]
+        present_columns = np.ones((1, len(here)), bool)
         rises, above = pairs(w, n, here)
         # ranks follow features certainly above and precede those certainly below
         best[n, here] = 1 + np.count_nonzero(above, axis=0)
@@ -406,13 +413,15 @@ def _separated(
     W: Attributions, widths: Array, present: Mask, by: OrderBy
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Best and worst ranks of features with intervals of ± their half-widths."""
-    keys, (_, D) = np.abs(W) if by == "size" else W, W.shape
+    keys = np.abs(W) if by == "size" else W
+    _, D = W.shape
     low = np.where(present, keys - widths, -np.inf)
     high = np.where(present, keys + widths, np.inf)
     # of equal ends the lower one is first: intervals that touch have a common point
     ends = np.concatenate([low, high], axis=1)
     order = np.argsort(ends, axis=1, kind="stable")
-    n_low, position = np.empty(ends.shape, np.int64), np.empty(ends.shape, np.int64)
+    n_low = np.empty(ends.shape, np.int64)
+    position = np.empty(ends.shape, np.int64)
     np.put_along_axis(n_low, order, np.cumsum(order < D, axis=1), axis=1)
     np.put_along_axis(position, order, np.arange(1, 2 * D + 1)[None], axis=1)
     above = D - n_low[:, D:]  # lower ends beyond the upper end of a feature

@@ -321,7 +321,9 @@ def clear_of(
 
 def clear_share(best: Optimum) -> tuple[float, float]:
     """The share of clear signs, and δ, without computing ranks."""
-    delta, clear, count = small_change(best), 0, 0
+    delta = small_change(best)
+    clear = 0
+    count = 0
     for some in blocks_of(best):
         rows = _Rows(some, delta, None)
         clear += int(np.count_nonzero(rows.signs()))
@@ -343,7 +345,8 @@ class _Rows:
         delta: float,
         groups: Mapping[str, Sequence[str]] | None,
     ) -> None:
-        W, labels = best.attributions, best.labels
+        W = best.attributions
+        labels = best.labels
         self.keeps_sums = best.units == "output"
         self.delta = delta
         self.unit = unit_of(best.quantity) if self.keeps_sums else "slopes"
@@ -359,10 +362,15 @@ class _Rows:
         self.sizes: Array = np.ones(W.shape[1])
         if groups is not None:
             sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
-            labels, self.sizes = Labels(labels.points, names), sums.sum(axis=1)
-            W, errors = W @ sums.T, errors @ sums.T
+            labels = Labels(labels.points, names)
+            self.sizes = sums.sum(axis=1)
+            W = W @ sums.T
+            errors = errors @ sums.T
             ends = [end @ sums.T for end in ends]
-        self.W, self.ends, self.errors, self.labels = W, ends, errors, labels
+        self.W = W
+        self.ends = ends
+        self.errors = errors
+        self.labels = labels
         self.dust = dust_of(W)
 
     def signs(self) -> NDArray[np.int8]:
@@ -377,7 +385,8 @@ class _Rows:
     def ranks(self, by: OrderBy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Best and worst ranks of each column in its row."""
         N, K = self.W.shape
-        first, last = np.ones((N, K), np.int64), np.full((N, K), K, np.int64)
+        first = np.ones((N, K), np.int64)
+        last = np.full((N, K), K, np.int64)
         # columns that are zero at all ends, such as absent words, share their ranks
         zero = (self.W == 0.0) & (self.errors == 0.0) & (self.sizes == 1.0)
         for end in self.ends:
@@ -392,14 +401,18 @@ class _Rows:
             above = self._above(rows, columns, by)
             best = 1 + np.einsum("nde,d->ne", above, counts)
             worst = K - np.einsum("nde,e->nd", above, counts)
-            first[rows], last[rows] = best[:, None, -1:], worst[:, None, -1:]
-            first[rows, columns], last[rows, columns] = best, worst
+            first[rows] = best[:, None, -1:]
+            last[rows] = worst[:, None, -1:]
+            first[rows, columns] = best
+            last[rows, columns] = worst
         return first, last
 
     def _above(self, rows: Any, columns: Any, by: OrderBy) -> Mask:
         """Whether each column is clearly above each other one (n, d, d)."""
-        W, m = self.W[rows, columns], self.sizes[columns]
-        errors, dust = self.errors[rows, columns], self.dust[rows[:, 0]][:, :, None]
+        W = self.W[rows, columns]
+        m = self.sizes[columns]
+        errors = self.errors[rows, columns]
+        dust = self.dust[rows[:, 0]][:, :, None]
         s = np.ones(W.shape) if by == "value" else np.where(W < 0.0, -1.0, 1.0)
         squares = m[:, :, None] + m[:, None]
         least = errors[:, :, None] + errors[:, None] + dust
@@ -430,7 +443,8 @@ def ends_in_words(best: Optimum) -> str:
 
 def _sampling(best: Optimum) -> tuple[Array, Finding]:
     """The standard errors subtracted for sampled values, and a note on them."""
-    nothing, errors = np.zeros(best.shape), best.standard_errors
+    nothing = np.zeros(best.shape)
+    errors = best.standard_errors
     if errors is None and is_exact(best):
         return nothing, Finding("the target is computed exactly", "checked")
     if errors is None:

@@ -417,7 +417,8 @@ class Comparison(
             f(self.before, self.after) for f in (mean_changes, size_changes)
         )
         kinds = np.where(np.abs(means) >= np.abs(sizes), "means", "sizes")
-        W, c = self.optimized, self.prices
+        W = self.optimized
+        c = self.prices
         table = pd.DataFrame(
             {
                 "distance": self.distances,
@@ -442,7 +443,8 @@ class Comparison(
 
     def findings(self) -> Iterator[Finding]:
         """The findings of the comparison, a sentence each with its basis."""
-        order, level = self._order.tolist(), self.level
+        order = self._order.tolist()
+        level = self.level
         flagged = [j for j in order if self.distance_flagged[j]]
         if level is None:
             words = (
@@ -477,7 +479,8 @@ class Comparison(
         self, level: NullLevel, flagged: list[int], alone: bool
     ) -> Iterator[Finding]:
         """The columns above the level, and the rate of such alarms by chance."""
-        verb, sentences = self._verb, []
+        verb = self._verb
+        sentences = []
         if not flagged:
             start = "No column" if alone else "Row by row, no column"
             how = f"{verb} more than columns did"
@@ -501,7 +504,8 @@ class Comparison(
     def _sizes(self, level: NullLevel) -> Iterator[Finding]:
         """The mean sizes that changed, with their factor, and the base."""
         ratios = self._size_ratios
-        before, after = column_sizes(self.before), column_sizes(self.after)
+        before = column_sizes(self.before)
+        after = column_sizes(self.after)
         names = [*self.features, "all columns together"]
         order = np.argsort(-np.nan_to_num(ratios), kind="stable")
         changed = [j for j in order.tolist() if ratios[j] > 1.0]
@@ -625,7 +629,8 @@ class Comparison(
 
     def document(self) -> Document:
         """The findings as blocks, with a bar for the distance of each column."""
-        (first, *others), order = self.findings(), self._order.tolist()
+        first, *others = self.findings()
+        order = self._order.tolist()
         subtitle = f"distance between {' and '.join(self.names)} in each column: "
         subtitle += f"{_STATISTICS[self.kind]}, in {self.unit}"
         subtitle += "" if self.level is None else f"; the level is {self._limit:.3g}"

@@ -174,7 +174,9 @@ class PartSums:
     ) -> Self:
         """The sums of attributions, their ends, gaps and errors (n, ...)."""
         columns = np.ascontiguousarray(table.T)  # sums along rows are pairwise
-        W, ends, gaps = columns[:n_features], columns[n_features:-2], columns[-2]
+        W = columns[:n_features]
+        ends = columns[n_features:-2]
+        gaps = columns[-2]
         return cls(
             sums=W.sum(axis=1),
             sizes=np.abs(W).sum(axis=1),
@@ -348,7 +350,8 @@ class ExplainedTable(
 
     def validate(self) -> None:
         """Raise an error for sums that no rows have."""
-        n, D = self.header.n_rows, len(self.header.features)
+        n = self.header.n_rows
+        D = len(self.header.features)
         if len(self.sums) != D:
             raise InvalidInput(f"sums: expected {D} numbers, one for each feature")
         slack = 1e-9 * self.sizes
@@ -437,7 +440,8 @@ class ExplainedTable(
         InvalidInput
             If there is no such row, or a part cannot be read.
         """
-        header, n = self.header, self.header.n_rows
+        header = self.header
+        n = self.header.n_rows
         if rows is None:
             rows = range(n) if n <= MOST_LISTED else RowSample.of(n).rows.tolist()
         positions = np.array(rows, np.int64)
@@ -445,7 +449,8 @@ class ExplainedTable(
             raise InvalidInput(f"rows: expected positions from 0 to {n - 1:,}")
         columns = [*header.features, *header.numbers, *header.cells]
         part_of = positions // header.part_rows
-        read, places = list[pd.DataFrame](), list[Any]()
+        read = list[pd.DataFrame]()
+        places = list[Any]()
         for part in np.unique(part_of).tolist():
             places.append(np.flatnonzero(part_of == part))
             read.append(self._part(part, columns).loc[positions[places[-1]]])
@@ -548,7 +553,8 @@ class ExplainedTable(
                 f"{path_of_part(Path(self.folder), part)}: it cannot be read: it is "
                 f"missing or damaged; {_REMADE}"
             )
-        pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+        pyarrow = require("pyarrow")
+        parquet = require("pyarrow.parquet")
         file = parquet.ParquetFile(pyarrow.BufferReader(content))
         rows = self.header.rows_of(part)
         frame = file.read(columns=columns).to_pandas(ignore_metadata=True)
@@ -619,7 +625,8 @@ class ExplainedTable(
                 strict=True,
             )
         ]
-        shown, others = rows[:_ON_PAGE], [row.value for row in rows[_ON_PAGE:]]
+        shown = rows[:_ON_PAGE]
+        others = [row.value for row in rows[_ON_PAGE:]]
         return Bars(shown, f"{self.units_in_words}; mean size over rows", others)
 
     def _notes(self) -> Iterator[Finding]:
@@ -658,7 +665,8 @@ def write_part(
     sums: PartSums,
 ) -> None:
     """Write a part with its sums; the file is whole or absent."""
-    pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    pyarrow = require("pyarrow")
+    parquet = require("pyarrow.parquet")
     table = pyarrow.table(dict(columns)).replace_schema_metadata(
         sums.metadata(header, part)
     )

@@ -74,7 +74,8 @@ from propopt.tables.imported import (
 
 def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
     """Numbers by which plots of ``shap`` colour points, and the values they show."""
-    points, shape = explanation.points, explanation.shape
+    points = explanation.points
+    shape = explanation.shape
     if X is None:
         if points is None or not explanation.categories:
             return points, None
@@ -317,7 +318,8 @@ class Explanation(
         Explanation
             With these losses added.
         """
-        values, current = self._values(Objective.of(losses).losses), self.losses
+        values = self._values(Objective.of(losses).losses)
+        current = self.losses
         both = current.keys() & values.keys()
         agrees = all(math.isclose(values[k], current[k], rel_tol=1e-9) for k in both)
         explanation = self if agrees else self._unclaimed()
@@ -361,7 +363,8 @@ class Explanation(
             raise InvalidInput(
                 f"scaled: expected attributions in units 'gradient', got {self.units!r}"
             )
-        D, names = self.shape[1], self.labels.features
+        D = self.shape[1]
+        names = self.labels.features
         sizes = aligned_vector(scale, names, "scale", "the explanation")
         if sizes.shape != (D,):
             raise InvalidInput(
@@ -409,7 +412,8 @@ class Explanation(
            pair   x1
         0   5.0  2.0
         """
-        W, labels = self.attributions, self.labels
+        W = self.attributions
+        labels = self.labels
         sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
         return replace(
             self._elsewhere(W @ sums.T, Labels(labels.points, names)),
@@ -574,7 +578,9 @@ class Explanation(
 
         if not 0.0 < level < 1.0:
             raise InvalidInput(f"level: expected a number between 0 and 1, got {level}")
-        W, errors, target = self.attributions, self.standard_errors, self.target
+        W = self.attributions
+        errors = self.standard_errors
+        target = self.target
         if errors is None and (target is None or target.value != 0.0):
             raise InvalidInput(
                 "standard_errors: they are unknown, so there are no intervals; "
@@ -661,7 +667,8 @@ class Explanation(
                     "categories"
                 )
         self._refuse_other_loss()
-        base, total = self.base_value, self.prediction
+        base = self.base_value
+        total = self.prediction
         if self.method != "optimized" or base is None or total is None:
             return
         W = self.attributions
@@ -676,7 +683,8 @@ class Explanation(
 
     def _refuse_other_loss(self) -> None:
         """Refuse a loss of gradient matching that differs from ‖W − G‖²."""
-        stated, target = self.losses.get("gradient_matching"), self.gradient
+        stated = self.losses.get("gradient_matching")
+        target = self.gradient
         omega = np.ones(self.shape[1]) if self.metric is None else self.metric
         if target is None and (
             self.metric is not None or self.parameters.get("metric") == "uniform"
@@ -688,7 +696,8 @@ class Explanation(
         change_of_fixed = np.abs(self.attributions - target)[:, ~moves].max(initial=0.0)
         size = float(np.abs(self.attributions).max(initial=0.0))
         W = self.attributions[:, moves]
-        target, omega = target[:, moves], omega[moves]
+        target = target[:, moves]
+        omega = omega[moves]
         loss = float(((W - target) ** 2 / omega).sum())
         lost = change_of_fixed > SATISFIED * size
         rounding = _ROUNDING * float(((W**2 + target**2) / omega).sum())
@@ -881,7 +890,8 @@ class Explanation(
         x0           1.0       1.0
         x1           0.0       0.0
         """
-        given, program = None, self.scaled_program
+        given = None
+        program = self.scaled_program
         if objective is not None or program is None:
             given, program = self._program_of(objective, "certain")
         explanation = self if given is None else with_certificate(self, given)
@@ -949,7 +959,8 @@ class Explanation(
           1. x0: +2, clear
           2. x2: +0.5, clear
         """
-        N, positions = self.shape[0], None
+        N = self.shape[0]
+        positions = None
         if rows is not None:
             positions = [self.labels.position(row, N) for row in rows]
         return Reasons.of(
@@ -1000,7 +1011,8 @@ class Explanation(
         program = self.program or self.scaled_program
         if self.problem_data or program is None:
             return self.problem_data
-        problem_data, scales = problem_data_of(program, self.shape), self.scales
+        problem_data = problem_data_of(program, self.shape)
+        scales = self.scales
         if scales is None or self.contributions is None:
             return problem_data
         return in_units_of_w(problem_data, self.contributions, scales)

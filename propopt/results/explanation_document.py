@@ -112,9 +112,11 @@ def _size(explanation: Optimum) -> str:
 
 def _title(explanation: Optimum) -> str:
     """The largest features, the output and the rows, as a title."""
-    N, quantity = explanation.shape[0], explanation.quantity
+    N = explanation.shape[0]
+    quantity = explanation.quantity
     label = "output" if quantity is None else str(quantity)
-    rows, names = explanation.labels.points, largest_features(explanation)
+    rows = explanation.labels.points
+    names = largest_features(explanation)
     where = f"over {N:,} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
@@ -141,7 +143,8 @@ def _subtitle(explanation: Optimum) -> str:
     words = [explanation.units_in_words]
     if explanation.shape[0] > 1:
         words.append("mean size over rows")
-    base, value = explanation.base_value, explanation.prediction
+    base = explanation.base_value
+    value = explanation.prediction
     if explanation.shape[0] == 1 and base is not None and value is not None:
         start = base_in_words(base, explanation.parameters)
         words.append(f"from {start} on average to {value[0]:.4g} here")
@@ -154,16 +157,22 @@ _LARGE: Final = 0.1
 
 def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
     """The change from Shapley values to optimized contributions, in a sentence."""
-    phi, W = explanation.contributions, explanation.attributions
+    phi = explanation.contributions
+    W = explanation.attributions
     if phi is None or explanation.method != "optimized" or not phi.any():
         return
     if 0.0 in explanation.weights.values():  # they are the Shapley values
         return
-    same, turned, count, moved, size = 0, 0, 0, 0.0, 0.0
+    same = 0
+    turned = 0
+    count = 0
+    moved = 0.0
+    size = 0.0
     blocks = list(_blocks(W))
     large = _LARGE * np.concatenate([np.abs(phi[x]).max(axis=1) for x in blocks]).mean()
     for rows in blocks:
-        w, exact = W[rows], phi[rows]
+        w = W[rows]
+        exact = phi[rows]
         first = without_ties(exact)[np.arange(len(w)), np.abs(w).argmax(axis=1)]
         is_large = np.abs(exact) > large
         same += int(first.sum())
@@ -277,7 +286,8 @@ def _direction(raises: float, lowers: float) -> str:
 
 def _trust(explanation: Optimum) -> Iterator[Finding]:
     """The proof, the target, retained faithfulness and completeness, as findings."""
-    certificate, question = explanation.certificate, "Is it the best possible?"
+    certificate = explanation.certificate
+    question = "Is it the best possible?"
     if certificate is None:
         reason = explanation.parameters.get("not proved")
         words = f"not proved: {reason or 'it was not optimized'}"
@@ -338,7 +348,8 @@ _FAITHFUL: Final = ("gradient_matching", "function_matching")
 
 def _clear(explanation: Optimum, share: float, delta: float) -> Finding:
     """The share of clear signs, as a finding."""
-    number, survive = rounded_percent(share), _survive(explanation, delta)
+    number = rounded_percent(share)
+    survive = _survive(explanation, delta)
     basis: Basis = "estimated" if is_sampled(explanation) else "checked"
     sentence = f"{number} of signs {survive}; the others may change"
     if share == 1.0:
@@ -397,7 +408,8 @@ def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
     for name, value in explanation.parameters.items():
         if name != _WITHOUT_DATA:
             yield name, in_short(value)
-    shares, weights = explanation.loss_shares, explanation.weights
+    shares = explanation.loss_shares
+    weights = explanation.weights
     for name, value in explanation.losses.items():
         weight = f", weight {weights[name]:.4g}" if name in weights else ""
         share = shares.get(name, math.nan)

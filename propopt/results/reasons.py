@@ -222,14 +222,17 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
                 f"direction, from 0 to below 1, got {least_share!r}"
             )
         k = read_count(k, "k")
-        (N, D), labels = best.shape, best.labels
+        labels = best.labels
+        N, D = best.shape
         if rows is None and N > MOST_LISTED:
-            drawn_from, rows = N, RowSample.of(N).rows.tolist()
+            drawn_from = N
+            rows = RowSample.of(N).rows.tolist()
         requested = np.arange(N) if rows is None else np.array(rows, np.int64)
         some = best if rows is None else of_rows(best, requested)
         clear = clear_of(some, delta=delta, by="value", groups=groups)
         W = some.attributions
-        sums, names = np.eye(D), labels.feature_names(D)
+        sums = np.eye(D)
+        names = labels.feature_names(D)
         if groups is not None:
             sums, names = group_sums(groups, names)
         members = [np.flatnonzero(row) for row in sums]
@@ -449,7 +452,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
 
     def _rest(self, m: int, count: int) -> Iterator[str]:
         """Sentences about the contributions that are not listed."""
-        small, more = int(self.small[m]), int(self.more[m])
+        small = int(self.small[m])
+        more = int(self.more[m])
         if more:
             yield f"{plural(more, 'smaller contribution')} not listed (k = {self.k})."
         if small:
@@ -478,7 +482,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
 
     def document(self) -> Document:
         """Summarise how often small changes of a row leave its reasons unchanged."""
-        N, sample = len(self.names), self._sample
+        N = len(self.names)
+        sample = self._sample
         rows = f"{N:,} rows" if sample.is_whole else f"row of {sample.in_words()}"
         of = "each of" if sample.is_whole else "each"
         most = f"; up to {self.k} of {of} {rows}" if N > 1 else ""
@@ -512,7 +517,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
             return "no row has a reason"
         if len(self.names) == 1:
             return f"the first is {'clear' if self.clear[0] else 'not clear'}"
-        rows, sample = int((self.ranks == 1).sum()), self._sample
+        rows = int((self.ranks == 1).sum())
+        sample = self._sample
         where = plural(rows, "row") if sample.is_whole else "rows"
         share = sample.percent(self.shares[0], rows)
         return f"the first reason is clear in {share} of {where}"
@@ -549,7 +555,8 @@ def _ranks(
 
     Ranks by value are counted from the largest, for a lower output from the least.
     """
-    first, last = clear.best_ranks, clear.worst_ranks
+    first = clear.best_ranks
+    last = clear.worst_ranks
     K = first.shape[1]
     if towards == "lower":
         first, last = K + 1 - last, K + 1 - first
@@ -576,7 +583,8 @@ def _origin(best: Optimum) -> Iterator[Finding]:
 
 def _log_odds(best: Optimum, rows: NDArray[np.int64]) -> Values | None:
     """The predictions of rows if they are log-odds of one class, else None."""
-    quantity, values = best.quantity, best.prediction
+    quantity = best.quantity
+    values = best.prediction
     if quantity is None or values is None or not np.isfinite(values).all():
         return None
     is_plain = quantity.kind == "log_odds" and quantity.words is None

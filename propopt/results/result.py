@@ -58,9 +58,11 @@ class Result(Declared, ABC):
         path : path
             The file, which is replaced.
         """
-        table, named = self.to_frame(), self.rows_are_named
+        table = self.to_frame()
+        named = self.rows_are_named
         if named and table.index.name is not None:
-            table, named = table.reset_index(), False
+            table = table.reset_index()
+            named = False
         write_csv(path, table, names_of_rows=named)
 
     def to_parquet(self, path: str | Path) -> None:

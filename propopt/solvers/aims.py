@@ -215,7 +215,8 @@ class AimCase:
     ) -> Explanation:
         """The optimum of weighted losses under limits on others."""
         weights = np.array([weight for weight, _ in terms])
-        losses, bounds = tuple(x for _, x in terms), (*self.bounds, *limits)
+        losses = tuple(x for _, x in terms)
+        bounds = (*self.bounds, *limits)
         program = Program(losses, bounds, self.program.shape)
         active = tuple(np.flatnonzero(weights).tolist())
         task = Task(program, self.solver, active=active)
@@ -249,7 +250,8 @@ def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
             "aim: a reduction is given for all losses of the objective, so no loss "
             "is left to minimise; omit one"
         )
-    limits, words = [], []
+    limits = []
+    words = []
     for loss, share in zip(losses, shares.values(), strict=True):
         limit = case.ends.limit(loss.name, share)
         if share == 1.0 and limit > 0.0:
@@ -292,7 +294,8 @@ def _reach_knee(case: AimCase) -> Explanation:
             "aim: 'knee' needs an objective of faithfulness and other losses, got "
             f"{case.objective!r}"
         )
-    (least, span), (low, other) = _span(case, True), _span(case, False)
+    least, span = _span(case, True)
+    low, other = _span(case, False)
     rate = span / other
     terms = tuple(
         (c if isinstance(loss, Faithfulness) else rate * c, loss) for c, loss in terms
@@ -318,7 +321,8 @@ def _span(case: AimCase, is_faithful: bool) -> tuple[float, float]:
     for c, loss in case.objective.terms:
         if c > 0.0 and isinstance(loss, Faithfulness) is is_faithful:
             best, worst = case.ends.range_of(loss.name)
-            least, span = least + c * best, span + c * (worst - best)
+            least = least + c * best
+            span = span + c * (worst - best)
     return least, span
 
 
@@ -330,28 +334,32 @@ class _Optima:
     """Optima at several weights, with their losses and their mixtures."""
 
     def __init__(self, case: AimCase, task: Task) -> None:
-        self.case, self.task = case, task
+        self.case = case
+        self.task = task
         self.weights: list[Array] = []  # (k,): solved so far
         self.losses: list[Array] = []  # (k,): of each optimum
         self._solutions: list[Solution | None] = []  # None where a curve has the losses
 
     def add(self, c: Array) -> tuple[float, float]:
         """Solve for weights c; returns F_c* and a lower bound of it."""
-        task, tolerance = self.task, self.case.tolerance
+        task = self.task
+        tolerance = self.case.tolerance
         if task.has_curve(c):
             measured = task.measure(c, tolerance**2)
             losses = np.nan_to_num(
                 measured.losses
             )  # losses without a weight do not count
             value = float(c @ losses)
-            lower, solution = value - measured.excess, None
+            lower = value - measured.excess
+            solution = None
         else:
             start = self._solutions[-1] if self._solutions else None
             solution = task.solve(c, 0.1 * tolerance, start)
             best = task.explain(solution, c, tolerance, self.case.began)
             assert best.certificate is not None, "it is optimized"
             losses = np.array([best.losses[x.name] for x in task.program.losses])
-            value, lower = best.certificate.value, best.certificate.lower_bound
+            value = best.certificate.value
+            lower = best.certificate.lower_bound
         self.weights.append(c)
         self.losses.append(losses)
         self._solutions.append(solution)
@@ -359,7 +367,8 @@ class _Optima:
 
     def mixture(self, theta: Array, index: int) -> Solution:
         """The mixed attributions, with duals and multipliers of one of the optima."""
-        task, fine = self.task, self.case.tolerance**2
+        task = self.task
+        fine = self.case.tolerance**2
         last = self._solutions[index] or task.solve(self.weights[index], fine)
         W = np.zeros(task.program.shape)
         for n in np.flatnonzero(theta):
@@ -376,7 +385,8 @@ def _mixed(
 
     A θ ≤ b + S σ, where each σ costs its slack, and is at least ``low``.
     """
-    n, m = len(costs), len(slack)
+    n = len(costs)
+    m = len(slack)
     result = opt.linprog(
         np.append(costs, slack),
         A_ub=np.hstack([A, -S]),
@@ -407,17 +417,20 @@ def _within_limits(
     free = Task(program, active=tuple(map(int, active)))
     if isinstance(innermost(free.chosen), Conic):
         return None
-    optima, k = _Optima(case, free), len(weights)
+    optima = _Optima(case, free)
+    k = len(weights)
     most = np.array([bound.limit for bound in limits])
     size = float(weights @ [loss.value_at_zero for loss in losses[:k]])
     size = size or float(max(loss.value_at_zero for loss in losses)) or 1.0
-    least, best_index = -math.inf, 0
+    least = -math.inf
+    best_index = 0
 
     def add(mu: Array) -> float:
         nonlocal least, best_index
         _, lower = optima.add(np.append(weights, mu))
         if lower - mu @ most > least:
-            least, best_index = float(lower - mu @ most), len(optima.weights) - 1
+            least = float(lower - mu @ most)
+            best_index = len(optima.weights) - 1
         return least
 
     unit = size / most

@@ -167,9 +167,11 @@ class ShiftedSystem:
     def solve(self, w: Array, tolerance: float) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
         # start at w or zero, whichever has the smaller residual and less rounding
-        w, r = w.copy(), self._residual(w)
+        r = self._residual(w)
+        w = w.copy()
         if float(r @ r) > self.a**2 * float(self.g @ self.g):
-            w, r = np.zeros_like(w), self.a * self.g
+            w = np.zeros_like(w)
+            r = self.a * self.g
         for _ in range(_RESTARTS):
             w = self._descend(w, r, 0.1 * tolerance)
             r = self._residual(w)  # the one of the recurrence is free of w's rounding
@@ -359,11 +361,14 @@ def condensed(theta: Array, tau: Array) -> tuple[Array, Array]:
     first = int(octave[positive].min(initial=0))
     count = (int(octave[positive].max(initial=0)) - first + 1) * _PARTS
     part += (octave - first) * _PARTS
-    x[~positive], part[~positive] = 0.0, count  # the last part is θ = 0
+    # the last part is θ = 0
+    x[~positive] = 0.0
+    part[~positive] = count
     moments = np.zeros((_NODES, count + 1, tau.shape[1]))
     for rows in range(0, len(theta), SLAB):
         here = slice(rows, rows + SLAB)
-        columns, t = tau[here].T, x[here]
+        columns = tau[here].T
+        t = x[here]
         for n, T in enumerate(_chebyshev(t)):
             for k, masses in enumerate(columns):
                 moments[n, :, k] += np.bincount(part[here], masses * T, count + 1)
@@ -382,7 +387,8 @@ def condensed(theta: Array, tau: Array) -> tuple[Array, Array]:
 
 def _chebyshev(x: Array) -> Iterator[Array]:
     """Yield the Chebyshev polynomials T_0, T_1, … at x."""
-    last, this = x, np.ones_like(x)
+    last = x
+    this = np.ones_like(x)
     for _ in range(_NODES):
         yield this
         last, this = this, 2.0 * x * this - last
@@ -432,7 +438,8 @@ class Diagonal(Curve):
 
     def _columns(self) -> Array:
         """G minus its constants on pairs of parts, in columns (D, N)."""
-        G, constants = self._quadratic.G, self._quadratic.constants
+        G = self._quadratic.G
+        constants = self._quadratic.constants
         columns = np.empty(G.shape[::-1])
         for rows in slabs(G):
             least = constants if len(constants) == 1 else constants[rows]
@@ -538,7 +545,8 @@ class Lanczos:
     ) -> None:
         self._P = P
         self._error = _ROUNDING * norm
-        self._nu, self._nu_error = nu, nu_error
+        self._nu = nu
+        self._nu_error = nu_error
         self._mass = float(g @ g)
         self._alpha: list[float] = []
         self._beta: list[float] = []
@@ -570,7 +578,8 @@ class Lanczos:
 
     def _step(self) -> None:
         # β_{k+1} v_{k+1} = P v_k − α_k v_k − β_k v_{k−1}, in three arrays that rotate
-        v, work = self._vector, self._before
+        v = self._vector
+        work = self._before
         following = self._product(v)
         if self._beta:
             work *= self._beta[-1]
@@ -585,7 +594,8 @@ class Lanczos:
         self.exhausted = beta <= self._error
         if not self.exhausted:
             following /= beta
-            self._before, self._vector = v, following
+            self._before = v
+            self._vector = following
             if isinstance(self._P, Operator):
                 self._spare = work
 
@@ -748,7 +758,9 @@ class _Read(Curve):
     """A curve with another solver for attributions after losses were computed."""
 
     def __init__(self, program: Program, curve: Curve, reader: Solver) -> None:
-        self._program, self._curve, self._solver = program, curve, reader
+        self._program = program
+        self._curve = curve
+        self._solver = reader
         self._is_measured = False
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
@@ -859,7 +871,8 @@ class _KrylovSpaces(Curve):
             begin = self._basis.forward(centred(start.W, self._parts).T)
 
         def column(k: int) -> None:
-            batch, j = self._batches[k // len(begin)], k % len(begin)
+            batch = self._batches[k // len(begin)]
+            j = k % len(begin)
             system = ShiftedSystem(
                 batch.P,
                 a,

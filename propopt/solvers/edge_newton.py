@@ -147,7 +147,8 @@ def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
         rows = sp.csr_array(P)
         return System(descended, resistances)
     # symmetric positive definite: no pivoting, fill-reducing by minimum degree
-    columns, eye = sp.csc_array(P), sp.eye_array(P.shape[0], format="csc")
+    columns = sp.csc_array(P)
+    eye = sp.eye_array(P.shape[0], format="csc")
     distinct, groups = np.unique(shifts, return_inverse=True)
     factors = [
         positive_factors(sp.csc_array(columns + s * eye)).solve for s in distinct
@@ -250,7 +251,8 @@ class Composite:
         excess = 0.0
         inside = []
         for term, dual in zip(self.terms, duals, strict=True):
-            c, R = term.weight, term.map(W)
+            c = term.weight
+            R = term.map(W)
             Y = term.penalty.shrink(dual, c)
             loss = c * term.penalty.value(R)
             value += loss
@@ -340,7 +342,9 @@ class EdgeNewton:
         self._ends = [_ends(term) for term in program.terms]
         self._tails = np.concatenate([ends[0] for ends in self._ends])
         self._heads = np.concatenate([ends[1] for ends in self._ends])
-        groups, totals, first = [], [], 0
+        groups = []
+        totals = []
+        first = 0
         for term in program.terms:
             assert isinstance(term.penalty, GroupMax), "see is_applicable"
             group = term.penalty.group
@@ -365,7 +369,8 @@ class EdgeNewton:
             following = self._step(state, min(point.gap, 1.0))
             if following is None:
                 break
-            state, point = following, self._point(following)
+            state = following
+            point = self._point(following)
             wait = 0 if point.excess <= 0.7 * best.excess else wait + 1
             if point.excess < best.excess:
                 best = point
@@ -389,7 +394,8 @@ class EdgeNewton:
     def _state(self, s: Array) -> State:
         program = self._program
         positive = s > 0
-        tails, heads = self._tails[positive], self._heads[positive]
+        tails = self._tails[positive]
+        heads = self._heads[positive]
         laplacian = _laplacian(
             tails, heads, s[positive], len(program.G), program.layout == "dense"
         )
@@ -410,7 +416,8 @@ class EdgeNewton:
         """A step towards the maximiser of the quadratic model, if φ rises."""
         levels = np.bincount(self._groups, state.s * state.q) / self._totals
         active = np.flatnonzero((state.s > 0) | (state.q > levels[self._groups]))
-        x, q = state.s[active], state.q[active]
+        x = state.s[active]
+        q = state.q[active]
         product, diagonal = self._curvature(state, active, _DAMPING * gap**0.5)
         right = q + product(x)
         groups = self._groups[active]
@@ -494,8 +501,10 @@ class EdgeNewton:
         self, state: State, active: Indices, damp: float
     ) -> tuple[Action, Array]:
         """Product and approximate diagonal of the damped H on the active edges."""
-        tails, heads = self._tails[active], self._heads[active]
-        system, Z = state.system, state.Z[active]
+        tails = self._tails[active]
+        heads = self._heads[active]
+        system = state.system
+        Z = state.Z[active]
         shares = system.resistances(tails, heads)
         rotated = system.rotate(Z)
         diagonal = 2.0 * (shares * rotated**2).sum(axis=1)
@@ -557,7 +566,8 @@ def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
     S is 0 on edges shorter than the largest difference; the sum of 2S is the weight of
     the loss for ``"max"``, N times that for ``"sum"`` (Tadesse et al. 2024, Eq. 13).
     """
-    Y, Z = solution.duals[loss.name], loss.residual(solution.W)
+    Y = solution.duals[loss.name]
+    Z = loss.residual(solution.W)
     squares = np.einsum("ed,ed->e", Z, Z)
     products = np.maximum(np.einsum("ed,ed->e", Y, Z), 0.0)
     # y_e = 2 s_e z_e; an ordered-pair loss counts S_e‖z_e‖² twice

@@ -51,9 +51,14 @@ from propopt.solvers.solver import Curve, Measurement, Prepared, Solution, Solve
 _Kind: TypeAlias = Literal["banded", "sparse"]
 
 # seconds, by measurement
-BAND_NODE, BAND_ENTRY, BAND_OPERATION = 1.3e-7, 2e-8, 5e-10
-BAND_SOLVE_NODE, BAND_SOLVE_ENTRY = 5e-8, 4e-9
-SPARSE_ENTRY, SPARSE_OPERATION, SPARSE_SOLVE = 1.7e-6, 1e-9, 2.5e-8
+BAND_NODE = 1.3e-7
+BAND_ENTRY = 2e-8
+BAND_OPERATION = 5e-10
+BAND_SOLVE_NODE = 5e-8
+BAND_SOLVE_ENTRY = 4e-9
+SPARSE_ENTRY = 1.7e-6
+SPARSE_OPERATION = 1e-9
+SPARSE_SOLVE = 2.5e-8
 NARROW = 4  # up to this bandwidth no other order is tried
 BYTES_PER_ENTRY = 16.0  # a factor and the matrix that it is made of, or its indices
 
@@ -94,7 +99,8 @@ class Elimination:
 
     def seconds(self, n_columns: int) -> float:
         """Estimated seconds for one factor and ``n_columns`` right-hand sides."""
-        n_nodes, w = len(self.heights), self.bandwidth
+        n_nodes = len(self.heights)
+        w = self.bandwidth
         if self.kind == "banded":
             factor = BAND_NODE + w * (BAND_ENTRY + w * BAND_OPERATION)
             solve = BAND_SOLVE_NODE + w * BAND_SOLVE_ENTRY
@@ -375,7 +381,8 @@ class _Factors(Curve):
         """The three losses of W plus the means of its components."""
         a, _, c = abc
         nu = self._basis.values
-        share, removed = a / (a + c * nu), c * nu / (a + c * nu)
+        share = a / (a + c * nu)
+        removed = c * nu / (a + c * nu)
         squares = self._sizes @ self._means**2
         matching = _square(W - self._G) + float(squares @ removed**2)
         over_features = (W**2).sum(axis=0) + squares * share**2

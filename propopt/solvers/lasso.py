@@ -88,7 +88,8 @@ class DiagonalLasso:
 
     def __init__(self, quadratic: Quadratic) -> None:
         self._over_points, self._over_features = eigenbases(quadratic)
-        self._theta, self._nu = self._over_points.values, self._over_features.values
+        self._theta = self._over_points.values
+        self._nu = self._over_features.values
         self._zero = float(np.vdot(quadratic.G, quadratic.G))
         self._pull = 2.0 * self._forward(quadratic.G)
 
@@ -105,7 +106,8 @@ class DiagonalLasso:
             return LassoOptimum(W=smooth, Y=np.zeros_like(smooth), gap=0.0)
         Z, Y = (smooth, 0.0 * smooth) if start is None else (start.W, start.Y)
         Y = np.clip(Y, -weight, weight)
-        Z_hat, Y_hat = self._forward(Z), self._forward(Y)
+        Z_hat = self._forward(Z)
+        Y_hat = self._forward(Y)
         rho = float(np.sqrt(h.min() * np.quantile(h, 0.9)))
         for step in range(1, _MOST_STEPS + 1):
             X_hat = (self._pull + rho * Z_hat - Y_hat) / (h + rho)
@@ -116,7 +118,8 @@ class DiagonalLasso:
             np.clip(Y, -weight, weight, out=Y)
             Z -= Y
             Z /= rho
-            last, Z_hat = Z_hat, self._forward(Z)
+            last = Z_hat
+            Z_hat = self._forward(Z)
             apart = X_hat - Z_hat
             Y_hat += rho * apart
             proven = self._relative_gap(h, Z_hat, Y_hat, Z, weight)
@@ -224,7 +227,8 @@ class OneSigned(Prepared):
             }
             begin = Solution(W=start.W[:, ~separate], duals=duals)
         others = self._lasso_of_others(separate).solve(weights, tolerance, begin)
-        W[:, ~separate], Y[:, ~separate] = others.W, others.duals[name]
+        W[:, ~separate] = others.W
+        Y[:, ~separate] = others.duals[name]
         return Solution(W=W, duals={name: Y})
 
     def _lasso_of_others(self, separate: Columns) -> Prepared:

@@ -386,9 +386,11 @@ def _descend(objective: _Objective, W: Array, tolerance: float) -> _Point:
     point = best = objective.at(W)
     smallest = np.inf
     for _ in range(_MOST_STEPS):
-        gap, scale = objective.gap(point), objective.scale(point)
+        gap = objective.gap(point)
+        scale = objective.scale(point)
         if gap < smallest:
-            smallest, best = gap, point
+            smallest = gap
+            best = point
         if gap <= 0.5 * tolerance * scale:
             break
         lower = objective.lower(point, tolerance * scale)
@@ -414,7 +416,8 @@ def _line_minimum(point: _Point, end: _Point, weight: float) -> float:
 
     The derivative rises linearly, and jumps by 2λ|x − W| where an entry changes sign.
     """
-    W, x = point.W, end.W
+    W = point.W
+    x = end.W
     step = x - W
     crossing = W * x < 0.0
     signs = np.where(W == 0.0, np.sign(x), np.sign(W))

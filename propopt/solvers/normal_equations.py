@@ -135,7 +135,8 @@ class Descent:
 
     def minimum(self, W: Array, tolerance: float) -> Array:
         """The minimiser, started at W, which is overwritten."""
-        smallest, best = np.inf, W.copy()
+        smallest = np.inf
+        best = W.copy()
         for _ in range(_RESTARTS):
             slope = self._slope(W)
             size = float(np.linalg.norm(slope))

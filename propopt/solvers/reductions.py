@@ -139,7 +139,8 @@ def _constants(program: Program, parts: Partitions) -> Attributions:
 def _least_squares(program: Program, features: Components) -> Array:
     """The row u that fits all targets best as one explanation of all points."""
     spread = np.eye(features.count)[features.labels]
-    gram, pull = np.zeros((features.count,) * 2), np.zeros(features.count)
+    gram = np.zeros((features.count,) * 2)
+    pull = np.zeros(features.count)
     for loss in program.all_losses:
         if isinstance(loss.map, PerPoint) and loss.has_target:
             designs = loss.map.designs
@@ -363,7 +364,8 @@ class EntryReduction(Reduction):
         return _support(program).program(program) if reason is None else Reason(reason)
 
     def prepare(self, program: Program) -> Prepared:
-        support, losses = _support(program), program.losses
+        support = _support(program)
+        losses = program.losses
 
         def into(start: Solution) -> Solution:
             duals = support.duals(losses, start.duals)

@@ -130,7 +130,8 @@ class Admm:
             self._U[i] = V - Z
 
     def _check(self) -> None:
-        W, totals = self._W, self._program.totals
+        W = self._W
+        totals = self._program.totals
         for term, Z in zip(self._program.terms, self._Z, strict=True):
             # an ℓ1 loss of W itself needs exact zeros
             if isinstance(term.map, Identity) and isinstance(term.penalty, Absolute):
@@ -143,7 +144,9 @@ class Admm:
         """Change ρ_i if relative primal and dual residuals differ by a large factor."""
         changed = False
         for i, term in enumerate(self._program.terms):
-            rho, Z, U = self.rho[i], self._Z[i], self._U[i]
+            rho = self.rho[i]
+            Z = self._Z[i]
+            U = self._U[i]
             image = term.map(self._W)
             primal = _ratio(_norm(image - Z), max(_norm(image), _norm(Z)))
             moved = _norm(term.adjoint(Z - before[i]))
@@ -151,7 +154,8 @@ class Admm:
             factor = np.clip(np.sqrt(_ratio(primal, dual)), 0.05, 20.0)
             factor = _bounded(term, rho * factor) / rho
             if not 0.5 < factor < 2.0:
-                self.rho[i], self._U[i] = rho * factor, U / factor
+                self.rho[i] = rho * factor
+                self._U[i] = U / factor
                 changed = True
         if changed:
             self._factorise()
@@ -372,7 +376,8 @@ class _Split(Prepared):
     @cached_property
     def _conic(self) -> Solver | None:
         """Clarabel, if the program is small and it does not refuse."""
-        losses, shape = self._program.losses, self._program.shape
+        losses = self._program.losses
+        shape = self._program.shape
         if sum(loss.map.flat_rows(shape) for loss in losses) > CLARABEL_ROWS:
             return None
         choice = Conic("CLARABEL").take(self._program)

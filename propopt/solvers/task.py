@@ -69,7 +69,8 @@ from propopt.solvers.solver import (
 from propopt.solvers.splitting import Splitting
 
 
-MANY_FEATURES, WIDE = 1_000, 4
+MANY_FEATURES = 1_000
+WIDE = 4
 """Beyond this many features, and this many per point, an eigenbasis costs too much."""
 
 
@@ -731,7 +732,8 @@ class Task:
 
     def _zero_is_free(self, weights: Array) -> bool:
         """Whether zero attributions cost nothing and respect all bounds."""
-        costs, bounds = self._costs_of_zero, self.program.bounds
+        costs = self._costs_of_zero
+        bounds = self.program.bounds
         limited = costs[len(weights) :]
         within = all(c <= b.limit for c, b in zip(limited, bounds, strict=True))
         return within and not (weights * costs[: len(weights)]).any()

@@ -145,7 +145,8 @@ class FittedModel:
 
     @cached_property
     def _opened(self) -> tuple[list[Any], Any]:
-        model, transformers = self.estimator, list[Any]()
+        model = self.estimator
+        transformers = list[Any]()
         while True:
             if inherits(model, "sklearn.Pipeline"):
                 if len(model.steps) > 1:
@@ -323,7 +324,8 @@ class FittedModel:
         They are for logistic regression, discriminant analysis and naive Bayes, not for
         networks. Members of a stack, and steps before, may still be sampled.
         """
-        core, classes = FittedModel.of(self.core), self.classes
+        core = FittedModel.of(self.core)
+        classes = self.classes
         if classes is None or len(classes) != 2 or core.network is None:
             return False
         from propopt.structures.readers.model_products import network_products
@@ -491,7 +493,8 @@ class ModelStructure:
 
         if self.output == "margin" or isinstance(self.products, SumOfProducts):
             return ()
-        classes, index = self.model.classes, self.index or 0
+        classes = self.model.classes
+        index = self.index or 0
         n_classes = 0 if classes is None else len(classes)
         share = replace(self, output="probability")
         if self.output == "log_odds" and share.boxes is not None:
@@ -500,7 +503,8 @@ class ModelStructure:
             margin = replace(self, output="log_odds")
             links: list[Link] = [ScoreLink("logistic")]
             if self.output == "value":
-                margin, links = self.margin, [ScoreLink("exp"), *links]
+                margin = self.margin
+                links = [ScoreLink("exp"), *links]
             exact = exact_score(margin.products)
             if exact is None:
                 return ()
@@ -535,9 +539,12 @@ class ModelStructure:
         Libraries add o to the sum of their trees; XGBoost replaces its intercept c by
         it, so that the margin changes by o − c. The library's own predictions decide.
         """
-        model, core, column = self.model, self.model.core, self.index or 0
+        model = self.model
+        core = self.model.core
+        column = self.index or 0
         if isinstance(core, OneBoostedLabel):
-            core, column = core.estimator, core.position
+            column = core.position
+            core = core.estimator
         logit = model.logit_of_margin or 1.0 if self.output == "log_odds" else 1.0
         n_classes = 0 if model.classes is None else len(model.classes)
         is_first = self.output != "value" and n_classes == 2 and self.index == 0
@@ -604,7 +611,8 @@ class ModelStructure:
         """The model's input as a function of the table; None if it is unknown."""
         if self.schema is not None:
             return ColumnView.of_schema(self.schema)
-        names, count = self.model.columns, self.model.n_columns
+        names = self.model.columns
+        count = self.model.n_columns
         if count is None:
             return None
 

@@ -137,7 +137,8 @@ def _check_type(kind: Any, name: str, path: Path) -> None:
 
 def _series_of(column: Any) -> pd.Series[Any]:
     """A column of Arrow as one of pandas; NaN is missing."""
-    kind, types = column.type, require("pyarrow").types
+    kind = column.type
+    types = require("pyarrow").types
     if is_coded(kind):
         categories = column.to_pandas().cat.as_unordered()
         categories = categories.cat.remove_unused_categories()

@@ -184,7 +184,8 @@ class ArrowFile:
 
     def converted(self, table: Any, schema: Any, first: int) -> Any:
         """Cells with the types of another schema, which has all their values."""
-        arrow, columns = require("pyarrow"), []
+        arrow = require("pyarrow")
+        columns = []
         for field in schema:
             if field.name in self.values:
                 cell = arrow.scalar(self.values[field.name], field.type)
@@ -323,7 +324,8 @@ class ArrowFiles:
     def blocks(self, first: int, sizes: Iterator[int], most: int) -> Iterator[Any]:
         """Tables of the given numbers of rows, at most ``most``, from a row on."""
         arrow = require("pyarrow")
-        tables, waiting = self._tables(first, most), list[Any]()
+        tables = self._tables(first, most)
+        waiting = list[Any]()
         for size in sizes:
             while sum(map(len, waiting)) < size:
                 waiting.append(next(tables))

@@ -278,7 +278,8 @@ class Numeric:
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         """The column in its dtype if that is exact, else in float64."""
-        absent, plain = self.missing(values), self._plain(values)
+        absent = self.missing(values)
+        plain = self._plain(values)
         is_exact = plain is not None
         if is_exact and not absent.any():
             return {self.name: pd.Series(plain).astype(self.dtype)}
@@ -484,7 +485,8 @@ class Categorical(CategoricalColumn):
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         """The column in its dtype, extended if missing or new values need it."""
-        codes, absent = self.codes(values), self.missing(values)
+        codes = self.codes(values)
+        absent = self.missing(values)
         is_new = self.is_new(values)
         codes = codes - is_new  # indices among the categories without the missing value
         if isinstance(self.dtype, pd.CategoricalDtype):

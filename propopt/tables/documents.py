@@ -178,14 +178,16 @@ class VectoriserWords:
             word = match.group(group)
             if word and word not in self.stop_words:
                 first, last = match.span(group)
-                start, end = origins[first], origins[last - 1] + 1
+                start = origins[first]
+                end = origins[last - 1] + 1
                 if self.strip_accents is not None:  # accents after it are removed
                     while end < len(text) and unicodedata.combining(text[end]):
                         end += 1
                 if occurrences and start < occurrences[-1].end:
                     # both are within one character
                     start, last_end, former = occurrences.pop()
-                    end, word = max(last_end, end), f"{former} {word}"
+                    end = max(last_end, end)
+                    word = f"{former} {word}"
                 occurrences.append(Occurrence(start, end, word))
         return occurrences
 
@@ -317,7 +319,8 @@ def _in_order(
     tokens: Sequence[str], normal: str, origins: Sequence[int]
 ) -> list[Occurrence]:
     """The first tokens that a text has in order, with their positions."""
-    occurrences, position = list[Occurrence](), 0
+    occurrences = list[Occurrence]()
+    position = 0
     for token in tokens:
         start = normal.find(token, position)
         # several tokens may stand in one character
@@ -464,7 +467,8 @@ class TextDocument:
     @cached_property
     def _parts(self) -> list[str]:
         """Text between words, a word, its filler, text between words, ...: 3 T + 1."""
-        parts, end = [], 0
+        parts = []
+        end = 0
         for start, stop, _ in self.occurrences:
             parts += [self.text[end:start], self.text[start:stop], self.filler]
             end = stop
@@ -601,7 +605,8 @@ class TextSchema:
 
     def counts(self, documents: Sequence[TextDocument]) -> Points:
         """The word counts of documents, (n, D)."""
-        n, d = len(documents), len(self.vocabulary)
+        n = len(documents)
+        d = len(self.vocabulary)
         require_memory(
             8.0 * n * d,
             f"a table of {n:,} documents and {d:,} words",

@@ -211,7 +211,8 @@ def with_permuted_columns(
         columns = np.asarray(indices, dtype=np.intp)
         array[:, columns] = array[np.ix_(order, columns)]
         return array
-    names, rows = [frame.columns[index] for index in indices], order.tolist()
+    names = [frame.columns[index] for index in indices]
+    rows = order.tolist()
     return frame.with_columns(*(frame[name][rows] for name in names)).to_native()
 
 
@@ -623,7 +624,8 @@ def group_sums(
     A feature in no group is a group by itself. Groups are in the order of their first
     features.
     """
-    columns, group_of = set(features), dict[str, str]()
+    columns = set(features)
+    group_of = dict[str, str]()
     if len(columns) < len(features):
         raise InvalidInput("groups: two features have one name; rename the columns")
     for name, members in groups.items():
@@ -655,7 +657,8 @@ def numbers_of_rows(
             f"{numbers!r}; give that column, {table_name}[{numbers!r}]"
         )
     if isinstance(numbers, pd.Series) and isinstance(table, pd.DataFrame):
-        names, index = numbers.index, table.index
+        names = numbers.index
+        index = table.index
         is_unique = names.is_unique and index.is_unique and len(names) == len(index)
         if not names.equals(index) and not (is_unique and index.isin(names).all()):
             raise InvalidInput(
@@ -809,13 +812,15 @@ def table_of_rows(X: Any, like: Any) -> Any:
     They need the names of ``like``, a table or its schema, in any order; anything else
     is returned unchanged.
     """
-    index, header = None, getattr(like, "header", column_names(like))
+    index = None
+    header = getattr(like, "header", column_names(like))
     rows = X if isinstance(X, list) and X else [X]
     if isinstance(X, pd.Series):
         is_row = X.dtype.kind in "biuf" if header is None else X.name not in header
         if like is None or not (is_row and X.index.is_unique):
             return X
-        rows, index = [X.to_dict()], [X.name]
+        rows = [X.to_dict()]
+        index = [X.name]
     table = []
     for n, row in enumerate(rows):
         if not isinstance(row, Mapping) or any(np.ndim(x) > 0 for x in row.values()):
@@ -834,7 +839,8 @@ def _refuse_others(
     have: Sequence[object], want: Sequence[object], label: str, table_name: str
 ) -> None:
     """Refuse names if one of two tables has others; both are sequences of names."""
-    available, needed = set(have), set(want)
+    available = set(have)
+    needed = set(want)
     lists = (
         ([name for name in want if name not in available], "missing"),
         ([name for name in have if name not in needed], "unexpected"),

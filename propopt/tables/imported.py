@@ -260,21 +260,21 @@ class _Reader:
             labels, self.names, self.label, self.table_name, counted=True
         )
         if not (isinstance(rows, slice) and isinstance(columns, slice)):
-            W, base = (
-                read_only(W[:, columns][rows]),
-                None if base is None else base[rows],
-            )
+            W = read_only(W[:, columns][rows])
+            base = None if base is None else base[rows]
         return ImportedAttributions(values=W, labels=labels, base=base, source=source)
 
     # ---- arrays and tables
 
     def _array(self, values: Any) -> ImportedAttributions:
         """Numbers by position, perhaps with the bias column of boosters at the end."""
-        source, base = "an array, by position", None
+        source = "an array, by position"
+        base = None
         if self.shape is None:
             W = read_array(values, self.label, ndim=2)
             return ImportedAttributions(values=W, source=source)
-        array, (N, D) = as_floats(values, self.label), self.shape
+        array = as_floats(values, self.label)
+        N, D = self.shape
         if array.ndim == 2 and array.shape[1] > D + 1 and array.shape[1] % (D + 1) == 0:
             array = array.reshape(len(array), -1, D + 1)  # classes after each other
             array = array.transpose(0, 2, 1)
@@ -290,7 +290,8 @@ class _Reader:
             array = self._of_class(array)
         array = read_array(array, self.label, ndim=2)
         if array.shape == (N, D + 1):
-            array, base = array[:, :D], np.array(array[:, D])
+            base = np.array(array[:, D])
+            array = array[:, :D]
             source += "; the last column is the base"
         return ImportedAttributions(values=array, base=base, source=source)
 
@@ -312,12 +313,16 @@ class _Reader:
 
     def _frame(self, frame: Frame) -> ImportedAttributions:
         """A table with names; one column may be the base, and one the names of rows."""
-        table, named, names = frame.table, frame.named_rows, self.names
-        base, source = None, "a table, by names"
+        table = frame.table
+        named = frame.named_rows
+        names = self.names
+        base = None
+        source = "a table, by names"
         if self.shape is not None:
             features = {*(names.features or ()), *map(str, names.columns or ())}
             if len(table.columns) and str(table.columns[0]) == _UNNAMED not in features:
-                table, named = table.set_index(table.columns[0]), True
+                table = table.set_index(table.columns[0])
+                named = True
                 table.index.name = None
             columns = {*map(str, table.columns)}
             counted = [*map(str, range(table.shape[1]))]
@@ -389,7 +394,8 @@ class _Reader:
         """Lists of names or conditions with weights; LIME's have local intercepts."""
         D = len(self.names.features or ()) if self.shape is None else self.shape[1]
         names = self.names.feature_names(D)
-        W, bases = np.zeros((len(rows), D)), []
+        W = np.zeros((len(rows), D))
+        bases = []
         for n, row in enumerate(rows):
             pairs: Any = row
             if isinstance(row, _LimeExplanation):
@@ -480,7 +486,8 @@ class _Reader:
     def _parquet(self, path: Path) -> tuple[pd.DataFrame, bool]:
         """The table of a Parquet or Feather file, and whether its rows have names."""
         source = ArrowTable.of(path)
-        table, index = source.read(), source.files.index
+        table = source.read()
+        index = source.files.index
         text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
         if text:
             self._refuse(

@@ -54,7 +54,8 @@ def canonical_order(digests: Digests, weights: Values | None = None) -> Indices:
     """
     ties = np.zeros(len(digests)) if weights is None else weights
     order = np.lexsort((ties, digests))
-    in_order, places = digests[order], np.arange(len(digests))
+    in_order = digests[order]
+    places = np.arange(len(digests))
     repeats = np.append(False, in_order[1:] == in_order[:-1])
     copies = places - np.maximum.accumulate(np.where(repeats, 0, places))
     scattered = _mixed(in_order + copies.astype(np.uint64) * _STEP)

@@ -169,7 +169,8 @@ def effect_of_the_word(request: Request) -> Findings | None:
     """
     if request.points.shape[1] != 1:
         return None
-    effect, without = request.gradient(request.points), request.value(np.zeros((1, 1)))
+    effect = request.gradient(request.points)
+    without = request.value(np.zeros((1, 1)))
     return Findings(attributions=effect, details={"intercept": without})
 
 
@@ -259,7 +260,8 @@ class Baseline(ABC):
             else:
                 with self._announced([request], progress):
                     findings = self._findings(request)
-        rows, seconds = function.calls.rows - before, time.perf_counter() - start
+        rows = function.calls.rows - before
+        seconds = time.perf_counter() - start
         return self._explanation(request, findings, rows, seconds)
 
     def _explanation(
@@ -345,7 +347,8 @@ class Baseline(ABC):
         if expected == 0:
             return nullcontext()
         longest = max(nonempty, key=lambda request: request.points.shape[1])
-        at, calls = longest.function, sum(map(self._expected_calls, nonempty))
+        at = longest.function
+        calls = sum(map(self._expected_calls, nonempty))
         cost = Cost(expected, math.inf)
         if expected >= MANY_EVALUATIONS:
             cost = cost_of(at, longest.points, longest.labels, expected, calls)

@@ -52,7 +52,8 @@ def findings_of_limits(
 ) -> Findings:
     """The findings for limits, in the requested units, with details."""
     values = subject.function.value_at(subject.points, subject.labels)
-    law, errors = subject.law, limits.standard_errors
+    law = subject.law
+    errors = limits.standard_errors
     details = {
         "intercept": limits.intercept,
         "local_gap": values - (limits.intercept + limits.coefficients.sum(axis=1)),
@@ -239,7 +240,9 @@ class ExactLime(Baseline):
 
     def _subject(self, request: Request) -> LimeSubject:
         """The function, the law and the rows of a request."""
-        function, points, background = request.function, request.points, self.data
+        function = request.function
+        points = request.points
+        background = self.data
         rows = points if background is None else same_columns(background, request)
         if isinstance(self.law, LimeLaw):
             law = self._with_width(self.law)
@@ -285,7 +288,8 @@ class ExactLime(Baseline):
 
     def _words(self, request: Request) -> Findings:
         """Limits of LIME on texts, estimated if they are not exact."""
-        at, law = request.function, self.law
+        at = request.function
+        law = self.law
         assert isinstance(law, TextLaw), "see _texts_refusal"
         assert isinstance(at, DocumentFunction), "see Baseline"
         short = effect_of_the_word(request)

@@ -185,8 +185,10 @@ class LimePackage(Baseline):
         """
         at = request.function
         assert isinstance(at, DocumentFunction), "see Baseline"
-        function, document = at.function, at.document
-        text, words = document.text, document.words
+        function = at.function
+        document = at.document
+        text = document.text
+        words = document.words
         same = function.text_schema.rule == PatternWords()
         if not same:
             words = tuple(f"word{position}" for position in range(at.n_words))
@@ -223,7 +225,8 @@ class LimePackage(Baseline):
             background = same_columns(self.data, request)
         _refuse_missing(request.points, request, "X")
         _refuse_missing(background, request, "data")
-        lime, fits = require("lime.lime_tabular"), []
+        lime = require("lime.lime_tabular")
+        fits = []
         names = _category_names(request.function.schema)
         for row, seed in zip(request.points, request.row_seeds(), strict=True):
             explainer = lime.LimeTabularExplainer(

@@ -42,7 +42,8 @@ def local_fit(
     Slopes and details for consecutive points from ``first`` on; values (n, S). Without
     ``fit_intercept`` b is 0.
     """
-    weights, n_samples = neighbourhood.weights, values.shape[1]
+    weights = neighbourhood.weights
+    n_samples = values.shape[1]
     if weights is None:
         weights = np.ones(neighbourhood.samples.shape[:-1])
     nothing = ~weights.any(axis=1)
@@ -51,10 +52,8 @@ def local_fit(
             f"lime at point {first + int(nothing.argmax())}: the weights of all "
             f"{n_samples} samples round to zero; use a larger kernel_width or bandwidth"
         )
-    centre, mean = (
-        np.zeros_like(neighbourhood.origin),
-        np.zeros(len(neighbourhood.origin)),
-    )
+    centre = np.zeros_like(neighbourhood.origin)
+    mean = np.zeros(len(neighbourhood.origin))
     if fit_intercept:
         # It takes up the weighted means, so the fit needs ε alone: x̃ − mean x̃ would
         # lose the digits of a small ε in those of x.
@@ -76,7 +75,8 @@ def local_fit(
             f"({_kish(weights[n : n + 1])[0]:.3g} effective) are too few for the "
             "linear fit; use a larger scale, kernel_width or n_samples, or ridge > 0"
         )
-    residuals, slopes = fits.residuals, fits.slopes / neighbourhood.units
+    residuals = fits.residuals
+    slopes = fits.slopes / neighbourhood.units
     intercept = mean - np.einsum("nd,nd->n", neighbourhood.origin + centre, slopes)
     return {
         "slopes": slopes * neighbourhood.contrast,
@@ -116,9 +116,11 @@ def around_texts(
     for n, row in enumerate(points):
         bits, weights = law.draw(len(row), n_samples, rng)
         if first_row:
-            bits[0], weights[0] = True, 1.0
+            bits[0] = True
+            weights[0] = 1.0
         regressors = bits.astype(np.float64)[None]
-        zeros, ones = np.zeros((1, len(row))), np.ones((1, len(row)))
+        zeros = np.zeros((1, len(row)))
+        ones = np.ones((1, len(row)))
         neighbourhood = Neighbourhood(
             regressors, regressors, weights[None], zeros, ones, ones
         )
@@ -295,7 +297,8 @@ class Lime(Baseline):
         What is drawn around a point depends on the seed and on its position, neither
         on later points nor on the size of blocks.
         """
-        points, rng = request.points, request.rng
+        points = request.points
+        rng = request.rng
         if isinstance(self.law, TextLaw):
             if not isinstance(request.function, DocumentFunction):
                 raise InvalidInput(

@@ -100,7 +100,8 @@ class MainEffects(
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fit, n_columns = self.r_squared, self.explanation.shape[1]
+        fit = self.r_squared
+        n_columns = self.explanation.shape[1]
         if fit is not None and len(fit) != n_columns:
             raise InvalidInput(f"r_squared: expected {n_columns}, got {len(fit)}")
 
@@ -132,7 +133,8 @@ class MainEffects(
 
     def document(self) -> Document:
         """Summarise the size of the main effect of each column, and its definition."""
-        (N, D), G = self.explanation.shape, self.explanation.attributions
+        G = self.explanation.attributions
+        N, D = self.explanation.shape
         names = self.explanation.labels.feature_names(D)
         sizes = [root_mean_square(g) for g in G.T]
         order = np.argsort(-np.array(sizes), kind="stable")[:N_ON_CARD].tolist()
@@ -235,20 +237,21 @@ class DifferenceShares:
         """Split the differences of contributions Φ (N, D) by their main effects."""
         G = effects.explanation.attributions
         loss = PairwiseRobustness(graph, offset=G)
-        front, adds_up = (
-            FidelityRoughnessFront(phi, loss),
-            effects.explanation.units == "output",
-        )
-        total, remaining = front.plain, front.roughness
+        front = FidelityRoughnessFront(phi, loss)
+        adds_up = effects.explanation.units == "output"
+        total = front.plain
+        remaining = front.roughness
         required = front.least if adds_up else 0.0
         required = min(required, remaining)  # up to rounding
-        cost, gap = 0.0, 0.0
+        cost = 0.0
+        gap = 0.0
         if remaining - required > _ROUNDING * max(total, remaining):
             sums = [front.totals] if adds_up else []
             limit = loss <= (remaining + required) / 2.0
             best = solve(GradientMatching(phi), subject_to=[limit, *sums])
             assert best.certificate is not None, "it is optimized"
-            cost, gap = best.certificate.value, best.certificate.gap
+            cost = best.certificate.value
+            gap = best.certificate.gap
         requested_neighbours = graph.parameters.get("n_neighbors")
         count = None if requested_neighbours is None else int(requested_neighbours)
         others = {}
@@ -282,7 +285,8 @@ class DifferenceShares:
             basis,
         )
         if self.by_neighbors:
-            counts, ends = sorted(self.by_neighbors), sorted(self.by_neighbors.values())
+            counts = sorted(self.by_neighbors)
+            ends = sorted(self.by_neighbors.values())
             yield Finding(
                 f"With {counts[0]} to {counts[-1]} neighbours, they explain "
                 f"{_percent(ends[0])} to {_percent(ends[-1])}.",
@@ -413,9 +417,11 @@ def main_effects(
     read_option(units, MainEffectUnits, "units")
     function, reader = wrap_with_table(model, X, target, output, data)
     points, labels = reader.read(function, X, "X")
-    table, source = (points, labels), "X"
+    table = (points, labels)
+    source = "X"
     if isinstance(data, Sized):
-        table, source = reader.read(function, data, "data"), "data"
+        table = reader.read(function, data, "data")
+        source = "data"
     reference = Reference.of_points(*table, function.schema)
     read = function.products_in(points.shape[1]) if units == "output" else None
     most = affordable_rows(read)
@@ -441,7 +447,8 @@ def main_effects_of(
             f"data: expected {points.shape[1]} columns as in X, got "
             f"{background.points.shape[1]}"
         )
-    before, names = function.calls.rows, labels.of_columns()
+    before = function.calls.rows
+    names = labels.of_columns()
     if units == "gradient":
         G = partial_dependence(
             lambda x, j: function.gradient_at(x, names)[:, j], points, background
@@ -480,7 +487,8 @@ def _fitted(X: Any, fitted_on: Sequence[Any]) -> MainEffects:
     )
     phi = aligned(fitted_on[1], names, "fitted_on: attributions", "its rows")
     if order is not None:
-        others, phi = others.iloc[:, order], phi[:, order]
+        others = others.iloc[:, order]
+        phi = phi[:, order]
     if phi.shape != others.shape or others.shape[1] != table.shape[1]:
         raise InvalidInput(
             f"fitted_on: expected rows and attributions of {table.shape[1]} columns, "
@@ -556,7 +564,8 @@ def _curve(column: pd.Series[Any], phi: Values, at: pd.Series[Any]) -> Values:
         return np.asarray(tree.fit(fitted_at, phi).predict(new))
     both = pd.concat([column, at]).astype(object)
     codes = pd.factorize(both, use_na_sentinel=False)[0]
-    codes_of_column, size = codes[: len(column)], int(codes.max()) + 1
+    codes_of_column = codes[: len(column)]
+    size = int(codes.max()) + 1
     counts = np.bincount(codes_of_column, minlength=size)
     sums = np.bincount(codes_of_column, phi, minlength=size)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), phi.mean())

@@ -156,18 +156,19 @@ class SmoothedGradients(Sampler):
         return relative_size(self.standard_errors, self.mean)
 
     def extended(self, n_draws: int) -> SmoothedGradients:
-        mean, squares = self.mean.copy(), self.squares.copy()
+        mean = self.mean.copy()
+        squares = self.squares.copy()
         count = np.full((len(mean), 1), float(self.n_draws))
-        request, more = self.request, n_draws - self.n_draws
-        noise, units = (
-            self.method.noise(more),
-            request.noise_units(self.method.relative),
-        )
+        request = self.request
+        more = n_draws - self.n_draws
+        noise = self.method.noise(more)
+        units = request.noise_units(self.method.relative)
         for rows, draws in noise.blocks(
             mean.shape, request.rng, units=units, split=True
         ):
             samples = request.gradient(request.points[rows, None] + draws)
-            means, new = samples.mean(axis=1), samples.shape[1]
+            means = samples.mean(axis=1)
+            new = samples.shape[1]
             shift = means - mean[rows]
             part = new / (count[rows] + new)
             squares[rows] += ((samples - means[:, None]) ** 2).sum(axis=1)

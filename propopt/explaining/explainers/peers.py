@@ -132,11 +132,13 @@ def _attributions(
                 "target: the explainer was made for one output and explains only that; "
                 "for several outputs give a mapping {target: explainer}"
             )
-        by_target, each = {0: explain}, np.zeros(len(points))
+        by_target = {0: explain}
+        each = np.zeros(len(points))
     elif targets is None:
         raise InvalidInput(f"target: expected one of {sorted(explain)}, got none")
     else:
-        by_target, each = {**explain}, np.broadcast_to(targets.reshape(-1), len(points))
+        by_target = {**explain}
+        each = np.broadcast_to(targets.reshape(-1), len(points))
     wanted = np.unique(each).tolist()
     for target in wanted:
         if target not in by_target:

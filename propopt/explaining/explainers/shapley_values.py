@@ -109,7 +109,8 @@ def checked_background(background: object) -> Array | pd.DataFrame:
 
 def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
     """The background as an array (B, D); an error if its columns are not those of X."""
-    n_features, labels = request.points.shape[1], request.labels
+    n_features = request.points.shape[1]
+    labels = request.labels
     array, names = request.function.read(background, "data")
     if array.shape[1] != n_features:
         raise InvalidInput(
@@ -320,7 +321,8 @@ class _Game:
     @property
     def differs(self) -> Mask:
         """Where x is another value than b, (B, D): what is missing in both is not."""
-        x, b = self.point, self.background
+        x = self.point
+        b = self.background
         return ~((x == b) | (np.isnan(x) & np.isnan(b)))
 
     @property
@@ -333,7 +335,8 @@ class _Game:
     def exact(self) -> Values:
         """φ from all subsets of what plays, in Gray's order: the first comes most."""
         playing = self.playing
-        n, values = len(playing), np.zeros(len(self.point))
+        n = len(playing)
+        values = np.zeros(len(self.point))
         subsets = np.arange(2**n)
         gray = subsets ^ (subsets >> 1)
         step = np.log2(gray[1:] ^ gray[:-1]).astype(np.intp)
@@ -344,7 +347,8 @@ class _Game:
 
     def sampled(self, n_orders: int, seed: int) -> Values:
         """φ from drawn orders, in which features come and then go again."""
-        order, values = np.sort(self.playing), np.zeros(len(self.point))
+        order = np.sort(self.playing)
+        values = np.zeros(len(self.point))
         n_orders = n_orders * (2 * len(values) + 1) // (2 * len(order) + 1)
         rng = np.random.RandomState(seed)  # its shuffles are those of the package
         walks = np.empty((n_orders, 2, len(order)), np.intp)
@@ -358,7 +362,8 @@ class _Game:
     def worths(self, features: Indices) -> Values:
         """The values v(∅), and v after each feature is added or removed (T + 1,)."""
         inside = np.zeros(len(self.point), bool)
-        differs, last = self.differs, self.empty
+        differs = self.differs
+        last = self.empty
         worths = [last.mean(keepdims=True)]
         tables = perturbations.PERTURBED_POINTS
         for part in tables.blocks(len(features), 8 * self.background.size):
@@ -374,7 +379,8 @@ class _Game:
             latest = np.where(changed, np.arange(1, 1 + len(some))[:, None], 0)
             now = np.take_along_axis(values, np.maximum.accumulate(latest), axis=0)
             worths.append(now.mean(axis=1))
-            inside, last = subsets[-1], now[-1]
+            inside = subsets[-1]
+            last = now[-1]
         return np.concatenate(worths)
 
 
@@ -480,8 +486,10 @@ class ExactShap(OfBackground):
         checked = self._read(request)
         read = self._believed(checked.structure)
         exact, mean = self._against(read, request)
-        phi, f = np.empty(request.points.shape), request.value(request.points)
-        step, is_right = _TREE_ROWS if isinstance(read, Boxes) else _ROWS, False
+        phi = np.empty(request.points.shape)
+        f = request.value(request.points)
+        step = _TREE_ROWS if isinstance(read, Boxes) else _ROWS
+        is_right = False
         for start in range(0, len(phi), step):
             some = slice(start, start + step)
             phi_of_rows = phi[some] = exact.values(request.points[some])

@@ -329,7 +329,8 @@ class LimeDiagnosis(
         for item in self.quiet:
             if np.isnan(item.number):
                 continue
-            where, rule = self._location(item), _RULES[item.rule]
+            where = self._location(item)
+            rule = _RULES[item.rule]
             where = f" ({where})" if where else ""
             words = f"{rule.measure}; a finding if {rule.criterion}"
             yield item.rule, f"{item.sentence}{where}: {words}"

@@ -185,7 +185,8 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def depends(self) -> Mask:
-        columns, exact = np.arange(self.beta.shape[1]), self.subject.exact
+        columns = np.arange(self.beta.shape[1])
+        exact = self.subject.exact
         used = columns if exact is None else exact.function.columns
         return np.broadcast_to(np.isin(columns, used), self.beta.shape)
 
@@ -212,8 +213,10 @@ class RowsEvidence(Evidence):
     def cell_sd(self, rows: Indices) -> Values:
         """The standard deviation of f within the cell of each row."""
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
-        points, alpha = self.points[rows], self.limits.alpha[rows]
-        widths, parts = self.law.widths(points), [np.zeros(0)]
+        points = self.points[rows]
+        alpha = self.limits.alpha[rows]
+        widths = self.law.widths(points)
+        parts = [np.zeros(0)]
         for some in BATCH_BUDGET.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
             inside = uniforms * alpha[some, None, :]
@@ -255,7 +258,8 @@ class RowsEvidence(Evidence):
 
         It is 0 for additive functions. Their coefficients are equal at all widths.
         """
-        widths, total = self.law.widths(self.points), self.scatter().variance
+        widths = self.law.widths(self.points)
+        total = self.scatter().variance
         if self.common is not None:  # the draws of the whole variance
             additive = self.common.additive_variances(self.points, widths)
         elif self.subject.exact is not None:
@@ -274,7 +278,8 @@ class RowsEvidence(Evidence):
     @cached_property
     def common(self) -> CommonDraws | None:
         """The draws that all rows share; None if too few have weight for a row."""
-        common, widths = self.subject.common, self.law.widths(self.points)
+        common = self.subject.common
+        widths = self.law.widths(self.points)
         if common is None or not common.enough(self.points, widths).all():
             return None
         return common
@@ -301,7 +306,8 @@ class RowsEvidence(Evidence):
     @cached_property
     def quick(self) -> LimeSubject:
         """The subject with fewer draws, as many points around rows are evaluated."""
-        fewest, draws = max(_QUICK, 4 * (self.beta.shape[1] + 10)), self.subject.draws
+        fewest = max(_QUICK, 4 * (self.beta.shape[1] + 10))
+        draws = self.subject.draws
         plan = DrawPlan(min(draws.n_samples, fewest), draws.seed)
         return replace(self.subject, draws=plan)
 
@@ -314,7 +320,8 @@ class RowsEvidence(Evidence):
     def rebinned(self, rows: Indices, j: int, n_bins: int) -> Values:
         """The coefficients β_j with other bins in column j; NaN if it has none."""
         law: Any = self.law
-        column, undefined = None, np.full(len(rows), np.nan)
+        column = None
+        undefined = np.full(len(rows), np.nan)
         if n_bins >= 2 and isinstance(law, TabularLaw | GaussianLaw):
             subject = self.subject
             table = subject.reference[:, j] if subject.has_table else None
@@ -349,7 +356,9 @@ class WordFeatures:
     def of(cls, vectorisers: Sequence[Any], document: TextDocument) -> WordFeatures:
         """The features of all vectorisers through which the model reads texts."""
         d = document.n_words
-        n_sharing, features, crossing = np.zeros(d, np.intp), [""] * d, []
+        n_sharing = np.zeros(d, np.intp)
+        features = [""] * d
+        crossing = []
         for fitted in vectorisers:
             vectoriser = Vectoriser.of(fitted)
             if isinstance(vectoriser, Reason):
@@ -565,7 +574,8 @@ class Rule(Generic[AnyEvidence]):
                 part.format(**here) if here else part
                 for part in (outcome.sentence, outcome.remedy)
             )
-            number, severity = numbers[n, j], severities[n, j]
+            number = numbers[n, j]
+            severity = severities[n, j]
             yield self._finding(number, sentence, remedy, (n, j), severity)
         if not alarms.any():
             yield self._quiet(numbers, excuses)

@@ -49,10 +49,12 @@ def alignment(case: RowsEvidence) -> RuleOutcome | Reason:
     if case.subject.exact is None:
         return ESTIMATED
     parts = split_by_columns(case.subject.exact, case.points)
-    outside, inside = share_outside(parts), parts[:, 0]
+    outside = share_outside(parts)
+    inside = parts[:, 0]
     nonzero = case.depends & (case.beta != 0.0)
     distant = (outside > alignment.threshold) & nonzero
-    rows, sd = np.flatnonzero(distant.any(axis=1)), np.full(len(outside), np.nan)
+    rows = np.flatnonzero(distant.any(axis=1))
+    sd = np.full(len(outside), np.nan)
     sd[rows] = case.cell_sd(rows)
     flat = sd[:, None] < _FLAT * np.abs(case.beta)
 
@@ -115,11 +117,13 @@ def against_profile(case: RowsEvidence) -> RuleOutcome | Reason:
         # without the bin of missing numbers, which comes last, and empty ones
         n_bins = len(inner_edges(case.law.columns[j])) + 1
         filled = ~np.isnan(profile[:, :n_bins]).any(axis=0)
-        h, error = profile[:, :n_bins][:, filled], errors[:, :n_bins][:, filled]
+        h = profile[:, :n_bins][:, filled]
+        error = errors[:, :n_bins][:, filled]
         if h.shape[1] < 3:
             continue  # for two bins the coefficient is the difference of their means
         allowed = (1.0 if exact else _ERRORS) * np.hypot(error[:, 1:], error[:, :-1])
-        rise, steps = h[:, -1] - h[:, 0], np.diff(h, axis=1)
+        rise = h[:, -1] - h[:, 0]
+        steps = np.diff(h, axis=1)
         direction = np.sign(rise)
         noise = (1.0 if exact else _ERRORS) * np.hypot(error[:, 0], error[:, -1])
         monotone = (direction[:, None] * steps >= -allowed).all(axis=1)
@@ -314,8 +318,11 @@ def _alone(case: RowsEvidence, close: Mask, edges: Array, beyond: Array) -> Mask
     if not case.subject.has_table:
         return alone
     for j in np.flatnonzero(close.any(axis=0)):
-        rows, observed = close[:, j], np.unique(case.subject.reference[:, j])
-        x, edge, first = case.points[rows, j], edges[rows, j], beyond[rows, j]
+        rows = close[:, j]
+        observed = np.unique(case.subject.reference[:, j])
+        x = case.points[rows, j]
+        edge = edges[rows, j]
+        first = beyond[rows, j]
         column = case.law.columns[j]
         reach = edge_proximity.threshold * bin_widths(column, x)
         above = (first > edge) | (x < edge)
@@ -393,8 +400,10 @@ def critical_bandwidths(law: LimeLaw, points: Points) -> Array:
     for j, column in enumerate(law.columns):
         if not isinstance(column, NormalColumn) or column.missing:
             continue
-        x, bin_index = points[:, j], column.bin_index(points[:, j])
-        low, high = column.ends[bin_index], column.ends[bin_index + 1]
+        x = points[:, j]
+        bin_index = column.bin_index(points[:, j])
+        low = column.ends[bin_index]
+        high = column.ends[bin_index + 1]
         middle = np.where(np.isfinite(low + high), 0.5 * low + 0.5 * high, np.nan)
         # a bin around the mean has its middle there but for rounding
         off = middle - column.mean
@@ -414,7 +423,8 @@ def critical_bandwidths(law: LimeLaw, points: Points) -> Array:
 )
 def switched_off(case: RowsEvidence) -> RuleOutcome:
     """Measure |θ| / σ̃ over its largest possible value, with θ = −α (1 − α) g."""
-    gain, step = _gains(case), np.full(case.beta.shape, np.nan)
+    gain = _gains(case)
+    step = np.full(case.beta.shape, np.nan)
     critical = critical_bandwidths(case.law, case.points)
     tilts = case.law.tilts(case.points, case.law.widths(case.points))
     for j, _ in _normal(case):
@@ -479,7 +489,8 @@ _REMEDY: Final = "look at interactions, which main effects of bins cannot repres
 @rule("low fidelity: r2", "R² of the surrogate", below=0.5, weight=0.8, per="row")
 def low_r2(case: RowsEvidence) -> RuleOutcome:
     """Measure the share of Var_Q f that the surrogate explains."""
-    r2, interactions = case.limits.r2(case.scatter().variance), case.interactions
+    r2 = case.limits.r2(case.scatter().variance)
+    interactions = case.interactions
 
     sentence = (
         "the surrogate explains an estimated {r2:.1f} % of the variance of f; "
@@ -500,7 +511,8 @@ def low_r2(case: RowsEvidence) -> RuleOutcome:
 )
 def local_gap(case: Evidence) -> RuleOutcome:
     """Measure |f − Σ β| at the row in deviations of f, or in the largest |β|."""
-    gap, size = np.abs(case.values - case.at_row), case.gap_size
+    gap = np.abs(case.values - case.at_row)
+    size = case.gap_size
     ratio = np.divide(gap, size, out=np.zeros(len(gap)), where=size > 0.0)
 
     sentence = (
@@ -564,7 +576,8 @@ MOST_NAMED: Final = 3
 @rule("noise", "|coefficient| / sd of one run", below=2.0, weight=0.85)
 def noisy_coefficient(case: Evidence) -> RuleOutcome:
     """Measure |β_j|, or its distance from the median word, in deviations of a run."""
-    sd, contrast = case.run_of_limits.standard_deviations, case.contrast
+    sd = case.run_of_limits.standard_deviations
+    contrast = case.contrast
     ratio = np.full(sd.shape, np.nan)
     np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & case.depends)
 
@@ -605,10 +618,8 @@ def unstable_ranking(case: Evidence) -> RuleOutcome | Reason:
         f"a run of {run.n_samples:,} samples names the {MOST_NAMED} largest "
         "coefficients with probability {chance:.2f}"
     )
-    remedy, stakes = (
-        "rank exact coefficients, or name fewer",
-        2.0 * np.sqrt(2.0) * noise,
-    )
+    remedy = "rank exact coefficients, or name fewer"
+    stakes = 2.0 * np.sqrt(2.0) * noise
     return RuleOutcome(chances, stakes, sentence, remedy, {"chance": chances})
 
 
@@ -631,7 +642,8 @@ def non_local_weights(case: RowsEvidence) -> RuleOutcome | Reason:
     share = case.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
         return Reason("samples have no weights")
-    number, most = float(np.median(share)), float(case.interactions.max())
+    number = float(np.median(share))
+    most = float(case.interactions.max())
     sentence = (
         f"with the kernel width {case.law.kernel_width:.4g} the effective sample size "
         f"is {100.0 * number:.2f} % of the samples. The explanation describes the "

@@ -196,12 +196,16 @@ class BinnedColumn:
         requested: int = 0,
     ) -> BinnedColumn:
         """Bins (low, high] of numbers; an additional share is that of missing ones."""
-        (mean, sd), (low, high) = moments, ends
-        words, missing = interval_words(edges), -1
+        mean, sd = moments
+        low, high = ends
+        words = interval_words(edges)
+        missing = -1
         if len(shares) > len(single):
-            missing, words = len(single), (*words, "missing")
+            missing = len(single)
+            words = (*words, "missing")
             mean, low, high = (np.append(part, np.nan) for part in (mean, low, high))
-            sd, single = np.append(sd, 0.0), np.append(single, True)
+            sd = np.append(sd, 0.0)
+            single = np.append(single, True)
         pieces = Pieces(single, mean, sd, low, high)
         return cls(pieces, shares, edges, words, missing, requested=requested)
 
@@ -295,7 +299,8 @@ class BinnedColumn:
         rest = outside.sum(axis=0)
         np.divide(outside, rest, out=outside, where=rest > 0.0)
         with np.errstate(divide="ignore"):
-            log_in, log_out = np.log(w), np.log(rest) - 0.5 / widths**2
+            log_in = np.log(w)
+            log_out = np.log(rest) - 0.5 / widths**2
         log_weight = np.logaddexp(log_in, log_out)
         return Tilt(
             self.pieces,
@@ -308,7 +313,8 @@ class BinnedColumn:
 
     def _distance_tilt(self, x: Values, widths: Values, row_bins: Indices) -> Tilt:
         """The weighted law with weights by distance."""
-        pieces, normal = self.pieces, ~self.pieces.single
+        pieces = self.pieces
+        normal = ~self.pieces.single
         with np.errstate(divide="ignore"):
             log_heights = np.log(self.shares)
         log_heights[normal] -= pieces.normals.log_mass

@@ -99,14 +99,17 @@ class NormalColumn:
         Around a missing number the law of numbers is not weighted, and the bit is 1 for
         samples that are missing too.
         """
-        index, absent = self.bin_index(x), np.isnan(x)
+        index = self.bin_index(x)
+        absent = np.isnan(x)
         low = np.where(absent, -np.inf, self.ends[index])
         high = np.where(absent, np.inf, self.ends[index + 1 - absent])
         heights = np.full((4, len(x)), 1.0 - self.missing)
         # an absent side has no mass, and arbitrary ends
         heights[:1, np.isinf(low)] = heights[2:3, np.isinf(high)] = 0.0
-        heights[3], ones = self.missing, np.zeros(heights.shape, bool)
-        ones[1], ones[3] = ~absent, absent
+        ones = np.zeros(heights.shape, bool)
+        heights[3] = self.missing
+        ones[1] = ~absent
+        ones[3] = absent
         nothing = np.full(len(x), np.inf)
         lows = np.stack([-nothing, low, np.where(np.isinf(high), -np.inf, high), low])
         highs = np.stack([np.where(np.isinf(low), np.inf, low), high, nothing, high])
@@ -218,7 +221,8 @@ class GaussianLaw(LimeLaw):
         ('< 30', '≥ 30 and < 45', '≥ 45 and < 60', '≥ 60')
         """
         means = read_array(mean, "mean", ndim=1)
-        count, labels = len(means), Labels() if labels is None else labels
+        count = len(means)
+        labels = Labels() if labels is None else labels
         labels.check((0, count), "labels")
         scales = _read_each(scale, "scale", count)
         units = _read_each(unit, "unit", count)
@@ -284,7 +288,8 @@ class GaussianLaw(LimeLaw):
             numbers = points[~np.isnan(points[:, j]), j]
             size = _deviation(numbers)
             if size > 0.0:  # constants stay binned, as categories do
-                mean, missing = float(numbers.mean()), 1.0 - len(numbers) / len(points)
+                mean = float(numbers.mean())
+                missing = 1.0 - len(numbers) / len(points)
                 column = NormalColumn.of_rule(mean, size, rules[j], size, missing)
                 columns[j] = column
         return cls._of(tuple(columns), kernel_width, labels.of_columns())

@@ -53,7 +53,8 @@ def given_columns(
             raise InvalidInput(
                 "edges: expected edges or categories of columns, or data, got none"
             )
-        labels, schema = Labels(features=names), None
+        labels = Labels(features=names)
+        schema = None
         values: list[Any] = [None] * count
     else:
         header = column_names(data)
@@ -62,7 +63,8 @@ def given_columns(
         marks = by_column(categories, "categories", list(map(str, keys)))
         coded = [keys[j] for j, mark in enumerate(marks) if mark is not None]
         points, labels, schema, _ = read_data(data, None, coded, "data")
-        values, labels = list(points.T), labels.of_columns()
+        values = list(points.T)
+        labels = labels.of_columns()
     names_of_columns = labels.feature_names(count)
     each = [
         by_column(part, label, names_of_columns)
@@ -105,8 +107,11 @@ class GivenColumn:
     # ---- of numbers
 
     def _numbers(self) -> BinnedColumn:
-        edges, ends, shares = self._edges, self._ends, self._shares
-        low, high = np.append(ends[0], edges), np.append(edges, ends[1])
+        edges = self._edges
+        ends = self._ends
+        shares = self._shares
+        low = np.append(ends[0], edges)
+        high = np.append(edges, ends[1])
         mean, sd, single = self._moments()
         count = len(mean)
         flat = ~single & (low == high)
@@ -165,14 +170,13 @@ class GivenColumn:
         if self.ranges is not None:
             low, high = self._range
         elif self._numbers_of_data is None:
-            low, high = -np.inf, np.inf
+            low = -np.inf
+            high = np.inf
         elif len(self._numbers_of_data) == 0:
             low, high = (0.0, 0.0) if self.edges is None else (-np.inf, np.inf)
         else:
-            low, high = (
-                float(self._numbers_of_data.min()),
-                float(self._numbers_of_data.max()),
-            )
+            low = float(self._numbers_of_data.min())
+            high = float(self._numbers_of_data.max())
         edges = self._edges
         if len(edges) > 0 and not (low <= edges[0] and edges[-1] < high):
             of = " of data" if self.ranges is None else ""
@@ -209,7 +213,8 @@ class GivenColumn:
         """Locations and scales of the normals, and whether bins are single values."""
         parts = {"means": self.means, "deviations": self.deviations}
         without = [part for part, numbers in parts.items() if numbers is None]
-        data, count = self._data, len(self._edges) + 1
+        data = self._data
+        count = len(self._edges) + 1
         words = " and ".join(without)
         if without and data is None:
             raise InvalidInput(
@@ -224,7 +229,8 @@ class GivenColumn:
                     f"{data.bins[int(empty.argmax())]!r} has a probability above 0 but "
                     "no row of data"
                 )
-            mean, sd = data.pieces.mean[:count], data.pieces.sd[:count]
+            mean = data.pieces.mean[:count]
+            sd = data.pieces.sd[:count]
             if len(without) == 2:
                 return mean, sd, data.pieces.single[:count]
             moments = {"means": mean, "deviations": sd}
@@ -306,9 +312,11 @@ class GivenColumn:
         if not self.categories:
             return np.arange(len(codes))
         if isinstance(self.coding, CategoricalColumn):
-            chosen, names = self.categories, list(self.coding.categories)
+            chosen = self.categories
+            names = list(self.coding.categories)
         else:
-            chosen, names = self._numbers_of_categories().tolist(), codes.tolist()
+            chosen = self._numbers_of_categories().tolist()
+            names = codes.tolist()
         unknown = [one for one in chosen if one not in names]
         if unknown:
             raise InvalidInput(

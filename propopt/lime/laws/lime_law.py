@@ -68,7 +68,8 @@ class Tilt:
             lengths = np.diff(ends)
             lengths[lengths == 0.0] = 1.0
             where[n] = (u - ends[k]) / lengths[k]
-        single, mean = self.pieces.single, self.pieces.mean
+        single = self.pieces.single
+        mean = self.pieces.mean
         at = piece = chosen % len(single)
         n_rows = 1 if mean.ndim == 1 else mean.shape[1]
         if mean.ndim > 1:
@@ -76,7 +77,8 @@ class Tilt:
         bits = chosen < len(single)
         if not single.any():
             return self._quantiles.at(at, where), bits
-        values, normal = mean.ravel()[at], ~single[piece]
+        values = mean.ravel()[at]
+        normal = ~single[piece]
         before = np.cumsum(single) * n_rows  # single values before each piece
         values[normal] = self._quantiles.at((at - before[piece])[normal], where[normal])
         return values, bits
@@ -118,7 +120,8 @@ class BinMeans:
             return self.means
         means = pieces.expect(self.factors)
         if pieces.mean.ndim == 1:
-            self.pieces, self.means = pieces, means
+            self.pieces = pieces
+            self.means = means
         return means
 
 
@@ -155,7 +158,8 @@ class FactorMeans:
 
     def mixed(self, one: Array, zero: Array) -> Array:
         """The mixture α_j one + (1 − α_j) zero, j the column of a factor, (U, n)."""
-        alpha, complement = self.alpha[self.column], self.complement[self.column]
+        alpha = self.alpha[self.column]
+        complement = self.complement[self.column]
         return alpha * one + complement * zero
 
     def contrast(self, one: Array, zero: Array) -> Array:
@@ -243,10 +247,12 @@ def distance_tilt(
     (B, n) are P(piece) over its mass under the unrestricted normal.
     """
     single = pieces.single[:, None]
-    absent, missing = np.isnan(x), single & np.isnan(pieces.mean)
+    absent = np.isnan(x)
+    missing = single & np.isnan(pieces.mean)
     alone = absent | missing
     sd = np.where(single, 0.0, pieces.sd)
-    x, wide = np.where(alone, pieces.mean, x), np.where(alone, np.inf, unit * widths)
+    x = np.where(alone, pieces.mean, x)
+    wide = np.where(alone, np.inf, unit * widths)
     ratio = (sd / wide) ** 2
     share = 1.0 / (1.0 + ratio)
     apart = (x - pieces.mean) ** 2 / (wide**2 + sd**2)
@@ -476,17 +482,20 @@ class LimeLaw:
         draws = self._drawn(points, n_samples, rng)
         if first_row:
             draws.samples[:, 0] = points
-            draws.bits[:, 0], draws.weights[:, 0] = 1.0, 1.0
+            draws.bits[:, 0] = 1.0
+            draws.weights[:, 0] = 1.0
         return draws
 
     def _drawn(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
         # samples without weights are those of an infinite width
-        wide, widths = np.full(len(points), np.inf), self.widths(points)
+        wide = np.full(len(points), np.inf)
+        widths = self.widths(points)
         uniforms = rng.random((len(points), n_samples, len(self.columns)))
         draws = draws_at(self.columns, points, wide, uniforms)
         logs = np.zeros(draws.weights.shape)
         for j, (column, x) in enumerate(zip(self.columns, points.T, strict=True)):
-            values, bits = draws.samples[..., j], draws.bits[..., j]
+            values = draws.samples[..., j]
+            bits = draws.bits[..., j]
             logs += column.log_kernel(x[:, None], values, bits, widths[:, None])
         return replace(draws, weights=np.exp(logs))
 

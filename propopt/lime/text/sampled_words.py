@@ -152,7 +152,8 @@ class SizePlan:
 
     def within(self, max_evaluations: int, law: TextLaw) -> SizePlan:
         """This plan, or one with fewer samples, within a number of evaluations."""
-        plan, n_samples = self, max_evaluations
+        plan = self
+        n_samples = max_evaluations
         while plan.evaluations > max_evaluations and n_samples >= FEWEST_SETS:
             plan = SizePlan.of(self.n_words, law, n_samples)
             n_samples -= max(plan.evaluations - max_evaluations, 1)
@@ -258,7 +259,8 @@ class SampledWords(Sampler):
 
     def mean_by_size(self) -> Values:
         """Unbiased means E_m f for m = 0, ..., d remaining words, (d + 1,)."""
-        sampled, full = self._sampled, _mean_by_size(self.full)
+        sampled = self._sampled
+        full = _mean_by_size(self.full)
         pairs = zip(self.controls, self.residuals, strict=True)
         return np.mean(
             [
@@ -270,7 +272,8 @@ class SampledWords(Sampler):
 
     def first_moments(self, weights: Array, /) -> Array:
         """Unbiased sums Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes: (K, d)."""
-        sampled, full = weights * self._sampled, _first_moments(self.full, weights)
+        sampled = weights * self._sampled
+        full = _first_moments(self.full, weights)
         pairs = zip(self.controls, self.residuals, strict=True)
         return np.mean(
             [
@@ -344,10 +347,8 @@ def estimate_words(
     every = np.concatenate([complete_sets, *(z for z, _ in sets)])
     # one call, as each call has a cost
     answers = np.asarray(evaluate(every), float)
-    complete_values, values = (
-        answers[: len(complete_sets)],
-        answers[len(complete_sets) :],
-    )
+    complete_values = answers[: len(complete_sets)]
+    values = answers[len(complete_sets) :]
     count = complete_sets.sum(axis=1)
     full = complete_sets, count, complete_values / np.bincount(count)[count]
     complete = complete_sets, count, complete_values
@@ -376,7 +377,8 @@ def _correction(blocks: Array) -> Array:
     """
     B = len(blocks)
     apart = blocks - blocks.mean(axis=0)
-    square, fourth = (apart**2).mean(axis=0), (apart**4).mean(axis=0)
+    square = (apart**2).mean(axis=0)
+    fourth = (apart**4).mean(axis=0)
     g = np.divide(fourth, square**2, out=np.full(square.shape, 3.0), where=square > 0.0)
     g = (B - 1) / ((B - 2) * (B - 3)) * ((B + 1) * (g - 3.0) + 6.0)
     excess = np.maximum(g.mean(axis=-1), 0.0)

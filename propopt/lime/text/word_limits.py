@@ -216,14 +216,16 @@ class WordRegression:
 
     def weighed(self, shares: Array) -> WordCoefficients:
         """The limits for weights (K, d + 1) of sizes m = 0, ..., d."""
-        d, gamma = self.function.n_words, self.function.first_moments(shares)
+        d = self.function.n_words
+        gamma = self.function.first_moments(shares)
         means = self.means  # cheap after the first moments
         # u = d − 1 − m and E_m f − E_(d−1) f, so that sums stay small
         u = d - 1.0 - np.arange(d)
         level = means[:d] - means[d - 1]
         w = shares[:, :d]
         total = w.sum(axis=1)
-        u_mean, level_mean = w @ u / total, w @ level / total
+        u_mean = w @ u / total
+        level_mean = w @ level / total
         square = (w * (u - u_mean[:, None]) ** 2).sum(axis=1)
         product = (w * (u - u_mean[:, None]) * level).sum(axis=1)
         tiny = square < _NEGLIGIBLE

@@ -94,7 +94,8 @@ def all_distances(points: Points) -> Array:
 def pair_distances(points: Points, pairs: Edges) -> Array:
     """Distances of the given pairs (E, 2) of points."""
     unit = Unit.of(points)
-    first, second = unit.points[pairs[:, 0]], unit.points[pairs[:, 1]]
+    first = unit.points[pairs[:, 0]]
+    second = unit.points[pairs[:, 1]]
     if unit.complete:
         difference = first - second
         squares = np.einsum("ed,ed->e", difference, difference)
@@ -109,7 +110,8 @@ def distances_between(rows: Points, points: Points) -> Array:
     Distances of a row do not depend on the other rows, to the last bit.
     """
     unit = Unit.of(np.concatenate([rows, points]))
-    scaled_rows, others = unit.points[: len(rows)], unit.points[len(rows) :]
+    scaled_rows = unit.points[: len(rows)]
+    others = unit.points[len(rows) :]
     return unit.restored(np.sqrt(squares_between(scaled_rows, others, unit.mismatch)))
 
 
@@ -212,16 +214,20 @@ class SquareFactors:
             mean = np.nan_to_num(points).sum(axis=0) / np.maximum(n_numbers, 1.0)
         n_rows, n_columns = points.shape
         shape = n_rows, n_columns if complete else 3 * n_columns
-        left, right = np.empty(shape, dtype), np.empty(shape, dtype)
-        norms, largest = np.empty(n_rows, dtype), mismatch
+        left = np.empty(shape, dtype)
+        right = np.empty(shape, dtype)
+        norms = np.empty(n_rows, dtype)
+        largest = mismatch
         for rows in BATCH_BUDGET.blocks(n_rows, 64 * n_columns):
             # centred columns keep digits
             x = points[rows] - mean
             if complete:
-                left[rows], right[rows] = -2.0 * x, x
+                left[rows] = -2.0 * x
+                right[rows] = x
                 norms[rows] = np.einsum("nd,nd->n", x, x)
             else:
-                m, x = (~np.isnan(x)).astype(np.float64), np.nan_to_num(x)
+                m = (~np.isnan(x)).astype(np.float64)
+                x = np.nan_to_num(x)
                 left[rows] = np.hstack([x**2 - 2.0 * mismatch * m, m, -2.0 * x])
                 right[rows] = np.hstack([m, x**2, x])
                 norms[rows] = mismatch * m.sum(axis=1)

@@ -70,7 +70,8 @@ def _pairwise(points: Points) -> Array:
     n = there.T @ there
     count = np.maximum(n, 1.0)
     # sums of z_d and z_d² over the rows common with column d'
-    sums, squares = z.T @ there, (z**2).T @ there
+    sums = z.T @ there
+    squares = (z**2).T @ there
     product = z.T @ z - sums * sums.T / count
     spread = squares - sums**2 / count
     size = np.sqrt(np.maximum(spread * spread.T, 0.0))
@@ -172,7 +173,8 @@ def graph_of_directions(rows: Sparse, most: int) -> SimilarityGraph:
 
 def _nearest(rows: Sparse, most: int) -> Sparse:
     """The largest similarities of each row, zero for the others."""
-    n, neighbours = rows.shape[0], []
+    n = rows.shape[0]
+    neighbours = []
     for rows_of_block in BATCH_BUDGET.blocks(n, 16 * n):
         similar = sp.csr_array(rows[rows_of_block] @ rows.T)
         for k, node in enumerate(
@@ -192,7 +194,8 @@ def _largest(
 ) -> tuple[NDArray[np.integer], Array]:
     """The nodes with the largest positive values; the first of equal ones."""
     other = (nodes != node) & (values > 0.0)
-    nodes, values = nodes[other], values[other]
+    nodes = nodes[other]
+    values = values[other]
     largest = np.sort(np.lexsort((nodes, -values))[:most])
     return nodes[largest], np.minimum(values[largest], 1.0)
 

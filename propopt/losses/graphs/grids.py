@@ -72,7 +72,8 @@ class LatticeGraph(Graph):
         if len(box) == 0:
             raise InvalidInput("box: expected the number of points along each axis")
         self.box: tuple[int, ...] = tuple(read_count(n, "box") for n in box)
-        one, none = [1.0] * len(box), [False] * len(box)
+        one = [1.0] * len(box)
+        none = [False] * len(box)
         strengths = (
             one
             if weights is None
@@ -337,7 +338,8 @@ def grid_size(per_dimension: int, dimensions: int, first: int | None = None) -> 
         raise InvalidInput(
             "per_dimension: expected at least 2 points, the ends of an axis"
         )
-    axes, most = read_count(dimensions, "dimensions"), int(np.iinfo(np.intp).max)
+    axes = read_count(dimensions, "dimensions")
+    most = int(np.iinfo(np.intp).max)
     if axes * np.log2(per_dimension) > 64 or per_dimension**axes > most:
         raise InvalidInput(
             f"grid: {per_dimension}^{axes} points are too many; expected at most {most}"

@@ -190,12 +190,15 @@ class ProjectionForest:
     """The nearest rows found so far, improved tree by tree."""
 
     def __init__(self, unit: Unit, count: int) -> None:
-        self._points, self._mismatch = unit.points, unit.mismatch
-        self._count, n_stored = count, count + _SPARE
+        self._points = unit.points
+        self._mismatch = unit.mismatch
+        self._count = count
+        n_stored = count + _SPARE
         n_rows = len(unit.points)
         factors = SquareFactors.of(unit.points, unit.mismatch, np.float32)
         self._n_factors = factors.right.shape[1]
-        squared_norms, ones = factors.norms[:, None], np.ones((n_rows, 1), np.float32)
+        squared_norms = factors.norms[:, None]
+        ones = np.ones((n_rows, 1), np.float32)
         # products of these are squared distances
         self._left = np.hstack([factors.left, squared_norms, ones])
         self._right = np.hstack([factors.right, ones, squared_norms])

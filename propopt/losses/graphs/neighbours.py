@@ -117,7 +117,8 @@ class RowNeighbours:
     @cached_property
     def _searched(self) -> NearestRows | None:
         """More rows than are needed near each row; None for small tables."""
-        n_rows, n_candidates = len(self.coordinates), min(4 * self.count, 64)
+        n_rows = len(self.coordinates)
+        n_candidates = min(4 * self.count, 64)
         if n_rows <= _DENSE or n_rows <= n_candidates + 1:
             return None
         return nearest_rows(self.coordinates, n_candidates)
@@ -125,7 +126,8 @@ class RowNeighbours:
     @cached_property
     def _listed(self) -> tuple[Indices, Indices, Array, Array]:
         """Row, neighbour, distance and share of ties for each pair."""
-        n_rows, parts = len(self.coordinates), []
+        n_rows = len(self.coordinates)
+        parts = []
         if self._searched is None:
             in_full = np.arange(n_rows)
         else:

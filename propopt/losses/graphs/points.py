@@ -83,7 +83,8 @@ class Graph(ABC):
         """The recall of an approximate search of neighbours; empty if it was exact."""
         if "recall" not in self.parameters:
             return ""
-        share, error = self.parameters["recall"], self.parameters["recall_error"]
+        share = self.parameters["recall"]
+        error = self.parameters["recall_error"]
         in_words = f"{100.0 * share:.1f} % (± {100.0 * error:.1f} %)"
         return f"approximate: {in_words} of the true nearest rows were found"
 
@@ -366,7 +367,8 @@ def pixel_graph(height: int, width: int) -> SimilarityGraph:
     >>> po.graphs.pixel_graph(2, 2)
     <pixel graph: 4 nodes, 4 edges, height=2, width=2>
     """
-    rows, columns = read_count(height, "height"), read_count(width, "width")
+    rows = read_count(height, "height")
+    columns = read_count(width, "width")
     require_memory(176.0 * rows * columns, f"{rows} × {columns} pixels", "use fewer")
     parameters = {"height": rows, "width": columns}
     lattice = LatticeLaplacian((rows, columns))

@@ -108,7 +108,8 @@ class AuditSection(JobSection):
                 raise wrong(f"expected {IMPORTED_FILES}, got {path.name}", key)
 
     def extra_files(self, file: ProblemFile) -> Sequence[Path]:
-        folder, settings = file.source.path.parent, self.settings()
+        folder = file.source.path.parent
+        settings = self.settings()
         names = (settings["attributions"], settings["data"])
         paths = [folder / name for name in names if name is not None]
         return [file for path in paths for file in parts_of(path)]
@@ -116,9 +117,11 @@ class AuditSection(JobSection):
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Audit:
         """The audit of all rows, in the order of the table."""
         del progress
-        subject, folder = file.subject, file.source.path.parent
+        subject = file.subject
+        folder = file.source.path.parent
         settings = self.settings()
-        decision, tolerance = settings.pop("decision"), settings.pop("tolerance")
+        decision = settings.pop("decision")
+        tolerance = settings.pop("tolerance")
         X: Any = subject.points
         with part(self.key):
             if settings["attributions"] is None:
@@ -128,7 +131,8 @@ class AuditSection(JobSection):
                     "attributions",
                 )
             path = folder / settings.pop("attributions")
-            data, weights = settings.pop("data"), subject.sample_weight
+            data = settings.pop("data")
+            weights = subject.sample_weight
             if data is not None:
                 with part("data"):
                     data, weights = _background(folder / data, file, list(X))
@@ -188,7 +192,8 @@ def _background(path: Path, file: ProblemFile, columns: list[Any]) -> tuple[Any,
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise InvalidInput(f"{path.name} has no column {missing[0]!r}")
-    rows, weights = table.read(names), None
+    rows = table.read(names)
+    weights = None
     if weight is not None:
         weights = rows.pop(weight)
         check_weights(weights)

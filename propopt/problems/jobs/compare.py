@@ -110,11 +110,13 @@ class CompareSection(JobSection):
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Comparison:
         """The comparison, by :func:`propopt.compare`."""
         old, file = _in_one_unit([self.old(file), file])
-        before, after = old.subject, file.subject
+        before = old.subject
+        after = file.subject
         with file.source.locating_errors(self.key):
             new = after.function
             if before.columns is not None:  # rows have their codes
-                table, target = after.others, after.others_target
+                table = after.others
+                target = after.others_target
                 new = file.function_of(table, target, before.columns).function
             settings: dict[str, Any] = {x: getattr(self, x) for x in _SETTINGS}
             return compare(

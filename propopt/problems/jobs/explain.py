@@ -224,9 +224,11 @@ class ExplainSection(JobSection):
         """Explain the rows of the file, or those of a large table into a folder."""
         if self.rows is None:
             return super().run(file, folder, quiet=quiet, verbose=verbose)
-        files, suffixes = file.files, (".npz", ".json", *[".html"] * file.report)
+        files = file.files
+        suffixes = (".npz", ".json", *[".html"] * file.report)
         run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
-        run.file, run.verbose = file, verbose
+        run.file = file
+        run.verbose = verbose
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         return run.do(partial(self._solve_rows, file, run), partial(self._rows, run))
 
@@ -238,7 +240,8 @@ class ExplainSection(JobSection):
         with part(self.key, "rows"):
             ArrowFiles.of(path)  # refused before the model is fitted
         self.introduce(file, run)
-        subject, settings = file.subject, self.build(file.subject)
+        subject = file.subject
+        settings = self.build(file.subject)
         with part(self.key):
             explainer = Explainer(
                 subject.function,
@@ -259,7 +262,8 @@ class ExplainSection(JobSection):
 
     def _rows(self, run: JobRun, result: ExplainedTable) -> Iterator[JobOutput]:
         """The summary of all rows, and where the rows are."""
-        file, header = run.file, result.header
+        file = run.file
+        header = result.header
         content = {
             **manifest(file.subject, None, gradient=None),
             "model": file.model,
@@ -312,7 +316,8 @@ class ExplainSection(JobSection):
                 reasons = best.reasons(**self.reasons.settings())
             suffix, writer = row_table_writer(reasons, file)
             writers = {f"_reasons{suffix}": writer}
-            sheets, shown = _sheets(reasons), [reasons.document()]
+            sheets = _sheets(reasons)
+            shown = [reasons.document()]
             yield JobOutput(
                 writers, {"reasons": _reasons_manifest(reasons)}, sheets, shown
             )
@@ -335,7 +340,8 @@ def _in_original_units(best: Explanation, unscaled: pd.DataFrame | None) -> Expl
     """The explanation with original values instead of standardized ones."""
     if unscaled is None or best.points is None:
         return best
-    points, names = np.array(best.points), best.to_frame().columns
+    points = np.array(best.points)
+    names = best.to_frame().columns
     for j, name in enumerate(names):
         if name in unscaled:
             points[:, j] = unscaled[name].to_numpy(float, na_value=np.nan)
@@ -364,7 +370,9 @@ def attributions_in_words(best: Explanation, subject: Subject) -> str:
 
 def _output_parts(best: Explanation) -> dict[str, Any]:
     """Base and predictions, if attributions add up to their difference."""
-    bases, values, gap = best.base_value, best.prediction, best.completeness_gap
+    bases = best.base_value
+    values = best.prediction
+    gap = best.completeness_gap
     if bases is None or values is None or gap is None:
         return {}
     return {

@@ -177,7 +177,8 @@ class InteractionsSection(JobSection):
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         """Errors of models that cannot be refitted, and of settings without effect."""
-        model, data = schema.model, schema.data
+        model = schema.model
+        data = schema.data
         if model is None:
             message = "a formula cannot be refitted; interactions need a model"
             yield wrong(message, "function")
@@ -226,7 +227,9 @@ class InteractionsSection(JobSection):
         groups: dict[Any, Any] = {}
         if schema is not None:
             groups |= encoded_groups(schema)
-        scheme, settings, sets = self._scheme(file), self.settings(), self.sets
+        scheme = self._scheme(file)
+        settings = self.settings()
+        sets = self.sets
         if isinstance(sets, Section):
             sets = sets.make()
         with part(self.key):
@@ -258,13 +261,15 @@ class InteractionsSection(JobSection):
     def outputs(self, model: ILOCO, run: JobRun) -> Iterator[JobOutput]:
         """Tables with the requested intervals, a figure, and the manifest."""
         file: ProblemFile = run.file
-        result, main_effects = model.result_, model.main_effects_
+        result = model.result_
+        main_effects = model.main_effects_
         patches = model.refit_errors_  # each is one fit
         stop = patches.stop if isinstance(patches, PatchErrors) else None
         interrupted = stop is not None and stop.why == "interrupted"
         X, y = all_rows(file.subject)
         refits = Refits.of(model.estimator, X, y, error=self.settings()["error"])
-        mean, constant = patches.mean_error, refits.constant_error
+        mean = patches.mean_error
+        constant = refits.constant_error
         content = {  # no model is fitted to all rows
             "model": file.model,
             "seed": file.schema.seed,
@@ -318,7 +323,8 @@ _NOT_OF_REFITS: Final = {
 
 def all_rows(subject: Subject) -> tuple[Any, Any]:
     """Table (N, D) and target (N,) of a subject: explained rows, then the others."""
-    points, target = subject.points, subject.target
+    points = subject.points
+    target = subject.target
     if target is None:
         raise InvalidInput("there is no target; give y too")
     if subject.others is points:

@@ -156,13 +156,15 @@ class JobSection(Section):
             If a file cannot be written at the end: what was result is printed, and is
             the ``result`` of the error.
         """
-        files, suffixes = (*file.files, *self.extra_files(file)), self.suffixes
+        files = (*file.files, *self.extra_files(file))
+        suffixes = self.suffixes
         if file.report:
             require("jinja2")
             suffixes = (*suffixes, ".html")
         run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
         run.verbose = verbose
-        run.file, run.problem = file, digest_of_problem(file, files)
+        run.file = file
+        run.problem = digest_of_problem(file, files)
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         if file.resume is not None and run.was_finished():
             run.say(f"already finished: {run.target}.json; nothing to do", "")
@@ -438,7 +440,8 @@ def manifest(
     subject: Subject, explanation: Explanation | None, gradient: str | None
 ) -> dict[str, Any]:
     """The manifest of a run: its function, the score, and the selected explanation."""
-    quantity, score = subject.function.quantity, subject.score
+    quantity = subject.function.quantity
+    score = subject.score
     fields = {k: x for k, x in vars(quantity).items() if k != "words" or x is not None}
     score_fields = (
         None if score is None else {**vars(score), "in_words": score.in_words()}

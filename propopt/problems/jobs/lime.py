@@ -173,12 +173,14 @@ class LimeSection(JobSection):
 
     def build(self, subject: Subject) -> LimeLaw:
         """The law around rows, estimated from the rows of the fit."""
-        name, schema = self.settings()["law"], subject.function.schema
+        name = self.settings()["law"]
+        schema = subject.function.schema
         return law_named(name, subject.others, schema, **self._law)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> LimeExplanation:
         """Limits of the coefficients, for rows or documents."""
-        subject, function = file.subject, file.subject.function
+        subject = file.subject
+        function = file.subject.function
         how: dict[str, Any] = {
             "n_samples": self.settings()["n_samples"],
             "rng": file.schema.seed,
@@ -210,7 +212,8 @@ class LimeSection(JobSection):
         file: ProblemFile = run.file
         widths = [] if self.path is None else listed_values(self.path)
         writers: dict[str, Writer] = {"_lime.csv": result.to_csv}
-        rules, more = None, []
+        rules = None
+        more = []
         if self.diagnose:
             diagnosis = result.diagnose()
             writers["_diagnosis.csv"] = diagnosis.to_csv
@@ -264,7 +267,8 @@ class LimeSection(JobSection):
             facts["n_words"] = [len(words) for words in result.words]
         else:
             unused = self.of_texts
-            facts["source"], facts["reason"] = result.source, result.reason or None
+            facts["source"] = result.source
+            facts["reason"] = result.reason or None
             facts["mean_weight"] = result.mean_weight.tolist()
             facts["effective_share"] = result.effective_share.tolist()
         settings = self.model_dump(exclude_none=True, exclude=set(unused))
@@ -285,7 +289,8 @@ def _rows(
     """The rows of a table, and their numbers if they have no names."""
     if isinstance(rows, int):
         return subject.points[:rows], None
-    names, table = tuple(rows), subject.all_points
+    names = tuple(rows)
+    table = subject.all_points
     if isinstance(table, pd.DataFrame | pd.Series):
         unknown = [row for row in names if row not in table.index]
         if unknown:
@@ -335,7 +340,8 @@ def path_frame(result: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame
             for name, row in named
             if row.has_coefficients
         )
-    subject, N = result.require_table("path"), len(result.values)
+    subject = result.require_table("path")
+    N = len(result.values)
     points = np.repeat(subject.points, len(widths), axis=0)
     at = subject.limits(points, np.tile(np.asarray(widths, float), N))
     features = result.labels.feature_names(result.shape[1])

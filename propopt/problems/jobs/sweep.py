@@ -169,7 +169,8 @@ _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
     """Errors of losses and keys that the inductive setting does not support."""
-    losses, setting = schema.losses, "the inductive setting"
+    losses = schema.losses
+    setting = "the inductive setting"
     for name in losses:
         if name not in _OF_INDUCTIVE:
             possible = ", ".join(_OF_INDUCTIVE)
@@ -350,7 +351,8 @@ class SweepKeys(CommonKeys, JobSection):
             function.value(points)
 
     def introduce(self, file: ProblemFile, run: JobRun) -> None:
-        problem, subject = file.build(), file.subject
+        problem = file.build()
+        subject = file.subject
         with run.console.status("the function and its gradients"):
             _ = problem.objective
         slopes = "effects of words" if subject.is_text else "slopes"
@@ -364,7 +366,8 @@ class SweepKeys(CommonKeys, JobSection):
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> TradeOffs:
         """Solve the sweep, and certify its curve from attributions."""
-        problem, console = file.build(), PlainConsole(quiet=progress is False)
+        problem = file.build()
+        console = PlainConsole(quiet=progress is False)
         trade_offs = problem.sweep(_watched(problem, console), progress=progress)
         if trade_offs.interrupted:
             return trade_offs
@@ -420,7 +423,8 @@ class SweepKeys(CommonKeys, JobSection):
             best = problem.picked(trade_offs)
         except InvalidInput as error:
             return {}, None, [f"attributions are not written: {error}"]
-        front, writers = trade_offs.front(), page_writers(best, problem.subject)
+        front = trade_offs.front()
+        writers = page_writers(best, problem.subject)
         n_numbers = len(problem.points) * problem.subject.n_features
         of_front = n_numbers * (len(front.optimized) + len(front.baselines))
         left_out = []

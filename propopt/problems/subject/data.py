@@ -125,7 +125,9 @@ class CommonKeys(Section):
         """The section of the file with the job, such as a sweep or an audit."""
 
     def conflicts(self) -> Iterator[PropoptError]:
-        data, model, is_text = self.data, self.model, self.data.text is not None
+        data = self.data
+        model = self.model
+        is_text = self.data.text is not None
         if (self.function is None) == (model is None):
             got = "both" if model else "neither"
             yield wrong(f"expected exactly one of function and model, got {got}")
@@ -348,7 +350,8 @@ class ProblemFile:
         if rows is None:
             points, others = data.points(self.schema.seed)
             return np.concatenate([points[:FIRST_ROWS], others[-1:]])
-        data, first = self._data, rows.features[:FIRST_ROWS]
+        data = self._data
+        first = rows.features[:FIRST_ROWS]
         return standardized(first, first, data)[0] if data.standardize else first
 
     # ---- the subject, read and checked before anything is fitted
@@ -358,16 +361,20 @@ class ProblemFile:
         """The data and the function to explain; a model is fitted when it is needed."""
         with self.source.locating_errors():
             rows = self._rows()
-        data, seed = self.schema.data, self.schema.seed
+        data = self.schema.data
+        seed = self.schema.seed
         if rows is None:
             points, others = data.points(seed)
             make = partial(self.function_of, others, None, None)
             return Subject(points=points, others=others, make=make, seed=seed)
-        data, _, _ = self._data, self._task, self.notes
+        data = self._data
+        _ = self._task
+        _ = self.notes
         table = split(rows, data, seed)
         vars(self).pop("_table")  # what is needed of it was computed
         del rows
-        points, others = table["points"], table["others"]
+        points = table["points"]
+        others = table["others"]
         with self.source.locating_errors("data"):
             needs_schema: Any = data.categorical or data.groups
             if not (needs_schema or data.text):
@@ -387,7 +394,9 @@ class ProblemFile:
 
     def _rows(self) -> Rows | None:
         """The checked table; None for a grid or random points."""
-        schema, data, folder = self.schema, self.schema.data, self.source.path.parent
+        schema = self.schema
+        data = self.schema.data
+        folder = self.source.path.parent
         if not data.is_table:
             with part("data"):
                 data_shape = shape_of_formula(data, folder)
@@ -409,12 +418,14 @@ class ProblemFile:
         sized = partial(DataShape, data=data, folder=folder, n_rows=n_rows)
         with collect_errors() as mistakes:
             if data.text is not None:
-                texts, rule = rows.features, MarkedWords()
+                texts = rows.features
+                rule = MarkedWords()
                 explained = texts.iloc[shown]
                 words = {one.word for text in explained for one in rule.find(text)}
                 with mistakes.noted():  # a model may know fewer words
                     self._check_sizes(sized(n_columns=max(len(words), 1)))
-                names, counted = [], vectorizer_of(data, schema.model)
+                names = []
+                counted = vectorizer_of(data, schema.model)
                 if counted is not None:
                     with part("model", "vectorizer"):
                         names = counted.vocabulary(texts.iloc[learned].tolist())
@@ -443,7 +454,8 @@ class ProblemFile:
         if spec is None:
             return
         with part("model"):
-            model, n_columns = self._estimator(columns), len(columns)
+            model = self._estimator(columns)
+            n_columns = len(columns)
             check_learning(model, spec, target, n_columns, refits=self.job.refits)
 
     def _check_missing(self, columns: list[str]) -> None:
@@ -457,7 +469,9 @@ class ProblemFile:
 
     def _estimator(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
         """The model, fitted or not, or a callable; None for a formula."""
-        schema, data, spec = self.schema, self._data, self.schema.model
+        schema = self.schema
+        data = self._data
+        spec = self.schema.model
         if spec is None:
             return None
         return spec.make(
@@ -479,7 +493,8 @@ class ProblemFile:
     @cached_property
     def _data(self) -> Data:
         """The section of the data, with categories that the types of columns show."""
-        data, table = self.schema.data, self._table
+        data = self.schema.data
+        table = self._table
         if table is None or not table.categories:
             return data
         return data.with_categories(table.categories)
@@ -487,14 +502,17 @@ class ProblemFile:
     @cached_property
     def _task(self) -> LearningTask | None:
         """The task of the model, given or inferred from all values of the target."""
-        spec, table = self.schema.model, self._table
+        spec = self.schema.model
+        table = self._table
         target = None if table is None else table.target
         return None if spec is None else task_of(spec, self.schema.data.sklearn, target)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Notes on an inferred task (such as regression) and an unusual file."""
-        data, task, table = self.schema.data, self._task, self._table
+        data = self.schema.data
+        task = self._task
+        table = self._table
         words = "" if table is None else table.notes
         return words, "" if task is None else task.in_words(data.target)
 
@@ -529,7 +547,8 @@ class ProblemFile:
 
     def with_output(self, output: str) -> ProblemFile:
         """A copy that explains another output of the model, which is not refitted."""
-        subject, spec = self.subject, self.schema.model
+        subject = self.subject
+        spec = self.schema.model
         assert spec is not None  # a formula has one output
         section = spec.model_copy(update={"output": output})
         changed = replace(
@@ -542,7 +561,8 @@ class ProblemFile:
 
     def wrapped(self, table: Any, data: Any, model: Any) -> Function:
         """The explained output of a fitted model, as a function of the table."""
-        spec, outcome = self.schema.model, self.schema.data.predicted
+        spec = self.schema.model
+        outcome = self.schema.data.predicted
         assert spec is not None  # by the schema
         if data is None and isinstance(table, pd.DataFrame):
             header = FittedModel.of(model).in_order(table.columns)

@@ -106,7 +106,8 @@ def read_onnx(path: Path, tensor: str | None, columns: Sequence[str]) -> OnnxEst
         )
     except _errors() as error:
         raise InvalidInput(f"{path} is not an ONNX model: {error}") from error
-    name, output = path.name, _output(session, tensor, path.name)
+    name = path.name
+    output = _output(session, tensor, path.name)
     # with an output of labels, the other output has probabilities
     label_types = {one.type for one in session.get_outputs()} & _LABELS
     # the name of a node type appears as text in the file

@@ -103,7 +103,8 @@ class Subject:
     @property
     def all_points(self) -> Any:
         """The explained points, followed by the other rows."""
-        points, others = self.points, self.others
+        points = self.points
+        others = self.others
         return points if others is points else joined_rows(points, others)
 
     @property
@@ -187,7 +188,8 @@ class Subject:
         The rows may be training rows of a model that was fitted elsewhere, which the
         score then states. A model that was fitted on all rows has no score.
         """
-        model, n_fitted = self._model_function.estimator, self._model_function.n_fitted
+        model = self._model_function.estimator
+        n_fitted = self._model_function.n_fitted
         if model is None:
             return None
         if n_fitted is None:
@@ -500,10 +502,8 @@ class ModelScore:
         with threads_of_run(len(X)):
             predictions = model.predict(X)
         if is_classifier(model):
-            value, most_frequent = (
-                accuracy_score(y, predictions),
-                Counter(y).most_common(1),
-            )
+            value = accuracy_score(y, predictions)
+            most_frequent = Counter(y).most_common(1)
             return cls(
                 "accuracy", float(value), len(y), rows, most_frequent[0][1] / len(y)
             )

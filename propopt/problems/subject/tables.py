@@ -423,7 +423,8 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
         raise wrong("there is no numeric column", "standardize")
     numbers = [c for c in table if c not in data.categorical]
     numeric = [c for c in numbers if pd.api.types.is_numeric_dtype(table[c].dtype)]
-    floats, categories = table[numeric].astype(float), table[data.categorical]
+    floats = table[numeric].astype(float)
+    categories = table[data.categorical]
     sizes = np.array([_largest(floats[name]) for name in floats])
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
@@ -477,7 +478,8 @@ def check_declared(columns: Sequence[Hashable], data: Data) -> None:
     with collect_errors() as errors:
         for location, column in declared:
             if column not in names:
-                hint, listed_names = did_you_mean(column, names), ", ".join(names)
+                hint = did_you_mean(column, names)
+                listed_names = ", ".join(names)
                 message = f"there is no column {column!r}{hint}; the columns are "
                 message += listed_names
                 errors.add(message, *location)
@@ -563,7 +565,8 @@ def _of_file(data: Data, path: Path) -> Rows:
     key = data.source
     with part(key):
         table = FILE_TABLES[key].of(path)
-    names, others = table.columns, (data.target, data.sample_weight)
+    names = table.columns
+    others = (data.target, data.sample_weight)
     with collect_errors() as errors:
         for name in ("target", "text", "sample_weight"):
             column = getattr(data, name)

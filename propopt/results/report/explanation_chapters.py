@@ -36,14 +36,17 @@ def explanation_chapters(best: Optimum) -> list[Chapter]:
 
 def _every_value(best: Optimum) -> Iterator[Chapter]:
     """Every value with its target value, and every row with base and prediction."""
-    base, prediction, target = best.base_value, best.prediction, best.contributions
+    base = best.base_value
+    prediction = best.prediction
+    target = best.contributions
     arrays = base, prediction, target
     if (
         base is None
         or prediction is None
         or not (best.units == "output" and all(map(_is_finite, arrays)))
     ):
-        unit, N = f"{best.units_in_words}.", best.shape[0]
+        unit = f"{best.units_in_words}."
+        N = best.shape[0]
         if N <= SAMPLED_ABOVE:
             yield table_chapter("Attributions", best.to_frame(), unit)
             return
@@ -79,7 +82,8 @@ def _reasons(best: Optimum) -> Iterator[Chapter]:
 
 def _reasons_towards(best: Optimum, towards: Towards) -> Iterator[Chapter]:
     """Reasons of the first or of sampled rows, in one direction."""
-    N, n = best.shape[0], min(best.shape[0], _ROWS_WITH_REASONS)
+    N = best.shape[0]
+    n = min(best.shape[0], _ROWS_WITH_REASONS)
     if N > SAMPLED_ABOVE:
         drawn = RowSample.of(N).rows.tolist()
         reasons = Reasons.of(best, towards=towards, rows=drawn, drawn_from=N)
@@ -102,7 +106,8 @@ def rows_and_pairs(
     front_path: FrontPath | None = None,
 ) -> Iterator[Chapter]:
     """The interactive chapter, and the pairs of similar rows that differ most."""
-    pairs, first = None, list[int]()
+    pairs = None
+    first = list[int]()
     if neighbours is not None and best.shape[0] > 1:
         pairs, first = neighbours.worst(best)
     explorer = Explorer(

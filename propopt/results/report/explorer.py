@@ -154,7 +154,9 @@ class FrontPath:
     @property
     def data(self) -> dict[str, Any]:
         """The data of the script."""
-        front, ends, losses = self.front, self.ends, []
+        front = self.front
+        ends = self.ends
+        losses = []
         for name in self.losses:
             form = None
             if front is not None:
@@ -224,11 +226,13 @@ class FrontPath:
     def _frame(self) -> tuple[float, float]:
         """The upper ends of both axes, with room for baselines near the curve."""
         xs, ys = zip(*self.curve(), strict=True)
-        width, height = max(xs), max(ys)
+        width = max(xs)
+        height = max(ys)
         for baseline in self.baselines:
             x, y = self.position(baseline.losses)
             if x <= 1.5 * max(xs) and y <= 1.5 * max(ys):
-                width, height = max(width, x), max(height, y)
+                width = max(width, x)
+                height = max(height, y)
         return 1.05 * width or 1.0, 1.05 * height or 1.0
 
     def _pixels(self, x: float, y: float) -> tuple[float, float]:
@@ -250,7 +254,8 @@ class FrontPath:
     @property
     def picture(self) -> str:
         """SVG of the axes, the curve, marks of baselines, and the selected point."""
-        parts, (across, up) = [*self._ticks()], self.axis_labels
+        parts = [*self._ticks()]
+        across, up = self.axis_labels
         middle = (_LEFT + _RIGHT) / 2.0
         parts += [
             tag("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),
@@ -366,14 +371,16 @@ class Explorer:
 
         The others of a large table are a sample, each with its most similar row.
         """
-        others, is_whole = self._sample.rows.tolist(), self._sample.is_whole
+        others = self._sample.rows.tolist()
+        is_whole = self._sample.is_whole
         similar = [n for n in self._most_similar(self.first_rows) if n is not None]
         first = [*dict.fromkeys([*self.first_rows, *similar])]
         if not is_whole:  # those that fit are a sample as well
             others = np.random.default_rng(1).permutation(others).tolist()
             pairs = zip(others, self._most_similar(others), strict=True)
             others = [n for pair in pairs for n in pair if n is not None]
-        rows, room = list[int](), _MAX_BYTES
+        rows = list[int]()
+        room = _MAX_BYTES
         for n in dict.fromkeys([*first, *others]):
             room -= self._bytes(n)
             if room < 0 and len(rows) > 1:
@@ -524,7 +531,10 @@ def _short(value: object) -> str:
 
 
 _MARKS: Final = ("○", "□", "△", "◇", "▽", "☆", "⬠", "✕")
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 500.0, 34.0, 300.0
+_LEFT = 70.0
+_RIGHT = 500.0
+_TOP = 34.0
+_BOTTOM = 300.0
 
 
 def _round_steps(end: float) -> list[float]:

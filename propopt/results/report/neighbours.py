@@ -79,7 +79,8 @@ class Neighbours:
         ends = self.edges[at].sum(axis=1) - row
         if among is not None:
             allowed = np.isin(ends, list(among))
-            at, ends = at[allowed], ends[allowed]
+            at = at[allowed]
+            ends = ends[allowed]
         if not len(at):
             return None
         return int(ends[np.lexsort((ends, self.distance[at], -self.similarity[at]))[0]])

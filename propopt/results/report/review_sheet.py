@@ -85,7 +85,8 @@ class ReviewSheet:
         """The finding on the tolerance, if one is set."""
         if self.tolerance is None:
             return
-        wrong, N = int(self._fails.sum()), len(self._fails)
+        wrong = int(self._fails.sum())
+        N = len(self._fails)
         words = f"{plural(wrong, 'row')} of {N:,} {'fails' if wrong == 1 else 'fail'}."
         if not wrong:
             words = f"All {plural(N, 'row')} pass."
@@ -145,7 +146,8 @@ class ReviewSheet:
         columns["error of the sum"] = [*map(float, self._sum_errors[rows])]
         if self._differences is not None:
             differences = self._differences[rows]
-            indices, most = differences.argmax(axis=1).tolist(), differences.max(axis=1)
+            indices = differences.argmax(axis=1).tolist()
+            most = differences.max(axis=1)
             columns[f"largest difference from {self.other}"] = [*map(float, most)]
             columns["in column"] = [
                 str(self._names[j]) if x else ""
@@ -226,7 +228,8 @@ class ReviewSheet:
         if N <= SAMPLED_ABOVE:
             order = np.argsort(~self._fails, kind="stable")[:room]
             return sorted(order.tolist())
-        sample, failing = RowSample.of(N, room).rows.tolist(), list[int]()
+        sample = RowSample.of(N, room).rows.tolist()
+        failing = list[int]()
         if self.tolerance is not None:
             failing = np.flatnonzero(self._fails)[:room].tolist()
         return sorted(list(dict.fromkeys([*failing, *sample]))[:room])

@@ -37,7 +37,8 @@ class LinkedScores:
     link: Link
 
     def __repr__(self) -> str:
-        count, link = len(self.scores), type(self.link).__name__
+        count = len(self.scores)
+        link = type(self.link).__name__
         return f"{type(self).__name__}({link} of {count} scores)"
 
     @property
@@ -61,7 +62,8 @@ class LinkedScores:
 
     def steps_of_row(self, n_background: int) -> float:
         """The operation count for the Shapley values of one row."""
-        d, K = len(self.columns), len(self.scores)
+        d = len(self.columns)
+        K = len(self.scores)
         leaves = sum(part.paths.shape[0] for part in self.scores)
         return n_background * (2.0 ** min(d, 60) * K * (2.0 * d + 4.0) + 4.0 * leaves)
 
@@ -95,7 +97,8 @@ class LinkedShapley:
 
     def of_blocks(self, points: Points) -> Array:
         """Shapley values against each background block separately, (N, blocks, D)."""
-        columns, game = self.linked.columns, self.game
+        columns = self.linked.columns
+        game = self.game
         players = np.arange(points.shape[1]) if game.players is None else game.players
         phi = np.zeros((len(points), game.n_blocks, game.n_players))
         if len(columns) == 0:
@@ -162,12 +165,15 @@ class _Mixtures:
 
     def scores_of(self, x: Values) -> Array:
         """Scores of all mixtures of x (D,), (B, 2^d); bit j is for column j of x."""
-        of_x, size = self.bits_holding(x[None]), 1 << self.n_columns
+        of_x = self.bits_holding(x[None])
+        size = 1 << self.n_columns
         box, row = np.nonzero((of_x | self.background_bits) == self.full[:, None])
         of_b = self.background_bits[box, row]
-        only_x, only_b = of_x[box, 0] & ~of_b, of_b & ~of_x[box, 0]
+        only_x = of_x[box, 0] & ~of_b
+        only_b = of_b & ~of_x[box, 0]
         fewer = np.bitwise_count(only_b) <= np.bitwise_count(only_x)
-        values, start = self.boxes.values[box], row * size
+        values = self.boxes.values[box]
+        start = row * size
         shape = self.background_bits.shape[1], size
         inner = _expanded(start + only_x, only_b, values, fewer, shape)
         outer = _expanded(start + only_b, only_x, values, ~fewer, shape)
@@ -197,9 +203,11 @@ class _AdditiveMixtures:
 
     def terms(self, points: Points) -> Array:
         """The term of each column at points, (d, n)."""
-        structure, terms = self.structure, np.zeros((len(self.columns), len(points)))
+        structure = self.structure
+        terms = np.zeros((len(self.columns), len(points)))
         alone = structure.lengths == 1
-        factor, values = structure.paths[alone, 0], structure.values[alone]
+        factor = structure.paths[alone, 0]
+        values = structure.values[alone]
         position = np.searchsorted(self.columns, structure.column[factor])
         for rows, G in structure.factors_at(points):
             np.add.at(terms[:, rows], position, values[:, None] * G[factor])
@@ -217,12 +225,16 @@ def _expanded(
     index: Indices, rest: Indices, values: Array, chosen: Mask, shape: tuple[int, int]
 ) -> Array:
     """The sum of v Σ_{C ⊆ rest} (−1)^|C| at index ∪ C, over some boxes, (B, 2^d)."""
-    index, rest, values = index[chosen], rest[chosen], values[chosen]
+    index = index[chosen]
+    rest = rest[chosen]
+    values = values[chosen]
     total = np.zeros(shape[0] * shape[1])
     while len(index) > 0:
         done = rest == 0
         total += np.bincount(index[done], values[done], len(total))
-        index, rest, values = index[~done], rest[~done], values[~done]
+        index = index[~done]
+        rest = rest[~done]
+        values = values[~done]
         lowest = rest & -rest
         rest = np.tile(rest ^ lowest, 2)
         index = np.concatenate([index, index | lowest])

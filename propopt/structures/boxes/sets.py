@@ -124,7 +124,8 @@ class Sets:
 
     def intersections(self, starts: Indices) -> Sets:
         """The intersection of each run of consecutive sets of one column."""
-        coded, members = self.coded[starts], self.members[:0]
+        coded = self.coded[starts]
+        members = self.members[:0]
         group = np.full(len(starts), -1)
         group[coded] = np.arange(coded.sum())
         if coded.any():
@@ -143,7 +144,8 @@ class Sets:
 
     def unique(self) -> tuple[Sets, Indices]:
         """Each different set once, by column and ends, and the new index of each."""
-        members, group = self.members, self.group
+        members = self.members
+        group = self.group
         if len(members) > 0:
             members, row = np.unique(members, axis=0, return_inverse=True)
             group = np.where(group >= 0, row.reshape(-1)[group], -1)
@@ -224,7 +226,8 @@ def largest_at_most(
         middle = (low | high) - ((low ^ high) >> 1)  # (low + high) / 2, rounded up
         with np.errstate(over="ignore", invalid="ignore"):
             under = column(_number(middle)) <= thresholds
-        low, high = np.where(under, middle, low), np.where(under, high, middle - 1)
+        low = np.where(under, middle, low)
+        high = np.where(under, high, middle - 1)
     return _number(low)
 
 
@@ -360,11 +363,13 @@ def leaf_sets(trees: Sequence[Tree], n_codes: Sequence[int | None]) -> LeafSets:
 
 
 def _leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
-    leaves, inner = tree.leaves, tree.inner
+    leaves = tree.leaves
+    inner = tree.inner
     sides = _sides(tree, inner, n_codes)
     leaf, side = _ways_up(tree, leaves, inner)
     order = np.lexsort([sides.column[side], leaf])
-    leaf, sets = leaf[order], sides.take(side[order])
+    leaf = leaf[order]
+    sets = sides.take(side[order])
     if len(leaf) == 0:
         return leaf, sets, tree.value[leaves]
     changes = (np.diff(leaf) != 0) | (np.diff(sets.column) != 0)
@@ -374,16 +379,20 @@ def _leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
 
 def _ways_up(tree: Tree, leaves: Indices, inner: Indices) -> tuple[Indices, Indices]:
     """Each leaf with each side of a node on its path, left sides before right ones."""
-    n, n_inner = len(tree.feature), len(inner)
-    parent, side = np.full(n, -1), np.full(n, -1)
+    n = len(tree.feature)
+    n_inner = len(inner)
+    parent = np.full(n, -1)
+    side = np.full(n, -1)
     for i, children in enumerate((tree.left[inner], tree.right[inner])):
         parent[children] = inner
         side[children] = np.arange(n_inner) + i * n_inner
-    leaf_index, nodes = np.arange(len(leaves)), leaves
+    leaf_index = np.arange(len(leaves))
+    nodes = leaves
     results: list[tuple[Indices, Indices]] = []
     while len(leaf_index) > 0:
         below = parent[nodes] >= 0
-        leaf_index, nodes = leaf_index[below], nodes[below]
+        leaf_index = leaf_index[below]
+        nodes = nodes[below]
         results.append((leaf_index, side[nodes]))
         nodes = parent[nodes]
     return (
@@ -398,7 +407,8 @@ def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
     coded = [k for k in np.unique(feature).tolist() if n_codes[k] is not None]
     nodes_at = np.flatnonzero(~np.isin(feature, coded))
     _refuse_codes(tree, inner[nodes_at], feature[nodes_at])
-    cuts, missing = tree.threshold[inner[nodes_at]], tree.missing_left[inner[nodes_at]]
+    cuts = tree.threshold[inner[nodes_at]]
+    missing = tree.missing_left[inner[nodes_at]]
     indices = [nodes_at, nodes_at + len(inner)]
     sets = [_intervals(feature[nodes_at], cuts, missing)]
     for k in coded:

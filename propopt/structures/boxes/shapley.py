@@ -94,7 +94,9 @@ class OrderedBoxes:
     @classmethod
     def of(cls, boxes: Boxes, players: Indices | None) -> Self:
         """All boxes that contain at least one set."""
-        sets, paths, members = boxes.sets, boxes.paths, None
+        sets = boxes.sets
+        paths = boxes.paths
+        members = None
         owner = sets.column
         if players is not None:
             paths, members, owner = joint_paths(paths, players[sets.column])
@@ -118,7 +120,8 @@ class OrderedBoxes:
 
     def _outside(self, points: Points) -> _Bytes:
         """The same for each single set, shape (U, N)."""
-        sets, compiled = self.sets, kernel("lacking")
+        sets = self.sets
+        compiled = kernel("lacking")
         if compiled is None:
             return (~sets.contain(points)).view(np.uint8)
         outside = np.empty((len(sets), len(points)), np.uint8)
@@ -149,7 +152,8 @@ class OrderedBoxes:
 
         Σ_{l with u} v_l Π_{w≠u} 1[row ∈ A_w], and the same with A_u.
         """
-        inside, n_rows = self.holding(rows).view(np.uint64), len(rows)
+        inside = self.holding(rows).view(np.uint64)
+        n_rows = len(rows)
         every = np.packbits(np.ones((1, n_rows), bool), bitorder="little")
         full = np.zeros(8 * inside.shape[1], np.uint8)
         full[: len(every)] = every
@@ -165,7 +169,8 @@ class OrderedBoxes:
         for batch in self.batches:
             row_bytes = 16 * (batch.p + 2) * inside.shape[1] + 16 * n_rows
             for chosen in _within(batch.start, batch.stop, row_bytes):
-                paths, values = batch.members_of(chosen)[0], self.values[chosen]
+                paths = batch.members_of(chosen)[0]
+                values = self.values[chosen]
                 front = [
                     np.broadcast_to(full.view(np.uint64), (len(paths), inside.shape[1]))
                 ]
@@ -288,7 +293,8 @@ class BoxTables:
         """Add Shapley values of rows to phi (P, N), given which sets lack each row."""
         compiled = kernel("look_up")
         if compiled is not None:  # all tables in one call
-            n_boxes, n_points = self.n_tabulated, phi.shape[1]
+            n_boxes = self.n_tabulated
+            n_points = phi.shape[1]
             scratch = np.empty(max(n_boxes, n_points), np.uint64), np.empty(n_points)
             boxes = *self.leaves.in_order, lacking, self.starts, self.tables
             compiled(n_boxes, n_points, *boxes, phi, *scratch)
@@ -321,14 +327,16 @@ class BoxTables:
 
     def _visit(self, phi: Array, lacking: _Bytes, batch: BoxBatch, rest: slice) -> None:
         """Add the values of boxes by visiting the background rows in all sets of m."""
-        n_points, visit = phi.shape[1], kernel("visit")
+        n_points = phi.shape[1]
+        visit = kernel("visit")
         if visit is None:
             for rows in BATCH_BUDGET.blocks(n_points, _PAIR_BYTES * self.n_rows):
                 n_pairs = (rows.stop - rows.start) * self.n_rows
                 for block in _within(rest.start, rest.stop, _PAIR_BYTES * n_pairs):
                     self._visit_pairs(phi[:, rows], lacking[:, rows], batch, block)
             return
-        words, counts = self.holding.view(np.uint64), self.counts
+        words = self.holding.view(np.uint64)
+        counts = self.counts
         paths, owner = batch.members_of(rest)
         scale = self.leaves.values[rest] / self.total
         visit(
@@ -350,7 +358,8 @@ class BoxTables:
         """Fill in the tables A and B of boxes of a batch."""
         p = batch.p
         if (compiled := kernel("tables")) is not None:
-            words, counts = self.holding.view(np.uint64), self.counts
+            words = self.holding.view(np.uint64)
+            counts = self.counts
             scale = self.leaves.values[block] / self.total
             n_cells = (16 if p < 16 else 24) << p
             compiled(
@@ -381,21 +390,25 @@ class BoxTables:
                 A += Z * _GAINS[p - s][sizes][:, None]
                 B += Z * _GAINS[p - s][np.maximum(sizes, 1) - 1][:, None]
             scale = self.leaves.values[chosen] / self.total
-            tables[local, 0], tables[local, 1] = (A * scale).T, (B * scale).T
+            tables[local, 0] = (A * scale).T
+            tables[local, 1] = (B * scale).T
 
     def _visit_pairs(
         self, phi: Array, lacking: _Bytes, batch: BoxBatch, chosen: slice
     ) -> None:
         """The same by NumPy, for few boxes and rows."""
         paths, owner = batch.members_of(chosen)
-        p, n_points = batch.p, phi.shape[1]
-        patterns, missing = self._patterns(paths), _words(lacking, paths)
+        p = batch.p
+        n_points = phi.shape[1]
+        patterns = self._patterns(paths)
+        missing = _words(lacking, paths)
         bits = patterns.dtype.type(1) << np.arange(p).astype(patterns.dtype)
         row_lacks = np.bitwise_or.reduce(bits) ^ patterns  # the sets without each row
         box, point, row = np.nonzero((row_lacks[:, None] & missing[:, :, None]) == 0)
         new = np.ones(len(box), bool)
         new[1:] = (np.diff(box) != 0) | (np.diff(point) != 0)
-        cell, n_cells = np.cumsum(new) - 1, int(new.sum())
+        cell = np.cumsum(new) - 1
+        n_cells = int(new.sum())
         lacks = row_lacks[box, row]
         index = (p - np.bitwise_count(lacks).astype(np.intp)) * n_cells + cell
         counts = None if self.counts is None else self.counts[row]
@@ -405,11 +418,13 @@ class BoxTables:
             index[hit] * p + u, None if counts is None else counts[hit], Z.size * p
         )
         with_u = Z[:, :, None] - without.reshape(p + 1, n_cells, p)
-        box, point = box[new], point[new]
+        box = box[new]
+        point = point[new]
         m = missing[box, point]
         q = np.bitwise_count(m).astype(np.intp)
         before = q[:, None] - ((m[:, None] & bits) != 0)  # minus one for u in m
-        A, B = np.zeros(n_cells), np.zeros((n_cells, p))
+        A = np.zeros(n_cells)
+        B = np.zeros((n_cells, p))
         for s in range(p + 1):
             A += Z[s] * _GAINS[p - s][q]
             B += with_u[s] * _GAINS[p - s][before]
@@ -452,8 +467,10 @@ def _look_up(
     phi: Array, lacking: _Bytes, paths: Indices, owner: Indices, tables: Array
 ) -> None:
     """Add A[m] − B[m ∪ u] of boxes of one length to phi (P, N)."""
-    (n_boxes, p), n_points = paths.shape, phi.shape[1]
-    bits, size = 1 << np.arange(p), 1 << p
+    n_points = phi.shape[1]
+    n_boxes, p = paths.shape
+    bits = 1 << np.arange(p)
+    size = 1 << p
     if (compiled := kernel("look_up")) is not None:
         start = np.arange(n_boxes + 1)
         boxes = start * p, paths, owner, lacking, start * (2 * size), tables
@@ -515,7 +532,8 @@ class BoxShapley:
 
     def of_blocks(self, points: Points) -> Array:
         """Shapley values against each background block separately, (N, blocks, P)."""
-        game, leaves = self.game, self.leaves
+        game = self.game
+        leaves = self.leaves
         phi = np.empty((len(points), game.n_blocks, game.n_players))
         row_bytes = len(leaves.owner) + 8 * game.n_players
         for rows in POINTS_AT_ONCE.blocks(len(points), row_bytes):
@@ -528,10 +546,12 @@ class BoxShapley:
 
     def alone(self, points: Points) -> Array:
         """Shapley values against each background row separately, shape (B, N, P)."""
-        game, leaves = self.game, self.leaves
+        game = self.game
+        leaves = self.leaves
         inside = 1 - leaves.lacking(points)
         in_background = 1 - leaves.lacking(game.background)
-        n_rows, P = len(game.background), game.n_players
+        n_rows = len(game.background)
+        P = game.n_players
         phi = np.zeros((len(points), n_rows * P))
         for batch in leaves.batches:
             full = (1 << batch.p) - 1
@@ -541,8 +561,10 @@ class BoxShapley:
                 of_b = _words(in_background, paths)
                 for sums, of_x in zip(phi, _words(inside, paths).T, strict=True):
                     leaf, row = np.nonzero((of_x[:, None] | of_b) == full)
-                    b, x = of_b[leaf, row], of_x[leaf]
-                    n, q = np.bitwise_count(x & ~b), np.bitwise_count(b & ~x)
+                    b = of_b[leaf, row]
+                    x = of_x[leaf]
+                    n = np.bitwise_count(x & ~b)
+                    q = np.bitwise_count(b & ~x)
                     gains = values[leaf] * _GAINS[n, q]
                     losses = values[leaf] * _GAINS[q, n]
                     for position, player in enumerate(owner.T):
@@ -560,7 +582,8 @@ class BoxShapley:
         for boxes, cached_digest, parts in RECENT:
             if boxes() is self.boxes and cached_digest == digest:
                 return parts
-        game, most = self.game, TABLE_BYTES // self.game.n_blocks
+        game = self.game
+        most = TABLE_BYTES // self.game.n_blocks
         parts = [
             BoxTables.of(self.leaves, rows, game.weights, most) for rows in game.blocks
         ]

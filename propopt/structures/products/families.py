@@ -195,10 +195,12 @@ class Curves(Family):
 
 def _mean(rule: CurveRule, knots: Array, normals: Normals, column: int) -> Array:
     """The mean by more nodes, and farther into the tails, until two results agree."""
-    n_nodes, log_tail = _FEWEST, LOG_TAIL
+    n_nodes = _FEWEST
+    log_tail = LOG_TAIL
     before, _ = _by_nodes(rule, knots, normals, n_nodes, log_tail)
     while n_nodes < _MOST:
-        n_nodes, log_tail = 2 * n_nodes, log_tail + _FARTHER
+        n_nodes = 2 * n_nodes
+        log_tail = log_tail + _FARTHER
         mean, size = _by_nodes(rule, knots, normals, n_nodes, log_tail)
         largest = size.max(axis=0, initial=0.0)
         with np.errstate(invalid="ignore"):

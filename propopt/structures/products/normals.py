@@ -47,7 +47,8 @@ def log_density(z: Array) -> Array:
 def share(low: Array, high: Array, start: Array, stop: Array) -> Array:
     """(Φ(stop) − Φ(start)) / (Φ(high) − Φ(low)), for low ≤ start < stop ≤ high."""
     # densities are divided first, so that tails lose no digits to large squares
-    inner, outer = np.clip(0.0, start, stop), np.clip(0.0, low, high)
+    inner = np.clip(0.0, start, stop)
+    outer = np.clip(0.0, low, high)
     log_ratio = 0.5 * (outer - inner) * (outer + inner)
     scaled = _log_scaled(start, stop, inner) - _log_scaled(low, high, outer)
     return np.exp(np.minimum(log_ratio + scaled, 0.0))
@@ -61,11 +62,13 @@ def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
         pull = np.exp(log_density(a) - log_mass(a, b)) - np.exp(
             log_density(b) - log_mass(a, b)
         )
-    reference, rest = np.zeros(a.shape), np.asarray(pull)
+    reference = np.zeros(a.shape)
+    rest = np.asarray(pull)
     narrow = is_narrow(a, b)
     far = (b < 0.0) & ~narrow
     if far.any():
-        reference[far], rest[far] = b[far], -_below(a[far], b[far])
+        reference[far] = b[far]
+        rest[far] = -_below(a[far], b[far])
     if narrow.any():
         h, m = _length_and_middle(a[narrow], b[narrow])
         reference[narrow] = b[narrow]
@@ -115,7 +118,8 @@ def _log_length(h: Array) -> Array:
 
 def _even(h: Array, m: Array) -> Array:
     """∫ φ(m + t) dt / (h φ(m)) − 1, |t| ≤ h/2: Σ_k He_2k(m) h^2k / (4^k (2k+1)!)."""
-    u, v = (m * h) ** 2, h**2
+    u = (m * h) ** 2
+    v = h**2
     second = u - v
     fourth = u * (u - 6.0 * v) + 3.0 * v * v
     sixth = u * (u * (u - 15.0 * v) + 45.0 * v * v) - 15.0 * v**3
@@ -124,7 +128,8 @@ def _even(h: Array, m: Array) -> Array:
 
 def _odd(h: Array, m: Array) -> Array:
     """−∫ t φ(m + t) dt / (h φ(m)) over |t| ≤ h/2, by odd polynomials of Hermite."""
-    s, v = m * h, h**2
+    s = m * h
+    v = h**2
     u = s**2
     third = u - 3.0 * v
     fifth = u * (u - 10.0 * v) + 15.0 * v * v
@@ -198,15 +203,18 @@ class Normals:
     @property
     def means(self) -> Array:
         """Means E V = mean + sd (φ(l) − φ(r)) / (Φ(r) − Φ(l)), shape S."""
-        low, high = self.standardised(self.low), self.standardised(self.high)
+        low = self.standardised(self.low)
+        high = self.standardised(self.high)
         reference, rest = mean_of_interval(low, high)
-        at_low, at_high = reference == low, reference == high
+        at_low = reference == low
+        at_high = reference == high
         start = np.where(at_low, self.low, np.where(at_high, self.high, self.mean))
         return np.clip(start + self.sd * rest, self.low, self.high)
 
     def shares(self, low: Array, high: Array) -> Array:
         """P(low < V ≤ high) under the truncated laws; 0 for empty intersections."""
-        start, stop = np.maximum(low, self.low), np.minimum(high, self.high)
+        start = np.maximum(low, self.low)
+        stop = np.minimum(high, self.high)
         overlaps = start < stop
         ends = self.standardised(self.low), self.standardised(self.high)
         a = self.standardised(np.where(overlaps, start, self.low))
@@ -267,7 +275,8 @@ class Quantiles:
 
     def _between(self, which: Indices, u: Array) -> Array:
         below, within, above = (mass[which] for mass in self._masses)
-        left, right = below + u * within, above + (1.0 - u) * within
+        left = below + u * within
+        right = above + (1.0 - u) * within
         z = np.where(left < right, 1.0, -1.0) * ndtri(np.minimum(left, right))
         normals = self.normals
         values = normals.mean[which] + normals.sd[which] * z
@@ -280,7 +289,8 @@ class Quantiles:
         flat = v == 0.0
         curved = np.where(flat, 1.0, v)
         s = np.where(flat, u, -np.log1p(u * np.expm1(-curved)) / curved)
-        low, high = self.normals.low[which], self.normals.high[which]
+        low = self.normals.low[which]
+        high = self.normals.high[which]
         return np.asarray(np.clip(low + (high - low) * s, low, high))
 
     def _in_tail(self, which: Indices, u: Array) -> Array:
@@ -289,7 +299,8 @@ class Quantiles:
         # log R(y + t) − log R(y) − t (y + t/2) = log v, v the share beyond
         low, high = (ends[which] for ends in self._ends)
         right = low > 0.0
-        inner, outer = np.where(right, low, -high), np.where(right, high, -low)
+        inner = np.where(right, low, -high)
+        outer = np.where(right, high, -low)
         beyond = mills(outer) / mills(inner) * decay(-outer, -inner)
         log_v = np.log1p(-np.where(right, u, 1.0 - u) * (1.0 - beyond))
         t = -log_v / inner
@@ -317,7 +328,8 @@ def normal_nodes(
 ) -> tuple[Array, Array]:
     """Nodes x (S, Q) and weights w (S, Q), E g(V) ≈ Σ_q w_q g(x_q), Σ_q w_q = 1."""
     # between the ends, or as far from the mode as the density is relevant
-    low, high = normals.standardised(normals.low), normals.standardised(normals.high)
+    low = normals.standardised(normals.low)
+    high = normals.standardised(normals.high)
     mode = np.clip(0.0, low, high)  # z of the most likely value
     # φ(mode + t) / φ(mode) = exp(−t (2 mode + t) / 2)
     reach = 2.0 * log_tail / (np.sqrt(mode**2 + 2.0 * log_tail) + np.abs(mode))

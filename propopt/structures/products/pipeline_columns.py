@@ -142,7 +142,8 @@ def by_table(
     function: SumOfProducts, seen: Sequence[InputColumn], n_columns: int
 ) -> SumOfProducts:
     """The same function of the table's columns, with one factor for each of them."""
-    paths, values = function.paths, function.values
+    paths = function.paths
+    values = function.values
     product, position = np.nonzero(paths >= 0)  # entries: factors, product by product
     factor = paths[product, position]
     k = function.column[factor]
@@ -150,7 +151,8 @@ def by_table(
     is_line = np.array([isinstance(each, AffineColumn) for each in seen], bool)[k]
     is_bent = np.array([isinstance(each, CurvedColumn) for each in seen], bool)[k]
     is_joint = _are_joint(product, column, is_line, is_bent)
-    alone, listed = is_line & ~is_joint, ~is_line & ~is_joint
+    alone = is_line & ~is_joint
+    listed = ~is_line & ~is_joint
     multiple = np.ones(len(values))
     parts = [
         _lines(function, seen, product[alone], factor[alone], multiple),
@@ -178,7 +180,8 @@ def _are_joint(product: Indices, column: Indices, is_line: Mask, is_bent: Mask) 
     """Which entries are nonlinear, or share their table column with another entry."""
     pairs = np.stack([product, column])
     _, index, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
-    index, n = index.ravel(), len(counts)
+    index = index.ravel()
+    n = len(counts)
     lines = np.bincount(index, is_line, minlength=n) > 0
     bent = np.bincount(index, is_bent, minlength=n) > 0
     return np.asarray((bent | (lines & (counts > 1)))[index])
@@ -198,7 +201,8 @@ def _lines(
         [(line.column, line.slope, line.center, line.missing) for line in lines]
     )
     numbers, index = np.unique(factor, return_inverse=True)
-    families, multiples = list[Factors](), [np.zeros(0)]
+    families = list[Factors]()
+    multiples = [np.zeros(0)]
     for _, chosen in function.chosen(numbers):
         column, slope, center, missing = np.ascontiguousarray(table[chosen.column].T)
         moved, times = _of_x(chosen, column.astype(np.intp), slope, center)

@@ -36,7 +36,8 @@ def joint_paths(paths: Indices, player: Indices) -> tuple[Indices, Indices, Indi
     product, index = np.nonzero(paths >= 0)
     factor = paths[product, index]
     order = np.lexsort([factor, player[factor], product])
-    product, factor = product[order], factor[order]
+    product = product[order]
+    factor = factor[order]
     owner = player[factor]
     new = np.ones(len(owner), bool)
     new[1:] = (np.diff(product) != 0) | (np.diff(owner) != 0)
@@ -309,7 +310,8 @@ class SumOfProducts:
         self, compiled: Callable[..., None], P: Array, R: Array
     ) -> tuple[Values, Attributions]:
         """The same by a compiled kernel, equal up to rounding."""
-        (n_factors, n), (L, K) = P.shape, self.paths.shape
+        n_factors, n = P.shape
+        L, K = self.paths.shape
         total = np.full(n, self.base)
         attributions = np.zeros((self.n_columns, n))
         P, R = map(np.ascontiguousarray, (P, R))
@@ -416,7 +418,8 @@ def _products_of_others(P: Array, paths: Indices) -> tuple[Array, Array]:
 
 def _run(numbers: Indices) -> FactorNumbers:
     """Consecutive indices as a slice, for faster assignment."""
-    first, stop = int(numbers[0]), int(numbers[-1]) + 1
+    first = int(numbers[0])
+    stop = int(numbers[-1]) + 1
     return slice(first, stop) if stop - first == len(numbers) else numbers
 
 
@@ -540,7 +543,8 @@ class ProductShapley:
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 in columns without a factor."""
-        structure, equal = self.structure, self.game.weights is None
+        structure = self.structure
+        equal = self.game.weights is None
         phi = np.zeros((len(points), structure.n_columns))
         if structure.lengths.max(initial=0) <= 1:
             return self._of_additive(points)
@@ -549,7 +553,8 @@ class ProductShapley:
         )
         for rows, A in structure.factors_at(points):
             for chosen, path in self._blocks():
-                b, column = B[path], structure.column[path]
+                b = B[path]
+                column = structure.column[path]
                 values = structure.values[chosen]
                 weights = values / len(self.game.background) if equal else values
                 for a, row_phi in zip(A.T, phi[rows], strict=True):
@@ -561,7 +566,8 @@ class ProductShapley:
         structure = self.structure
         phi = np.zeros((len(points), structure.n_columns))
         alone = structure.lengths == 1
-        path, values = structure.paths[alone, 0], structure.values[alone]
+        path = structure.paths[alone, 0]
+        values = structure.values[alone]
         mean = np.zeros(structure.n_factors)
         for rows_of_block, B in structure.factors_at(self.game.background):
             if self.game.weights is None:
@@ -576,14 +582,16 @@ class ProductShapley:
 
     def alone(self, points: Points) -> Array:
         """Shapley values against each background row separately, shape (B, N, D)."""
-        structure, n_rows = self.structure, len(self.game.background)
+        structure = self.structure
+        n_rows = len(self.game.background)
         phi = np.zeros((len(points), structure.n_columns, n_rows))
         B = np.concatenate(
             [G for _, G in structure.factors_at(self.game.background)], axis=1
         )
         for rows, A in structure.factors_at(points):
             for chosen, path in self._blocks():
-                b, column = B[path], structure.column[path]
+                b = B[path]
+                column = structure.column[path]
                 weights = structure.values[chosen][:, None]
                 for a, row_phi in zip(A.T, phi[rows], strict=True):
                     parts = self._of_pairs(a[path], b) * weights
@@ -599,7 +607,8 @@ class ProductShapley:
 
     def _of_pairs(self, a: Array, b: Array) -> Array:
         """The integral for each factor of a (K, L), background row of b (K, L, B)."""
-        step, total = a[:, :, None] - b, np.zeros(b.shape)
+        step = a[:, :, None] - b
+        total = np.zeros(b.shape)
         nodes, weights = np.polynomial.legendre.leggauss(max(-(-len(a) // 2), 1))
         for t, weight in zip((nodes + 1.0) / 2.0, weights / 2.0, strict=True):
             mixed = b + t * step

@@ -135,9 +135,11 @@ class _Splits:
 
     def _column(self, part: _Saved) -> int:
         if "cat_feature_index" in part:
-            features, name = self._categories, "cat_feature_index"
+            features = self._categories
+            name = "cat_feature_index"
         else:
-            features, name = self._floats, "float_feature_index"
+            features = self._floats
+            name = "float_feature_index"
         return int(features[part[name]]["flat_feature_index"])
 
     @cached_property
@@ -259,13 +261,15 @@ class _Splits:
             if pending is None and b == len(splits):
                 return float(values[leaf])
             if pending is None:
-                split, table = splits[b], outcomes[b]
+                split = splits[b]
+                table = outcomes[b]
                 yes = (b + 1, leaf | 1 << b, levels, None)
                 no = (b + 1, leaf, levels, None)
                 if table is None:
                     feature = self._floats[split["float_feature_index"]]
                     cut = float(at_most_in_single(split["border"]))
-                    k, low = feature["flat_feature_index"], _is_low(feature)
+                    k = feature["flat_feature_index"]
+                    low = _is_low(feature)
                     return Split(int(k), cut, low, no, yes)
                 columns = self._columns(split)
                 every = [np.arange(size) for size in table.shape]
@@ -276,7 +280,8 @@ class _Splits:
             table, columns = pending
             if (table == table.flat[0]).all():
                 return node_at((b + 1, leaf | int(table.flat[0]) << b, levels, None))
-            k, rest = columns[0], columns[1:]
+            k = columns[0]
+            rest = columns[1:]
             same = (table == table[0]).reshape(len(table), -1).all(axis=1)
             if same.all():
                 return node_at((b, leaf, levels, (table[0], rest)))
@@ -288,8 +293,10 @@ class _Splits:
         self, state: tuple[int, int, _Levels, Any], pending: _Pending, same: Mask
     ) -> Split:
         """A node that sends left the levels with the outcome of the first level."""
-        (b, leaf, levels_of, _), (table, columns) = state, pending
-        k, levels_here = columns[0], levels_of.get(columns[0], np.arange(len(table)))
+        b, leaf, levels_of, _ = state
+        table, columns = pending
+        k = columns[0]
+        levels_here = levels_of.get(columns[0], np.arange(len(table)))
         if k in self._borders:  # intervals are split at one border
             same = np.arange(len(same)) < int(np.argmin(same))
         left = (b, leaf, {**levels_of, k: levels_here[same]}, (table[same], columns))
@@ -399,7 +406,8 @@ def _symmetric(
 ) -> Tree:
     """A tree of d levels as a heap; bit b of a leaf's index is level b from below."""
     splits = list(reversed(tree["splits"] or []))
-    depth, n_inner = len(splits), 2 ** len(splits) - 1
+    depth = len(splits)
+    n_inner = 2 ** len(splits) - 1
     level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
     feature = np.array([s["float_feature_index"] for s in splits], dtype=np.intp)[level]
     border = np.array([s["border"] for s in splits], dtype=np.float64)[level]
@@ -423,8 +431,10 @@ def _catboost_split(
     """A node of a tree with different splits at each level."""
     if "split" not in node:
         return weight * float(np.ravel(node["value"])[index])
-    (column, missing_left), split = columns, node["split"]
-    feature, cut = split["float_feature_index"], at_most_in_single(split["border"])
+    split = node["split"]
+    column, missing_left = columns
+    feature = split["float_feature_index"]
+    cut = at_most_in_single(split["border"])
     missing = bool(missing_left[feature])
     return Split(int(column[feature]), float(cut), missing, node["left"], node["right"])
 

@@ -130,7 +130,8 @@ def _naive_bayes(model: Any) -> Network | None:
 
 def _counting(model: Any) -> Network:
     """Log p(k) + Σ_v x_v log p(v | k); the complement's Σ_v x_v w_vk has no priors."""
-    logs, priors = floats(model.feature_log_prob_), floats(model.class_log_prior_)
+    logs = floats(model.feature_log_prob_)
+    priors = floats(model.class_log_prior_)
     return Affine(logs, 0.0 * priors if is_a(model, _COMPLEMENT) else priors)
 
 
@@ -218,9 +219,9 @@ def _gaussian_process(model: Any) -> Network | None:
     weights = np.atleast_2d(floats(model.alpha_).T)
     features = kernels.KernelFeatures(kernel, floats(model.X_train_))
     # nothing else holds the mean and scale that normalize_y computed
-    mean, std = model._y_train_mean, model._y_train_std  # noqa: SLF001
-    factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (std, mean))
-    return Chain(features, Affine(factor[:, None] * weights, floats(offset)))
+    mean = np.broadcast_to(model._y_train_mean, (len(weights),))  # noqa: SLF001
+    std = np.broadcast_to(model._y_train_std, (len(weights),))  # noqa: SLF001
+    return Chain(features, Affine(std[:, None] * weights, floats(mean)))
 
 
 def _machine(
@@ -262,7 +263,8 @@ def _process_kernel(kernel: Any) -> kernels.Kernel | None:
     """A kernel of :mod:`sklearn.gaussian_process.kernels`; never a subclass."""
     match class_name_of(kernel):
         case "sklearn.Sum" | "sklearn.Product" as kind:
-            first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
+            first = _process_kernel(kernel.k1)
+            second = _process_kernel(kernel.k2)
             if first is None or second is None:
                 return None
             return kernels.KernelPair(first, second, kind == "sklearn.Product")
@@ -300,7 +302,8 @@ SCALERS: Final = tuple(
 
 def scaling_of(scaler: Any) -> Scaling:
     """The affine map of a scaler that does not clip."""
-    zeros, scale = np.zeros(scaler.n_features_in_), scaler.scale_
+    zeros = np.zeros(scaler.n_features_in_)
+    scale = scaler.scale_
     if is_a(scaler, "sklearn.MinMaxScaler"):
         return Scaling(zeros, floats(scale), floats(scaler.min_))
     # None stands for "not used"; the mean is stored even if unused
@@ -318,7 +321,8 @@ def _scaled(scaler: Any) -> Network | None:
 
 def _components(pca: Any) -> Network:
     """(x − mean) Vᵀ, over the standard deviations of the components if whitened."""
-    components, mean = floats(pca.components_), floats(pca.mean_)
+    components = floats(pca.components_)
+    mean = floats(pca.mean_)
     if pca.whiten:
         variance = np.maximum(pca.explained_variance_, np.finfo(np.float64).eps ** 2)
         components /= np.sqrt(variance)[:, None]

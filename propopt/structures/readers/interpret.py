@@ -162,16 +162,20 @@ def _term(scores: Array, columns: Sequence[int], axes: Sequence[_Axis]) -> Tree 
         """A node for bins low to high of one column; earlier columns are decided."""
         axis, low, high, rest = state
         if high - low == 1:
-            rest, axis = rest[low], axis + 1
+            rest = rest[low]
+            axis = axis + 1
             if axis == len(axes):
                 return float(rest)
-            low, high = 0, len(axes[axis].bins)
+            low = 0
+            high = len(axes[axis].bins)
         middle = (low + high) // 2
         bound = axes[axis].highest
         if low == 0 and axes[axis].missing:  # numbers go left, and NaN right
-            numbers, nan = (axis, 1, high, rest), (axis, 0, 1, rest)
+            numbers = (axis, 1, high, rest)
+            nan = (axis, 0, 1, rest)
             return Split(columns[axis], np.inf, False, numbers, nan)
-        left, right = (axis, low, middle, rest), (axis, middle, high, rest)
+        left = (axis, low, middle, rest)
+        right = (axis, middle, high, rest)
         return Split(columns[axis], float(bound[middle - 1]), False, left, right)
 
     return build_tree((0, 0, len(axes[0].bins), inner), node_at)

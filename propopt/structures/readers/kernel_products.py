@@ -77,7 +77,8 @@ def _terms(kernel: kernels.Kernel, D: int) -> Terms | Reason:
             scales = [comb(d, k) * gamma**k * offset ** (d - k) for k in range(d + 1)]
             return [KernelTerm(scale, none, k) for k, scale in enumerate(scales)]
         case kernels.KernelPair(first, second, is_product):
-            one, other = _terms(first, D), _terms(second, D)
+            one = _terms(first, D)
+            other = _terms(second, D)
             if isinstance(one, Reason):
                 return one
             if isinstance(other, Reason):
@@ -163,7 +164,8 @@ def kernel_sum(
     if isinstance(terms, Reason):
         return terms
     nonzero = np.flatnonzero(weights)
-    centers, weights = features.centers[nonzero], weights[nonzero]
+    centers = features.centers[nonzero]
+    weights = weights[nonzero]
     polynomial = _polynomial(terms, centers, weights)
     if isinstance(polynomial, Reason):
         return polynomial
@@ -198,7 +200,8 @@ def _polynomial(
             f"its polynomial kernel has {n_monomials:,} monomials of {D} columns; "
             f"at most {MOST_MONOMIALS:,} are supported"
         )
-    exponents, coefficients = [np.zeros((0, D), np.intp)], [np.zeros(0)]
+    exponents = [np.zeros((0, D), np.intp)]
+    coefficients = [np.zeros(0)]
     for k in degrees:
         scale = sum(term.scale for term in flat if term.degree == k)
         powers = _exponents(D, k)

@@ -129,9 +129,11 @@ def _of_booster(
 
 def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """The sum of trees i = score (mod K), or for random forests their mean."""
-    header, booster = _header(model), model.booster_
+    header = _header(model)
+    booster = model.booster_
     count = header["num_tree_per_iteration"]
-    logit, plain = _objective(header)[2], _scores_are_values(header)
+    logit = _objective(header)[2]
+    plain = _scores_are_values(header)
     score = TreeScore.of(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
@@ -150,7 +152,8 @@ def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
     if "leaf_value" in node:
         return None if "leaf_const" in node else weight * node["leaf_value"]
     feature = int(node["split_feature"])
-    left, right = node["left_child"], node["right_child"]
+    left = node["left_child"]
+    right = node["right_child"]
     if node["decision_type"] == "==":
         codes = np.array(str(node["threshold"]).split("||"), dtype=np.intp)
         listed = np.isin(np.arange(codes.max() + 1), codes)

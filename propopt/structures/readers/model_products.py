@@ -112,7 +112,8 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
 
 def _in_units_of_target(model: Any) -> Network | None:
     """The scores of a model with a scaled target, or None if it is not affine."""
-    units, inner = scale_of_target(model.transformer_), model.regressor_
+    units = scale_of_target(model.transformer_)
+    inner = model.regressor_
     network = exact_network(inner)
     if units is None or network is None or network.n_scores != 1:
         return None
@@ -361,7 +362,8 @@ def _multiplicative(combination: Combination, n_columns: int) -> SumOfProducts:
     if len(used) > 0:  # the constant by itself may overflow in float64
         steepest = np.abs(rate).argmax()
         center[steepest] = -base / rate[steepest]
-    factors, paths = Exponentials(used, rate, center), np.arange(len(used))[None, :]
+    factors = Exponentials(used, rate, center)
+    paths = np.arange(len(used))[None, :]
     return SumOfProducts(0.0, np.array([value]), paths, (factors,), n_columns)
 
 

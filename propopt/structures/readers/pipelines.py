@@ -155,7 +155,8 @@ class ColumnView:
 
     def chosen(self, columns: NDArray[np.intp]) -> ColumnView:
         """The view of some of the input columns."""
-        before, sources = self.transform, tuple(self.sources[k] for k in columns)
+        before = self.transform
+        sources = tuple(self.sources[k] for k in columns)
         return replace(
             self,
             transform=lambda points: _taken(before(points), columns),
@@ -270,7 +271,8 @@ def _curved(
     source: ColumnSource, knots: Sequence[float], view: ColumnView, k: int
 ) -> ColumnSource:
     """The source after an arbitrary map of column k, with kinks at its knots."""
-    column, kinks = source.column, tuple(knots)
+    column = source.column
+    kinks = tuple(knots)
     match source.kind:
         case "steps" | "codes":
             return source

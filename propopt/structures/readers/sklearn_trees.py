@@ -84,7 +84,8 @@ def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | No
     is_value = class_name_of(model) == "sklearn.GradientBoostingRegressor"
     n_scores = model.estimators_.shape[1]
     score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
-    first, dummies = model.init_, ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
+    first = model.init_
+    dummies = ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
     if score is None or not (isinstance(first, str) or class_name_of(first) in dummies):
         return None
     stages = [tree.tree_ for tree in model.estimators_[:, score.column]]
@@ -107,8 +108,10 @@ def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
     # for two classes the margin is twice the vote for the second
     index, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
     shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
-    label, other = model.classes_[index], -1.0 / (n_classes - 1)
-    members, fitted = model.estimators_, [member.tree_ for member in model.estimators_]
+    label = model.classes_[index]
+    other = -1.0 / (n_classes - 1)
+    members = model.estimators_
+    fitted = [member.tree_ for member in model.estimators_]
     values = [
         factor
         * share

@@ -41,11 +41,14 @@ def build_tree(
     root: Any, read: Callable[[Any], Split | float | None], most: float = np.inf
 ) -> Tree | None:
     """The tree of nodes that ``read`` returns; None if one is None, or too many."""
-    stack, children = [(root, -1)], list[int]()
-    rows, listed = list[tuple[int, float, bool, float]](), dict[int, Mask]()
+    stack = [(root, -1)]
+    children = list[int]()
+    rows = list[tuple[int, float, bool, float]]()
+    listed = dict[int, Mask]()
     while stack:
         state, child = stack.pop()
-        node, split = len(rows), read(state)
+        node = len(rows)
+        split = read(state)
         if split is None or node > most:
             return None
         children += [-1, -1]
@@ -78,7 +81,8 @@ def run_split(ends: Array, left: Mask) -> RunSplit:
     """Alternating runs of any runs: up to each of m − 1 ends, and beyond the last."""
     ends = np.append(ends, np.inf)
     nonempty = np.append(-np.inf, ends[:-1]) < ends
-    ends, left = ends[nonempty], left[nonempty]
+    ends = ends[nonempty]
+    left = left[nonempty]
     last = np.append(left[1:] != left[:-1], True)
     return ends[last], left[last]
 
@@ -94,8 +98,10 @@ def expand_runs(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
 
 def _cut_once(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree:
     """The same nodes, with one cut or none in each of them."""
-    threshold, missing_left = tree.threshold.copy(), tree.missing_left.copy()
-    left, right = tree.left.copy(), tree.right.copy()
+    threshold = tree.threshold.copy()
+    missing_left = tree.missing_left.copy()
+    left = tree.left.copy()
+    right = tree.right.copy()
     for node, (ends, goes_left) in run_splits.items():
         threshold[node] = ends[0]
         if not goes_left[0]:
@@ -119,12 +125,14 @@ def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
     def node_at(state: tuple[int, Mapping[int, _Range], _Runs | None]) -> Split | float:
         """A node, or its remaining runs, for the intervals that reach it."""
         node, ranges, runs = state
-        column, missing_left = int(tree.feature[node]), bool(tree.missing_left[node])
+        column = int(tree.feature[node])
+        missing_left = bool(tree.missing_left[node])
         side = {True: int(tree.left[node]), False: int(tree.right[node])}
         if column < 0:
             return float(tree.value[node])
         if node in tree.left_codes:
-            left, right = (side[True], ranges, None), (side[False], ranges, None)
+            left = (side[True], ranges, None)
+            right = (side[False], ranges, None)
             return Split(column, np.inf, False, left, right, tree.left_codes[node])
         low, high, missing = here = ranges.get(column, (-np.inf, np.inf, True))
         if runs is None:
@@ -146,7 +154,8 @@ def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
 
 def _runs(runs: RunSplit, interval: _Range) -> _Runs:
     """The ends and sides of the runs that intersect an interval."""
-    (ends, left), (low, high, _) = runs, interval
+    ends, left = runs
+    low, high, _ = interval
     if low >= high:
         return []
     chosen = slice(np.searchsorted(ends, low, "right"), np.searchsorted(ends, high) + 1)
@@ -303,11 +312,13 @@ class InputProbe:
 
 def _secant_brackets(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
     """Brackets a few roundings around the solutions for an affine map."""
-    zeros, ones = np.zeros(len(thresholds)), np.ones(len(thresholds))
+    zeros = np.zeros(len(thresholds))
+    ones = np.ones(len(thresholds))
     with np.errstate(all="ignore"):
         at_zero = column(zeros)
         slope = column(ones) - at_zero
-        root, meeting = -at_zero / slope, (thresholds - at_zero) / slope
+        root = -at_zero / slope
+        meeting = (thresholds - at_zero) / slope
         size = np.maximum(np.abs(root), np.abs(meeting))
         brackets = [meeting - _ROUNDINGS * size, meeting + _ROUNDINGS * size]
         low, high = (np.where(np.isfinite(end), end, 0.0) for end in brackets)
@@ -421,7 +432,8 @@ class _TreeRewriter:
 
     def __init__(self, tree: Tree) -> None:
         self.model = tree
-        self.feature, self.threshold = tree.feature.copy(), tree.threshold.copy()
+        self.feature = tree.feature.copy()
+        self.threshold = tree.threshold.copy()
         self.missing_left = tree.missing_left.copy()
         self.left_codes: dict[int, Mask] = {}
         self.run_splits: dict[int, RunSplit] = {}
@@ -438,7 +450,8 @@ class _TreeRewriter:
 
     def goes_left(self, node: int, values: Array) -> Mask:
         """Whether a node of the model sends input values to the left."""
-        tree, missing = self.model, np.isnan(values)
+        tree = self.model
+        missing = np.isnan(values)
         listed = tree.left_codes.get(node)
         if listed is None:
             left = values <= tree.threshold[node]

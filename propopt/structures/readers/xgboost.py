@@ -157,7 +157,8 @@ def _trees_of_score(
     """
     booster = learner["gradient_booster"]
     model = booster.get("gbtree", booster)["model"]
-    trees, groups = model["trees"], model["tree_info"]
+    trees = model["trees"]
+    groups = model["tree_info"]
     weights = booster.get("weight_drop", [1.0] * len(trees))
     count = len(trees) if rounds == 0 else model["iteration_indptr"][rounds]
     vectors = [_leaf_size(tree) > 1 for tree in trees[:count]]
@@ -172,7 +173,8 @@ def _leaf_size(tree: Mapping[str, Any]) -> int:
 
 
 def _tree(nodes: Mapping[str, Any], index: int, weight: float) -> Tree:
-    left, right = np.array(nodes["left_children"]), np.array(nodes["right_children"])
+    left = np.array(nodes["left_children"])
+    right = np.array(nodes["right_children"])
     conditions = np.array(nodes["split_conditions"], dtype=np.float32)
     values = conditions  # at leaves these are the values
     if (size := _leaf_size(nodes)) > 1:  # (leaves, K); the second child is the leaf

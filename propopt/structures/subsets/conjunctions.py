@@ -66,7 +66,8 @@ class Conjunctions(Boxes):
     ) -> Conjunctions:
         """The sum of the values of sets of words of each block, a product for each."""
         width = max((group.n_words for group in blocks), default=0)
-        values, paths = [np.zeros(0)], [np.zeros((0, width), np.intp)]
+        values = [np.zeros(0)]
+        paths = [np.zeros((0, width), np.intp)]
         for group in blocks:
             block, state = np.nonzero(group.values)
             rows = np.full((len(block), width), -1, np.intp)
@@ -98,7 +99,8 @@ class Conjunctions(Boxes):
         return np.asarray(self.base + levels.astype(float) @ self._shares[0])
 
     def first_moments(self, weights: Array, /) -> Array:
-        d, (_, which) = self.n_words, self._kinds
+        d = self.n_words
+        _, which = self._kinds
         of_leaf, with_one = ((weights @ share.T)[:, which] for share in self._shares)
         total = self.base * (weights @ (np.arange(d + 1) / d)) + with_one @ self.values
         result = np.repeat(total[:, None], d, axis=1)

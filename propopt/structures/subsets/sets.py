@@ -46,7 +46,8 @@ def shapley_of_coalitions(coalition_values: Array) -> Array:
     for column j.
     """
     n = coalition_values.shape[-1].bit_length() - 1
-    index, values = np.arange(2**n), np.zeros((*coalition_values.shape[:-1], n))
+    index = np.arange(2**n)
+    values = np.zeros((*coalition_values.shape[:-1], n))
     shares = np.array([1.0 / (n * math.comb(n - 1, size)) for size in range(n)])
     for j in range(n):
         without = index[(index >> j) % 2 == 0]
@@ -121,7 +122,8 @@ def word_shapley(function: SetFunction) -> Values:
     """
     d = function.n_words
     m = np.arange(d + 1.0)
-    with_word, without = np.zeros(d + 1), np.zeros(d + 1)
+    with_word = np.zeros(d + 1)
+    without = np.zeros(d + 1)
     with_word[1:] = 1.0 / m[1:]
     without[:-1] = 1.0 / (d - m[:-1])
     moments = function.first_moments((with_word + without)[None])[0]

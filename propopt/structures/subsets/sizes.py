@@ -136,7 +136,8 @@ def _angles(d: int, p: float, sizes: Indices) -> tuple[Values, Array]:
 
 def _binomial(d: int, p: float) -> Values:
     """Probabilities P(S = m), shape (d + 1,), by ratios starting at the mode."""
-    odds, m = p / (1.0 - p), np.arange(d)
+    odds = p / (1.0 - p)
+    m = np.arange(d)
     mode = min(int((d + 1) * p), d)
     up = (d - m[mode:]) / (m[mode:] + 1.0) * odds
     down = (m[:mode] + 1.0) / (d - m[:mode]) / odds
@@ -219,7 +220,8 @@ class _Words(_BlockKind):
         )
         order = np.argsort(counts > 1, kind="stable")  # those of one word come first
         self._which = np.argsort(order)[which]
-        self._sizes, self._counts = sizes[order], counts[order].astype(float)
+        self._sizes = sizes[order]
+        self._counts = counts[order].astype(float)
         self._n_alone = int(np.count_nonzero(counts == 1))
         self._a = np.exp(-np.outer(self._sizes, rates))
         self._values = np.bincount(self._which, self._v).astype(complex)
@@ -274,10 +276,12 @@ class _Shared(_BlockKind):
 
     def __init__(self, blocks: Blocks, rates: Values, n_rows: int) -> None:
         self.words = blocks.words
-        self._blocks, self._rates = blocks, rates
+        self._blocks = blocks
+        self._rates = rates
         b = blocks.n_words
         i = np.arange(1, b + 1)
-        self._i, self._ways = i[:, None], np.array([[math.comb(b, k)] for k in i])
+        self._i = i[:, None]
+        self._ways = np.array([[math.comb(b, k)] for k in i])
         self._plain, self._tilted, self._most = (
             np.zeros((len(blocks.words), b, len(rates))) for _ in range(3)
         )
@@ -322,7 +326,8 @@ class _Shared(_BlockKind):
                 )
 
     def derivatives(self) -> Array:
-        blocks, shares = self._blocks, self._blocks.shares[:, 1:].T
+        blocks = self._blocks
+        shares = self._blocks.shares[:, 1:].T
         result = np.zeros((self._sums.shape[1], *self.words.shape))
         for q, u in enumerate(self._rates):
             plain, tilted = self._sums[..., q]
@@ -377,10 +382,12 @@ class SymmetricMeans:
         nodes, points = self._pairs(kinds)
         size = max(16, _AT_ONCE // sum(kind.n_numbers for kind in kinds))
         for start in range(0, len(nodes), size):
-            q, here = nodes[start : start + size], points[start : start + size]
+            q = nodes[start : start + size]
+            here = points[start : start + size]
             p = self._circles.p[self._circles.circle[here]]
             pairs = _Pairs(q, self.rates[q], p, self._circles.angles[here])
-            whole, V = self.weights[q].astype(complex), np.zeros(len(q), complex)
+            whole = self.weights[q].astype(complex)
+            V = np.zeros(len(q), complex)
             intermediate = []
             for kind in kinds:
                 factor, value, cache = kind.at(pairs)
@@ -398,10 +405,12 @@ class SymmetricMeans:
         """The relevant nodes and points: |F| is at most F of |v| at φ = 0."""
         parts = np.zeros((len(self.rates), len(self._circles.p)))
         for k, p in enumerate(self._circles.p):
-            log, size = np.log(self.weights), np.zeros(len(self.rates))
+            log = np.log(self.weights)
+            size = np.zeros(len(self.rates))
             for kind in kinds:
                 more, values = kind.bounds(float(p))
-                log, size = log + more, size + values
+                log = log + more
+                size = size + values
             parts[:, k] = np.exp(log) * size
         matters = parts > _LITTLE * parts.sum(axis=0)
         nodes, points = np.nonzero(matters[:, self._circles.circle])

@@ -101,7 +101,8 @@ class NormalisedSum:
 
     def value(self, bits: Mask, /) -> Values:
         z = np.asarray(bits, bool)
-        values, sizes = np.zeros(len(z)), np.zeros(len(z))
+        values = np.zeros(len(z))
+        sizes = np.zeros(len(z))
         for blocks in self.blocks:
             values += blocks.look_up(blocks.values, z)
             sizes += blocks.look_up(blocks.sizes, z)

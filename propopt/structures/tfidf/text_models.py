@@ -80,7 +80,8 @@ class TreePaths:
     def together(cls, parts: Sequence[TreePaths]) -> TreePaths:
         """All paths of several parts."""
         sizes = [part.literals.shape for part in parts]
-        width, n = max(k for _, k in sizes), np.cumsum([0, *(n for n, _ in sizes)])
+        width = max(k for _, k in sizes)
+        n = np.cumsum([0, *(n for n, _ in sizes)])
         literals = np.full((n[-1], width), -1, np.intp)
         for start, part, (size, k) in zip(n, parts, sizes, strict=False):
             literals[start : start + size, :k] = part.literals
@@ -102,7 +103,8 @@ class TreePaths:
             _, first, where = np.unique(sums, return_index=True, return_inverse=True)
             if (literals == literals[first[where]]).all():
                 break
-        literals, total = literals[first], np.zeros(len(first))
+        literals = literals[first]
+        total = np.zeros(len(first))
         np.add.at(total, where, self.sign * values[self.node])
         used = total != 0.0
         return Conjunctions.of_factors(base, total[used], literals[used, ::-1], n_words)
@@ -134,7 +136,8 @@ class TextTrees:
         roots = next_node[list(self.trees.roots)]
         nothing = np.zeros((len(roots), 0), np.intp)
         done = [TreePaths(roots[:0], np.zeros(0), nothing[:0])]
-        todo, n_ways = [TreePaths(roots, np.ones(len(roots)), nothing)], 0
+        todo = [TreePaths(roots, np.ones(len(roots)), nothing)]
+        n_ways = 0
         while todo:
             paths = todo.pop()
             if len(paths.node) > _AT_ONCE:
@@ -181,13 +184,16 @@ class TextTrees:
 
     def _branches(self, paths: TreePaths, features: DocumentFeatures) -> TreePaths:
         """The paths at the children of their nodes, or with one more word decided."""
-        n, feature = len(paths.node), self.trees.feature[paths.node]
+        n = len(paths.node)
+        feature = self.trees.feature[paths.node]
         path, word, count = features.feeding(feature)
         literals = paths.literals[path]
         is_retained = (literals == 2 * word[:, None] + 1).any(axis=1)
         retained_count = np.bincount(path, count * is_retained, n)
         left = ~is_retained & (literals != 2 * word[:, None]).all(axis=1)
-        path, word, count = path[left], word[left], count[left]
+        path = path[left]
+        word = word[left]
+        count = count[left]
         n_left = np.bincount(path, minlength=n)
 
         low, high = (
@@ -208,7 +214,8 @@ class TextTrees:
         # if any single word suffices: "at least one" is 1 − Π (1 − z)
         suffices = ~decided & (n_left > 2) & (fewest > 0.0) & (one == most)
         if suffices.any():
-            still_open, rank = suffices[path], np.cumsum(suffices) - 1
+            still_open = suffices[path]
+            rank = np.cumsum(suffices) - 1
             parents = paths.take(suffices)
             without = parents.further(rank[path[still_open]], 2 * word[still_open])
             parts += [
@@ -220,7 +227,8 @@ class TextTrees:
         others = np.flatnonzero(~decided & ~suffices)
         order = np.lexsort([-np.abs(count), path])
         first = order[np.searchsorted(path, others)]
-        rises, last = count[first] > 0.0, n_left[others] == 1
+        rises = count[first] > 0.0
+        last = n_left[others] == 1
         parents = paths.take(others)
         for is_retained, more, less in ((0, least, most), (1, most, least)):
             node = np.where(rises, more[others], less[others])
@@ -231,7 +239,8 @@ class TextTrees:
 
     def _seen(self, features: Indices, counts: Array) -> Array:
         """The input values of features with these counts, shape (E,)."""
-        seen, come = np.full(len(features), self.absent), counts != 0.0
+        seen = np.full(len(features), self.absent)
+        come = counts != 0.0
         seen[come] = self.vectoriser.weighted_counts(counts[come], features[come])
         return seen
 
@@ -301,7 +310,8 @@ def read_text_model(
     model: Any, output: str, index: int | None
 ) -> TextStructure | Reason:
     """Exact structure of a fitted model of texts; the first reason if there is none."""
-    wanted, vectoriser = ModelOutput(output, index), Vectoriser.of(model)
+    wanted = ModelOutput(output, index)
+    vectoriser = Vectoriser.of(model)
     reasons = []
     if isinstance(vectoriser, Reason):
         reasons.append(vectoriser)

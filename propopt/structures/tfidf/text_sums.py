@@ -256,7 +256,8 @@ def linear_row(model: Any, output: ModelOutput) -> RowResult:
 
 def _of_scores(model: Any, output: ModelOutput) -> RowResult:
     """The linear function of models with scores A x + b."""
-    network, name = exact_network(model), type(model).__name__
+    network = exact_network(model)
+    name = type(model).__name__
     if network is None:
         return None
     if output.index is None and network.n_scores > 1:

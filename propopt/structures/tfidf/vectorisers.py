@@ -207,7 +207,8 @@ def map_of(step: Any) -> Network | None:
 
 def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
     """The vectoriser with a step before a norm, or with the norm of the step."""
-    columns, norm = vectoriser.columns, vectoriser.norm
+    columns = vectoriser.columns
+    norm = vectoriser.norm
     weights = vectoriser.idf
     idf = np.ones(vectoriser.n_features) if weights is None else weights.copy()
     if isinstance(step, SelectorMixin):
