@@ -251,7 +251,7 @@ words = {
     "neither": ({"X": X}, "got neither"),
     "both": ({"X": X, "model": len, "fitted_on": (B, B)}, "got both"),
     "rows": ({"model": len}, "^X: expected the rows"),
-    "texts": ({"model": len, "X": ["a text"]}, "^X: words"),
+    "texts": ({"model": len, "X": ["a text"]}, "^X: expected a table"),
     "data": ({"model": lambda x: x[:, 0], "X": X, "data": many}, "4 columns as in X"),
 }
 

@@ -356,7 +356,7 @@ TOLD = {
     READ: [
         "target exact (computed from the model)",
         "Bent): its exact form differs from its values",
-        "Listed: its structure cannot be computed: InvalidInput: of_another.Listed",
+        "the structure of Listed cannot be computed: InvalidInput: of_another.Listed",
         "of_another 1.0 is broken: its 'of_another.Broken' of the group "
         "propopt.readers " + NO_ATTRIBUTE.format(name="read_nothing"),
     ],

@@ -49,6 +49,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.codecs import codecs_of
+from propopt.base.document import minus
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import unescape_cell, write_csv
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
@@ -191,12 +192,12 @@ def explained_rows(text: str) -> po.results.ExplainedTable:
     """Rows of two features, in a folder that is there until the end."""
     numbers = np.random.default_rng(0).normal(size=(9, 2))
     X = pd.DataFrame(numbers, columns=[text, "b"])
-    explainer = po.Explainer(lambda X: X[text] * X["b"], data=X).fit(progress=False)
+    explainer = po.Explainer(lambda X: X[text] * X["b"], data=X, outcome=text)
+    explainer.fit(progress=False)
     folder = mkdtemp()
     atexit.register(rmtree, folder)
     solution = explainer.explain(X, to=folder)
-    header = dataclasses.replace(solution.header, quantity=quantity_of(text))
-    return dataclasses.replace(solution, header=header, n_new=1, new=(text,))
+    return dataclasses.replace(solution, n_new=1, new=(text,))
 
 
 CATALOGUE: dict[str, Callable[[str], Result]] = {
@@ -899,6 +900,7 @@ def test_a_card_says_what_is_explained_and_folds_its_settings(name):
     head, _, _ = result._repr_html_().partition("<details")
     texts = (document.title, document.subtitle, *(x.sentence for x in document.trust))
     for text in filter(None, texts):
+        text = minus(text)
         assert in_html(text) in head
         assert " ".join(text.split()) in " ".join(str(result).split())
     assert document.subtitle
