@@ -18,7 +18,6 @@ from propopt.cli import (
     INTERRUPTED,
     REFUTED,
     Parser,
-    add_table_arguments,
     gravest,
     run_command,
     worker_count,
@@ -178,7 +177,16 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="at the scale of the paper, of one that takes minutes by default (iloco)",
     )
-    add_table_arguments(parser, "a table of your own, beside those of tables")
+    table = parser.add_argument_group("a table of your own, beside those of tables")
+    table.add_argument("--csv", metavar="FILE", help="a table of numbers and text")
+    table.add_argument(
+        "--target", metavar="COLUMN", help="the column that the model learns"
+    )
+    table.add_argument(
+        "--task",
+        choices=("classification", "regression"),
+        help="default: classification if the target is text or has two values",
+    )
     parser.set_defaults(command=_reproduce)
     return parser
 

@@ -117,10 +117,6 @@ def _run_files(options: argparse.Namespace) -> int:
         from propopt.problems.jobs.compare import comparison_problem
 
         files = [comparison_problem(*files)]
-    if any(map(vars(options).get, ("csv", "parquet", "target", "text"))):
-        files.append(_file_of_table(options))
-    if not files:
-        raise InvalidInput("explain: give a problem file, or --csv and --target")
     writers: dict[str, Path] = {}
     for file in files:
         file.require(options.job)
@@ -202,22 +198,6 @@ _SETTINGS = (
 )
 _OUTPUT_FOLDER: Final = ""
 """The value of ``--resume`` for the folder of the output."""
-
-
-def _file_of_table(options: argparse.Namespace) -> po.problems.ProblemFile:
-    """A problem file for a table of the command line, with a default model."""
-    from propopt.problems.file import sections_of_table
-
-    key = "csv" if options.parquet is None else "parquet"
-    if getattr(options, key) is None or options.target is None:
-        raise InvalidInput(f"explain: --{key} and --target belong together")
-    if key == "parquet" and options.csv is not None:
-        raise InvalidInput("explain: expected --csv or --parquet, got both")
-    path = Path(getattr(options, key))
-    how = options.task, options.text, key
-    sections = sections_of_table(path, options.target, *how)
-    job = {"kind": "contributions"} if options.reasons and options.text is None else {}
-    return po.problems.read_sections(sections | {"explain": job}, path.stem)
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -346,7 +326,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, sub in subs.items():
         if name in ("schema", "report"):
             continue
-        count: Any = {"explain": "*", "audit": 1}.get(name, "+")
+        count: Any = 1 if name == "audit" else "+"
         text = "YAML problem file"
         if name == "compare":
             text = "the old and the new version: problem files, or saved .npz files"
@@ -413,19 +393,6 @@ def _parser() -> argparse.ArgumentParser:
         help="with --rows: a scheduler of Dask, whose workers read and write these "
         "paths",
     )
-    table = add_table_arguments(
-        subs["explain"], "a table instead of a problem file, with a default model"
-    )
-    table.add_argument(
-        "--parquet",
-        metavar="FILE",
-        help="a Parquet, Arrow or Feather file, or a folder of them, instead of --csv",
-    )
-    table.add_argument(
-        "--text",
-        metavar="COLUMN",
-        help="column of documents, which are explained word by word",
-    )
     subs["lime"].add_argument(
         "--rows",
         nargs="+",
@@ -480,20 +447,3 @@ _HELP = {
     "report": "write saved results as a page",
     "schema": "print the JSON Schema of problem files",
 }
-
-
-def add_table_arguments(
-    sub: argparse.ArgumentParser, title: str
-) -> argparse._ArgumentGroup:
-    """Add the options of a CSV of the user."""
-    table = sub.add_argument_group(title)
-    table.add_argument("--csv", metavar="FILE", help="a table of numbers and text")
-    table.add_argument(
-        "--target", metavar="COLUMN", help="the column that the model learns"
-    )
-    table.add_argument(
-        "--task",
-        choices=("classification", "regression"),
-        help="default: classification if the target is text or has two values",
-    )
-    return table

@@ -229,13 +229,6 @@ def test_a_fitted_estimator_says_what_to_ask_next():
 # a table of one's own
 
 
-def test_a_target_of_one_value_is_no_target(capsys):
-    X.assign(ill=3.5).to_csv("same.csv", index=False)
-    assert cli.main(["explain", "--csv", "same.csv", "--target", "ill"]) == 2
-    message = "--target: column 'ill' has 3.5 in all rows; expected a column with"
-    assert capsys.readouterr().err.startswith(message)
-
-
 @pytest.mark.parametrize("task", ["logistic", "hist_gradient_boosting"])
 def test_a_classifier_of_one_value_says_so(task):
     X.assign(ill=3.5).to_csv("same.csv", index=False)
@@ -247,11 +240,12 @@ def test_a_classifier_of_one_value_says_so(task):
         read(text)
 
 
-def test_what_does_not_fit_into_memory_names_the_table(monkeypatch, capsys):
+def test_a_network_that_does_not_fit_into_memory_names_its_key(monkeypatch, capsys):
     free = SimpleNamespace(available=2**17)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
-    assert cli.main(["explain", "--csv", table_file(), "--target", "ill"]) == 2
-    message = r"patients\.csv: model\.hidden: .* KiB and 128\.0 KiB are free; make .*\n"
+    text = f"data: {{csv: {table_file()}, target: ill}}\nmodel: {{kind: mlp}}\n"
+    assert cli.main(["explain", written("mine.yaml", f"{text}explain: {{}}")]) == 2
+    message = r"mine\.yaml:2: model: .* KiB and 128\.0 KiB are free; make .*\n"
     assert re.fullmatch(message, capsys.readouterr().err)
 
 

@@ -1,19 +1,17 @@
-"""Problem files: their schema, their validation, and files for a user's table."""
+"""Problem files: their schema and their validation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, get_args
 
-import numpy as np
-import pandas as pd
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
-from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
+from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.suggestions import suggestion, suggests_arguments
 from propopt.problems.jobs.audit import AuditSection
 from propopt.problems.jobs.compare import CompareSection
@@ -40,11 +38,6 @@ from propopt.problems.sources import (
 )
 from propopt.problems.subject.data import ProblemFile, check_table
 from propopt.problems.subject.models import Code
-from propopt.problems.subject.tables import (
-    FILE_TABLES,
-    columns_in_words,
-    missing_numbers,
-)
 
 
 # ---- The schema of a problem file: a subject and one job
@@ -153,111 +146,6 @@ def _kinds_of(section: type[Section]) -> tuple[str, ...]:
         if name in section.model_fields:
             return get_args(section.model_fields[name].annotation)
     return ()
-
-
-# ---- Sections for a table of the user, with a default model
-
-
-EXPLAINED = 150
-"""Default number of rows to explain, at most a third of the table."""
-
-
-def sections_of_table(
-    path: Path,
-    target: str,
-    task: Literal["classification", "regression"] | None = None,
-    text: str | None = None,
-    key: str = "csv",
-) -> dict[str, Any]:
-    """Sections ``data`` and ``model`` for a table, with a network of two hidden layers.
-
-    The model learns the column ``target`` from columns of numbers and text, which are
-    categories, or from documents in the column ``text``. For a classifier, the log-odds
-    of the second of two sorted labels are explained, or of the most frequent of
-    several. With missing numbers the model is gradient boosting; for documents it is a
-    logistic regression on TF-IDF, or a forest on the presence of words.
-    """
-    try:
-        table = FILE_TABLES[key].of(path).read()
-    except (InvalidInput, Refused) as error:
-        raise InvalidInput(f"--{key}: {error}") from error
-    _require_column("--target", target, path, table)
-    columns = table.drop(columns=target)
-    labels = table[target]
-    values = labels.dropna().unique().tolist()
-    if len(values) < 2:
-        got = f"{values[0]!r} in all rows" if values else "no value in any row"
-        raise InvalidInput(
-            f"--target: column {target!r} has {got}; expected a column with at least "
-            "two values"
-        )
-    if task is None:
-        are_text = not pd.api.types.is_numeric_dtype(labels)
-        task = "classification" if are_text or len(values) <= 2 else "regression"
-    categorical = [
-        str(c) for c in columns if not pd.api.types.is_numeric_dtype(columns[c])
-    ]
-    if text is None:
-        text = next((c for c in categorical if _are_documents(columns[c])), None)
-        if text is not None and len(columns.T) > 1:
-            raise InvalidInput(
-                f"--{key}: column {text!r} holds documents, not categories; explain "
-                f"their words by --text {text}, or remove the column"
-            )
-    else:
-        _require_column("--text", text, path, columns)
-    explained = min(EXPLAINED, max(len(table) // 3, 1))
-    data = {key: str(path.resolve()), "target": target, "explain": explained}
-    model: dict[str, Any] = {"kind": "mlp", "hidden": [32, 16], "activation": "tanh"}
-    model |= {"task": task, "regularization": 1}
-    if text is not None:  # models with exact explanations
-        data["text"] = text
-        vectorizer: dict[str, Any] = {"kind": "tfidf"}
-        model = {"kind": "logistic", "regularization": 0.1, "vectorizer": vectorizer}
-        if task == "regression":
-            vectorizer = {"kind": "counts", "binary": True}
-            model = {"kind": "forest", "task": task, "vectorizer": vectorizer}
-    else:
-        data["standardize"] = len(categorical) < len(columns.T)
-        data["categorical"] = categorical
-        if missing_numbers(columns):
-            model = {"kind": "hist_gradient_boosting", "task": task}
-        elif task == "regression":
-            model |= {"regularization": 10, "target": "standardized"}
-    sections: dict[str, Any] = {"data": data, "model": model}
-    if task == "classification":
-        label = _explained_label(labels)
-        model |= {"output": "log_odds", "target_class": label}
-        if len(values) > 2:
-            words = f"{target} has {len(values)} labels; {label!r}, the most frequent"
-            where = "model.target_class of a problem file chooses another"
-            sections["description"] = f"{words}, is explained ({where})"
-    return sections
-
-
-def _require_column(option: str, column: str, path: Path, table: pd.DataFrame) -> None:
-    columns = list(map(str, table))
-    if column not in columns:
-        raise InvalidInput(
-            f"{option}: {path.name} has no column {column!r}"
-            f"{did_you_mean(column, columns)}; {columns_in_words(columns)}"
-        )
-
-
-def _are_documents(cells: pd.Series[Any]) -> bool:
-    """Whether most cells are distinct texts of several words."""
-    texts = cells.dropna().astype(str)
-    words = texts.str.count(r"\w+").mean()
-    # names and addresses have fewer words on average
-    return bool(words >= 4 and 2 * texts.nunique() > len(texts))
-
-
-def _explained_label(labels: pd.Series) -> Any:
-    """``classes_[1]`` of two labels; the most frequent of several."""
-    sorted_labels = np.unique(labels.dropna().to_numpy())
-    is_binary = len(sorted_labels) == 2
-    label = sorted_labels[1] if is_binary else labels.mode().iloc[0]
-    return label.item() if pd.api.types.is_numeric_dtype(labels) else str(label)
 
 
 # ---- Validation against the schema, with one message for each error

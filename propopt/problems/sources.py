@@ -299,7 +299,7 @@ def yaml_source(path: str | Path) -> Source:
         got = "nothing" if root is None else _NODES[type(root)]
         message = f"expected a mapping of keys to values, got {got}"
         if file.suffix.lower() in (".csv", ".tsv"):
-            message += "; for a table use propopt explain --csv FILE --target COLUMN"
+            message += "; a problem file names a table as data: {csv: FILE}"
         raise complaint(file, 1, message)
     reading = _Reading(file)
     content, _ = reading.value(root, ())

@@ -1,4 +1,4 @@
-"""``propopt explain``: one explanation of a file, or of a table by its name."""
+"""``propopt explain``: one explanation of a file, or of a large table."""
 
 import hashlib
 import json
@@ -11,11 +11,8 @@ from exact_csv import read_csv
 from sklearn.datasets import load_iris
 
 import propopt as po
-from papers.__main__ import main as reproduce
-from propopt.base.text import Reason
 from propopt.cli import main
 from propopt.explaining.out_of_sample import FittedRows
-from propopt.problems.file import sections_of_table
 from propopt.problems.jobs.job import digest_of_file
 
 
@@ -66,40 +63,6 @@ def test_a_file_is_explained_as_the_library_would(done):
     picked = stored["picked"]
     assert picked["shares"].keys() == picked["losses"].keys()
     assert "% removed" not in printed  # of losses, which --verbose prints
-
-
-def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
-    arguments = ("--csv", table, "-o", out, "--target")
-    explain(*arguments, "plan", "--task", "regression")
-    assert "a regression needs numbers, and some are text" in capsys.readouterr().err
-    assert not out.exists() or names(out) == []
-    assert explain(*arguments, "y") == 0
-    printed = capsys.readouterr().out
-    assert "20 rows × 3 features" in printed
-    assert "model: mlp, output auto, task regression, hidden [32, 16]" in printed
-    assert "on 20 held-out rows" in printed
-    csv = read_csv(out / "patients_attributions.csv", index_col=0)
-    assert list(csv) == ["age", "'=dose", "plan"]
-    assert set(csv.index) < set(range(60))
-    assert json.loads((out / "patients.json").read_text())["job"] == "explain"
-
-
-TOGETHER = "explain: --csv and --target belong together\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("", "explain: give a problem file, or --csv and --target\n"),
-        ("--csv a.csv", TOGETHER),
-        ("--target y", TOGETHER),
-        ("--text note", TOGETHER),
-        ("--csv a.csv --target y", "--csv: there is no file a.csv\n"),
-    ],
-)
-def test_what_is_missing_is_said(arguments, message, capsys):
-    assert explain(*arguments.split()) == 2
-    assert capsys.readouterr().err == message
 
 
 def test_each_command_runs_its_own_job(look, file, tmp_path, out, capsys):
@@ -227,105 +190,24 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
     )
 
 
-def test_reasons_of_ones_own_table_have_its_numbers_and_words(table, out, look, capsys):
-    arguments = ("--csv", table, "--target", "y", "-o", out, "--reasons")
-    assert explain(*arguments) == 0
-    reasons, reference = read_csv(out / "patients_reasons.csv"), pd.read_csv(table)
-    assert set(reasons["feature"]) == {"age", "'=dose", "plan"}
+def test_reasons_of_scaled_columns_have_the_numbers_of_the_table(
+    table, tmp_path, out, look, capsys
+):
+    data = "{csv: patients.csv, target: y, categorical: [plan], standardize: true}"
+    rest = "model: {kind: linear}\nexplain: {}\n"
+    own = write(tmp_path, "patients", f"data: {data}\n{rest}")
+    assert explain(own, "-o", out, "--reasons") == 0
+    reasons = read_csv(out / "patients_reasons.csv")
+    reference = pd.read_csv(table)
+    assert set(reasons["feature"]) == {"age", "plan"}  # y does not depend on =dose
     for row, name, value in reasons[["row", "feature", "value"]].to_numpy():
-        cell = reference[name.removeprefix("'")][row]
-        message = value if isinstance(cell, str) else float(value)
-        assert message == (
-            cell if isinstance(cell, str) else pytest.approx(cell, rel=1e-3)
-        )
-    sheet = "reasons for a higher predicted y\n  1. age = "
-    assert sheet in capsys.readouterr().out
-    # slopes are none, and told so before anything is fitted
+        cell = reference[name][row]
+        expected = cell if isinstance(cell, str) else pytest.approx(cell, rel=1e-3)
+        assert (value if isinstance(cell, str) else float(value)) == expected
+    assert "reasons for a higher predicted y\n  1. " in capsys.readouterr().out
+    # slopes have no reasons, and nothing is fitted for them
     assert explain(look, "-o", out, "--reasons") == 2
-    assert capsys.readouterr().err == (
-        f"{look}:3: explain.reasons: reasons need contributions, and these are slopes; "
-        "write kind: contributions\n"
-    )
-
-
-# ---- a table of one's own that holds documents
-TEXTS = [
-    "a good meal with good wine",
-    "we liked the warm bread",
-    "a lovely warm place",
-    "the soup was cold and bad",
-    "a rude waiter and bad wine",
-    "never again, so cold",
-]
-
-
-@pytest.fixture
-def notes(tmp_path):
-    """Twelve texts, none of them twice."""
-    texts = [f"{text} on day {k}" for k in range(2) for text in TEXTS]
-    table = pd.DataFrame({"note": texts, "mood": (["good"] * 3 + ["bad"] * 3) * 2})
-    path = tmp_path / "notes.csv"
-    table.to_csv(path, index=False)
-    return path
-
-
-def with_column(path, name, values):
-    pd.read_csv(path).assign(**{name: values}).to_csv(path, index=False)
-
-
-def subject_of(sections):
-    return po.problems.read_sections(sections | {"explain": {}}).subject
-
-
-def test_documents_are_explained_word_by_word(notes, out, capsys):
-    arguments = ("--csv", notes, "-o", out, "--target", "mood")
-    assert explain(*arguments) == 0
-    printed = capsys.readouterr().out
-    assert "4 documents × " in printed
-    assert "vectorizer (tfidf, " in printed
-    assert {"notes.html", "notes_attributions.csv"} < set(names(out))
-    table = pd.read_csv(out / "notes_attributions.csv", index_col=0)
-    assert {"wine", "cold"} < set(table)
-    assert json.loads((out / "notes.json").read_text())["n_features"] == len(table.T)
-    # beside other columns they have to be asked for
-    with_column(notes, "stars", range(12))
-    no_column = "--text: notes.csv has no column '{}'"
-    for other, message in [
-        ((), "--csv: column 'note' holds documents, not categories; explain "),
-        (("--text", "notes"), no_column.format("notes") + " (did you mean "),
-        (("--text", "mood"), no_column.format("mood") + "; it has note"),
-    ]:
-        assert explain(*arguments, *other) == 2
-        assert capsys.readouterr().err.startswith(message)
-    assert explain(*arguments, "--text", "note", "-q") == 0
-    assert "stars" not in pd.read_csv(out / "notes_attributions.csv", index_col=0)
-
-
-def test_what_is_said_of_words_is_exact(notes):
-    with_column(notes, "stars", np.arange(12.0))
-    for target in ("mood", "stars"):
-        subject = subject_of(sections_of_table(notes, target, text="note"))
-        for document in subject.function.documents_of(subject.points):
-            read = subject.function.subsets(document)
-            assert not isinstance(read, Reason), read.reason
-
-
-def test_short_texts_and_repeated_ones_are_categories(notes):
-    with_column(notes, "plan", ["the long and dear plan", "the short one"] * 6)
-    with_column(notes, "name", [f"Ann {k}" for k in range(12)])
-    table = pd.read_csv(notes).drop(columns="note")
-    table.to_csv(notes, index=False)
-    sections = sections_of_table(notes, "mood")
-    assert sections["data"]["categorical"] == ["plan", "name"]
-    assert not sections["data"]["standardize"]  # there is no number
-    subject = subject_of(sections)
-    assert np.isfinite(subject.function.value(subject.points)).all()
-
-
-def test_a_paper_about_tables_refuses_documents(notes, tmp_path, capsys):
-    arguments = ["tables", "--csv", str(notes), "--target", "mood", "-o", str(tmp_path)]
-    assert reproduce(arguments) == 2
-    assert "the paper is about tables of numbers" in capsys.readouterr().err
+    assert f"{look}:3: explain.reasons: reasons need " in capsys.readouterr().err
 
 
 LARGE = """\

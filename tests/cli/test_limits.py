@@ -139,7 +139,6 @@ def test_errors_of_files_that_are_no_tables_show_nothing_of_them(
     ):
         (tmp_path / f"{name}.yaml").write_text(content)
         assert main(["check", f"{name}.yaml"]) == 2
-    assert main(["explain", "--csv", "data.csv", "--target", "y"]) == 2
     with pytest.raises(po.errors.InvalidInput) as caught:
         po.audit("data.csv", lambda X: X[:, 0], np.eye(3))
     assert "SECRET" not in capsys.readouterr().err + str(caught.value)

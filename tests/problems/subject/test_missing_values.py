@@ -1,6 +1,5 @@
 """Tables of a user's own: empty cells, the class that is explained, scores."""
 
-import json
 import sys
 import types
 
@@ -15,8 +14,6 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 import propopt as po
-from propopt.cli import main
-from propopt.problems.file import sections_of_table
 from propopt.problems.subject.models import Code
 from propopt.problems.subject.subject import ModelScore
 
@@ -112,65 +109,6 @@ def test_imported_pipelines_impute_or_say_so(table, write, tmp_path, monkeypatch
     assert "numbers are missing in 'a', 'c', and Input X contains NaN" in message
 
 
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_a_table_with_empty_cells_is_explained_by_its_name(task, table, tmp_path):
-    if task == "classification":
-        table["y"] = np.where(table["y"] > 0, "yes", "no")
-    table.to_csv(tmp_path / "patients.csv", index=False)
-    out = tmp_path / "out"
-    arguments = ["--csv", str(tmp_path / "patients.csv"), "--target", "y", "-q"]
-    assert main(["explain", *arguments, "-o", str(out)]) == 0
-    best = po.results.Explanation.load(out / "patients.npz")
-    assert best.labels.features == ("a", "b", "c", "city")
-    assert np.isfinite(best.attributions).all()
-
-
-@pytest.fixture
-def messages(tmp_path, capsys):
-    """What is told of a table by its name, and the folder of what is written."""
-
-    def told_of(table, target):
-        table.to_csv(tmp_path / "table.csv", index=False)
-        out = tmp_path / "out"
-        arguments = ("--csv", str(tmp_path / "table.csv"), "--target", target)
-        assert main(["explain", *arguments, "-o", str(out)]) == 0
-        return " ".join(capsys.readouterr().out.split()), out
-
-    return told_of
-
-
-@pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), ("stays", "leaves")])
-def test_the_second_of_two_sorted_labels_is_explained_however_rare(labels, messages):
-    rng = np.random.default_rng(0)
-    complains = rng.integers(0, 2, 240)
-    X = pd.DataFrame({"complains": complains, "age": rng.normal(size=240)})
-    # complaints raise the chance of churn, which one in four rows has
-    churns = rng.uniform(size=240) < 0.05 + 0.4 * complains
-    label = sorted(labels)[1]
-    printed, out = messages(X.assign(churn=[labels[int(c)] for c in churns]), "churn")
-    in_words = "log-odds of churn" + ("" if label == 1 else f" = {label}")
-    assert f"explained: {in_words}, by " in printed
-    attributions = pd.read_csv(out / "table_attributions.csv", index_col=0)
-    rises = attributions["complains"].corr(X["complains"]) > 0
-    assert rises == (label == labels[1])
-    stored = json.loads((out / "table.json").read_text())
-    assert stored["quantity"]["label"] == label
-    assert stored["quantity"]["in_words"] == in_words
-    units = f"contribution of each feature to the {in_words}; every row adds up to "
-    assert stored["units"].startswith(units)
-    assert (
-        po.results.Explanation.load(out / "table.npz").quantity.in_words() == in_words
-    )
-
-
-def test_of_several_labels_the_commonest_is_explained_and_said_so(messages):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"])
-    printed, _ = messages(X.assign(kind=["x", "y", "z", "z", "y", "z"] * 15), "kind")
-    assert "kind has 3 labels; 'z', the most frequent, is explained" in printed
-    assert "explained: log-odds of kind = z" in printed
-
-
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 
 
@@ -188,24 +126,43 @@ def test_a_model_that_beats_no_constant_is_told_so_and_no_other():
     assert good.in_words().endswith("on 142 held-out rows")
 
 
-def test_the_network_of_a_table_does_not_depend_on_the_units_of_its_target(tmp_path):
-    def sections(table):
-        table.to_csv(tmp_path / "own.csv", index=False)
-        return sections_of_table(tmp_path / "own.csv", "y")
+def test_a_network_does_not_depend_on_the_units_of_a_standardized_target(tmp_path):
+    network = {"kind": "mlp", "hidden": [32, 16], "regularization": 10}
+    network |= {"task": "regression", "target": "standardized"}
 
     def explained(target):
-        reference = sections(X.assign(y=target)) | {"explain": {}}
-        return po.problems.read_sections(reference, "t").subject
+        X.assign(y=target).to_csv(tmp_path / "own.csv", index=False)
+        data = {"csv": "own.csv", "target": "y", "explain": 147, "standardize": True}
+        sections = {"data": data, "model": network, "explain": {}}
+        return po.problems.read_sections(sections, folder=tmp_path).subject
 
     # a power of two and no offset: standardized targets are the same to the last bit
-    plain, other = explained(Y), explained(1024.0 * Y)
-    values = 1024.0 * plain.function.value(plain.points)
-    np.testing.assert_allclose(other.function.value(other.points), values, rtol=1e-12)
+    plain = explained(Y)
+    expected = 1024.0 * plain.function.value(plain.points)
+    other = explained(1024.0 * Y)
+    np.testing.assert_allclose(other.function.value(other.points), expected, rtol=1e-12)
     # least squares has R² 0.48 on such rows; four standard errors of R² are below 0.3
     assert plain.score.value > 0.2
-    # columns of text are categories
-    reference = sections(
-        pd.DataFrame({"job": ["a", "b", "c"] * 20, "y": np.arange(60) % 7})
-    )
-    assert reference["data"]["categorical"] == ["job"]
-    assert reference["model"]["target"] == "standardized"
+
+
+@pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), ("stays", "leaves")])
+def test_the_second_of_two_sorted_labels_is_explained_however_rare(labels, tmp_path):
+    rng = np.random.default_rng(0)
+    complains = rng.integers(0, 2, 240)
+    table = pd.DataFrame({"complains": complains, "age": rng.normal(size=240)})
+    # complaints raise the chance of churn, which one in four rows has
+    churns = rng.uniform(size=240) < 0.05 + 0.4 * complains
+    table["churn"] = [labels[int(c)] for c in churns]
+    table.to_csv(tmp_path / "table.csv", index=False)
+    sections = {
+        "data": {"csv": "table.csv", "target": "churn", "explain": 80},
+        "model": {"kind": "logistic", "output": "log_odds"},
+        "explain": {"kind": "contributions"},
+    }
+    file = po.problems.read_sections(sections, folder=tmp_path)
+    best = file.job.solve(file)
+    label = sorted(labels)[1]
+    in_words = "log-odds of churn" + ("" if label == 1 else f" = {label}")
+    assert best.quantity.in_words() == in_words
+    rises = best.to_frame()["complains"].corr(table["complains"]) > 0
+    assert rises == (label == labels[1])

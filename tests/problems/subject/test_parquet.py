@@ -150,20 +150,6 @@ def test_categories_of_the_types_are_refused_where_listed_ones_are(
     assert told == f"file.yaml:3: objective.function_matching: {message}\n"
 
 
-def test_a_table_of_the_command_line_may_be_parquet(tmp_path, frame, capsys):
-    path, out = tmp_path / "patients.parquet", tmp_path / "out"
-    frame.astype({"plan": "category"}).to_parquet(path)
-    command = ["explain", "--parquet", str(path), "-o", str(out), "-q"]
-    assert main([*command, "--target", "y"]) == 0
-    assert (out / "patients_attributions.parquet").exists()
-    assert main(command) == 2
-    told = capsys.readouterr().err
-    assert told == "explain: --parquet and --target belong together\n"
-    assert main([*command, "--target", "y", "--csv", "a.csv"]) == 2
-    told = capsys.readouterr().err
-    assert told == "explain: expected --csv or --parquet, got both\n"
-
-
 def test_texts_of_parquet_are_explained(tmp_path, run):
     notes = ["good service", "bad food", "good food", "bad service"] * 6
     table = pd.DataFrame({"note": notes, "y": ["yes", "no"] * 12})
