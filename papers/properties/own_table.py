@@ -42,10 +42,11 @@ _MOST_EXPLAINED = 150
 
 
 def _sections(csv: Path, target: str, task: str | None) -> dict[str, Any]:
-    """Sections of a network; it explains the second of two classes, or the commonest."""
+    """Sections of a network, for the second of two classes or the most frequent."""
     table = CsvTable.of(csv).read()
     if target not in table:
-        raise InvalidInput(f"there is no column {target!r}; it has {', '.join(table)}")
+        names = ", ".join(map(str, table))
+        raise InvalidInput(f"there is no column {target!r}; it has {names}")
     labels = table.pop(target).dropna()
     classes = np.unique(labels.to_numpy())
     is_text = not pd.api.types.is_numeric_dtype(labels)
