@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
@@ -122,35 +121,22 @@ def _cases() -> Iterator[tuple[str, str, Any, int]]:
     yield "bandwidth fragility", "a root close to the width", fragile, n
     five = _at(_linear([5.0, 1.0], two), [0.5, 7.0], two, n_bins=5)
     yield "cancellation by binning", "the middle one of five bins", five, n
-    line = _even(1)
-    edge = _at(_linear([1.0], line), [0.505], line)
-    yield "edge proximity", "a value close to an edge", edge, n
     rivals = _even(5)
     close = _at(_linear([5.0, 4.0, 3.0, 2.99, 0.1], rivals), [0.1] * 5, rivals)
     yield "noise", "a slope near 0, a run of 20 samples", close, 20
-    many = _even(12)
-    equal = _at(_linear([1.0] * 12, many), [0.1] * 12, many)
-    yield "unstable ranking", "twelve equal slopes, a run of 50 samples", equal, 50
 
     narrow = _at(_product(X), [0.9, 0.1], X, kernel_width=0.2)
     yield "weight collapse: ridge", "a narrow kernel", narrow, n
     first = _at(_product(X), [0.99, 0.99], X, kernel_width=0.25)
     yield "weight collapse: first row", "a narrow kernel, 30 samples", first, 30
+    many = _even(12)
     twelve = _at(_linear([1.0] * 12, many), [0.1] * 12, many, kernel_width=0.4)
     yield "weight collapse: samples", "a narrow kernel, 12 columns", twelve, n
 
-    wide = _even(30, -1.0, 1.0)
-    target = wide[:, 0] * wide[:, 1] + 0.2 * wide[:, 2]
-    forest = RandomForestRegressor(5, max_depth=5, random_state=0).fit(wide, target)
-    yield "non-local weights", "products in 30 columns", _at(forest, wide[0], wide), n
     centred = _even(2, -1.0, 1.0)
     both = _at(_product(centred), [0.99, 0.99], centred, kernel_width=100.0)
     yield "low fidelity: r2", "a product of centred columns", both, n
     yield "low fidelity: local gap", "the same at its corner", both, n
-
-    pair = np.column_stack([X[:, 0], X[:, 0] + 0.05 * X[:, 1], X[:, 1]])
-    joint = _at(_linear([1.0] * 3, pair), [0.3] * 3, pair)
-    yield "sampling mismatch: correlation", "two columns in one", joint, n
 
     slopes = [10.0, -10.0, 0.0]
     normal = _linear(slopes, _even(3, -2.0, 2.0))

@@ -9,7 +9,6 @@ import numpy as np
 
 from propopt.base.arrays import Array, Values
 from propopt.lime.exact_limits import ExchangeableBits
-from propopt.lime.finite_samples import exchangeable_matrix
 from propopt.lime.text.word_limits import TextLaw
 
 
@@ -91,6 +90,18 @@ class TextConstants:
     def inverse(self) -> Array:
         """Σ⁻¹, (d + 1, d + 1), the intercept first."""
         return exchangeable_matrix(self.n_words, *self.sigmas)
+
+
+def exchangeable_matrix(
+    n_words: int, zero: float, one: float, two: float, three: float
+) -> Array:
+    """The matrix (d + 1, d + 1) of an intercept and exchangeable words."""
+    result = np.full((n_words + 1, n_words + 1), three)
+    np.fill_diagonal(result, two)
+    result[0] = one
+    result[:, 0] = one
+    result[0, 0] = zero
+    return result
 
 
 def inverse_norm(law: TextLaw, n_words: int) -> float:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from papers.lime.runs import Runs, RunSettings, fit_bits, runs_together
+from papers.text_lime.leverage import mean_of_runs
 from propopt.base.arrays import Array, Mask, Values
-from propopt.lime.finite_samples import expected_run
 from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.sets import SetFunction
 
@@ -48,11 +48,10 @@ def limit_of(f: SetFunction, law: TextLaw) -> Values:
 def expected_words(f: SetFunction, law: TextLaw, settings: RunSettings) -> Values:
     """The mean of a run of n samples, intercept first, (d + 1,).
 
-    See :func:`propopt.lime.finite_samples.expected_run`.
+    See :func:`papers.text_lime.leverage.mean_of_runs`.
     """
-    result = expected_run(
-        f, law, None, settings.n_samples, settings.ridge, settings.first_row
-    )
+    how = settings.n_samples, settings.ridge, settings.first_row
+    result = mean_of_runs(f, law, *how)
     return np.concatenate([result.intercept, result.coefficients[0]])
 
 

@@ -348,54 +348,6 @@ def inner_edges(column: LimeColumn) -> Array:
     return column.edges if isinstance(column, NormalColumn) else np.zeros(0)
 
 
-def data_ends(column: LimeColumn) -> tuple[float, float]:
-    """The lowest and the highest number of the data; infinite under normal laws."""
-    return column.extent if isinstance(column, BinnedColumn) else (-np.inf, np.inf)
-
-
-def bin_widths(column: LimeColumn, x: Values) -> Values:
-    """The width of the bin of each number (n,); σ for unbounded bins."""
-    edges = inner_edges(column)
-    low, high = data_ends(column)
-    ends = np.concatenate([[low], edges, [high]])
-    index = column.bin_index(x)
-    widths = ends[index + 1] - ends[index]
-    endless = np.isinf(widths)
-    if isinstance(column, NormalColumn):
-        widths[endless] = column.scale
-    if isinstance(column, BinnedColumn):
-        widths[endless] = column.pieces.sd[index[endless]]
-    return widths
-
-
-def nearest_edges(column: LimeColumn, x: Values) -> Array:
-    """The nearest inner edge of the bin of each value, (3, n); NaN without edges.
-
-    Rows are the distance in widths of the bin, the edge, and the next value beyond it.
-    """
-    edges = inner_edges(column)
-    result = np.full((3, len(x)), np.nan)
-    present = np.flatnonzero(~np.isnan(x))
-    if len(edges) == 0:
-        return result
-    x = x[present]
-    index = column.bin_index(x)
-    last = len(edges) - 1
-    low = edges[np.maximum(index - 1, 0)]
-    high = edges[np.minimum(index, last)]
-    below = (index > last) | ((index > 0) & (np.abs(x - low) <= np.abs(x - high)))
-    edge = np.where(below, low, high)
-    around = np.stack([np.nextafter(edge, -np.inf), edge, np.nextafter(edge, np.inf)])
-    target = np.where(below, index - 1, index + 1)
-    beyond = column.bin_index(around.ravel()).reshape(around.shape) == target
-    widths = bin_widths(column, x)
-    valid = np.flatnonzero(beyond.any(axis=0) & (widths > 0.0))
-    values = around[beyond.argmax(axis=0), np.arange(len(x))]
-    distance = np.abs(x - edge)[valid] / widths[valid]
-    result[:, present[valid]] = distance, edge[valid], values[valid]
-    return result
-
-
 def values_in_bins(column: LimeColumn) -> Values:
     """One value in each bin, (B,), NaN for the bin of missing numbers."""
     if isinstance(column, BinnedColumn) and column.coded:
@@ -405,7 +357,7 @@ def values_in_bins(column: LimeColumn) -> Values:
         first = edges[0] - column.scale if len(edges) > 0 else column.mean
         values = np.append(first, edges)
     else:
-        low, _ = data_ends(column)
+        low = column.extent[0] if isinstance(column, BinnedColumn) else -np.inf
         last = np.nextafter(edges[-1], np.inf) if len(edges) > 0 else low
         values = np.append(edges, last)
     return np.append(values, np.nan) if len(column.bins) > len(values) else values

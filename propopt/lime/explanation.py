@@ -713,7 +713,8 @@ class LimeExplanation(
         -------
         array (N, D), or list of arrays (d,)
             In units of the output; NaN for documents without coefficients, and for
-            those of more than 500 words.
+            those of more than 500 words. For documents they are estimates from random
+            sets of words, for many more samples than words.
 
         Raises
         ------
@@ -741,7 +742,7 @@ class LimeExplanation(
         -------
         array (N, D), or list of arrays (d,)
             For documents those of the package ``lime``: its ridge is 1, and its first
-            sample the document itself.
+            sample the document itself. They hold for many more samples than words.
 
         Raises
         ------
@@ -857,13 +858,12 @@ class LimeExplanation(
         """Find what misleads in these coefficients, with a number for each finding.
 
         Rules for rows and documents: signs that depend on the kernel width, noise,
-        unstable ranks, weights that collapse, and sums that differ from f. Rules for
-        tables: signs against the profile of the column, cancellation by binning,
-        coefficients that come from far away, nearby edges of bins, weights that are not
-        local, low fidelity, correlated columns; for normal samples also columns that
-        are switched off and reversed signs. Rules for documents: words that are one
-        feature of the model, ignored words, features of several words, and weights that
-        leave one word out at a time.
+        weights that collapse, and sums that differ from f. Rules for tables: signs
+        against the profile of the column, cancellation by binning, coefficients that
+        come from far away, and low fidelity; for normal samples also columns that are
+        switched off and reversed signs. Rules for documents: words that are one feature
+        of the model, ignored words, features of several words, and weights that leave
+        one word out at a time.
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final, TypeAlias, final
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.checks import read_count, read_nonnegative
@@ -25,12 +25,7 @@ from propopt.lime.sampled_limits import (
 )
 from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import (
-    SetFunction,
-    SizeMeans,
-    all_sets,
-    random_sets,
-)
+from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
 
 
 # ---- One run of LIME, and the samples that a precision needs
@@ -365,41 +360,58 @@ def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
     return np.divide(per_weight[:, None], alpha, out=shifts, where=moves)
 
 
-# ---- The columns that a run names
-
-
-def ranking_chances(
-    run: SingleRun,
-    coefficients: Attributions,  # shape (n, D)
-    top: int = 3,
-    n_draws: int = 4000,
-) -> Values:
-    """The probability that a run of n samples names the largest coefficients, (n,).
-
-    From draws of their normal limit law: 4000 give an error of at most 0.8 %.
-    """
-    shape = n_draws, coefficients.shape[1]
-    normal = np.random.default_rng(0).standard_normal(shape)
-    chances = []
-    for beta, mean, covariance in zip(
-        coefficients, run.coefficients, run.covariance[:, 1:, 1:], strict=True
-    ):
-        # Rᵀ R is the covariance, which may be singular
-        squares, directions = np.linalg.eigh(covariance)
-        root = (directions * np.sqrt(np.maximum(squares, 0.0))).T
-        count = min(top, int(np.count_nonzero(beta)))
-        sizes = np.abs(np.vstack([beta, mean + normal @ root]))
-        largest = np.argsort(-sizes, axis=1, kind="stable")[:, :count]
-        largest.sort(axis=1)
-        chances.append((largest[1:] == largest[0]).all(axis=1).mean())
-    return np.array(chances)
-
-
-# ---- Sets of words with values, and their weights in means over all samples
+# ---- LIME on texts: the same equations, with exchangeable bits
 
 
 WordDraws: TypeAlias = tuple[Mask, Values]
 """Sets of remaining words (S, d), and values of f there (S,)."""
+
+_ONE: Final = np.zeros(1, np.intp)
+
+
+def expected_run(
+    function: SizeMeans,
+    law: TextLaw,
+    value: float,  # f of the document
+    n_samples: int,
+    ridge: float = 1.0,
+    first_row: bool = True,
+) -> FiniteFit:
+    """The mean of runs of ``lime`` on a text, to the first order in d / n."""
+    limits = WordRegression(function).at(np.array([law.bandwidth]))
+    bits = law.bits(function.n_words)
+    mean = limits.intercept + bits.share * limits.coefficients.sum(axis=1)
+    values = np.array([value]) if first_row else None
+    return FiniteFit(limits.coefficients, mean, bits, values, n_samples, ridge)
+
+
+def single_text_run(
+    function: SetFunction,
+    law: TextLaw,
+    fit: FiniteFit,
+    *,
+    draws: WordDraws | None = None,
+    n_draws: int = RUN_DRAWS,
+) -> SingleRun:
+    """The mean and covariance of the coefficients of one run of LIME on a text.
+
+    As :func:`single_run`, from random sets of words or given ones.
+    """
+    d = function.n_words
+    label = f"covariances of {d + 1} coefficients"
+    require_memory(6 * 8 * (d + 1) ** 2, label, "explain a shorter text")
+    log_squares = 2.0 * law.log_weights(d)
+    if draws is None:
+        bits = _even_sets(log_squares, n_draws, np.random.default_rng(0))
+        draws = bits, function.value(bits)
+    sets, values = draws
+    shares = _set_weights(sets, log_squares)
+    second = np.zeros((1, d + 1, d + 1))
+    for block in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
+        z = sets[None, block].astype(float)
+        second += second_moments(fit, _ONE, z, values[None, block], shares[None, block])
+    log_mean = logsumexp(log_squares, keepdims=True) - np.log(d)
+    return run_of(fit, second, log_mean)
 
 
 def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Mask:
@@ -417,152 +429,8 @@ def _set_weights(bits: Mask, log_shares: Values) -> Values:
     sizes = bits.sum(axis=1)
     counts = np.bincount(sizes, minlength=len(log_shares))
     logs = np.where(counts > 0, log_shares, -np.inf)
-    if not np.isfinite(logs).any():
-        raise InvalidInput(
-            "draws: all draws have numbers of words with a weight of zero"
-        )
     each = np.exp(logs - logs.max()) / np.maximum(counts, 1)
     return np.asarray(each[sizes] / each[sizes].sum())
-
-
-# ---- Effective weights of samples in the mean of runs: less for high leverage
-
-
-_MOST_STEPS: Final = 20_000
-_SETTLED: Final = 1e-13
-
-_HEAVIEST: Final = float(np.log(1e140))
-"""The largest log ratio of the document's weight to others with a finite square."""
-
-
-def effective_log_weights(
-    law: TextLaw,
-    n_words: int,
-    n_samples: int,
-    ridge: float = 1.0,
-    first_row: bool = True,
-) -> Values:
-    """The log weights of samples in the mean of runs, (d + 1,).
-
-    A sample with the leverage q = Zᵀ A⁻¹ Z pulls the fit to itself, so that its weight
-    is π̃ = π / (1 + π q), A = (n − 1) E[π̃ Z Zᵀ] + v vᵀ + λ D, by fixed-point steps.
-    """
-    read_run(n_samples, ridge, first_row)
-    if ridge == 0.0 and n_samples <= n_words + 1:
-        raise InvalidInput(
-            f"n_samples: expected more than {n_words + 1}, the number of coefficients, "
-            f"as there is no ridge, got {n_samples}"
-        )
-    logs = law.log_weights(n_words)
-    ratio = np.ones(n_words + 1)
-    for _ in range(_MOST_STEPS):
-        before = ratio
-        system = _whole_run(logs + np.log(ratio), n_samples, ridge, first_row)
-        ratio = 1.0 / (1.0 + _pulls(*system, logs))
-        if np.abs(ratio - before).max() < _SETTLED:
-            break
-    return np.asarray(logs + np.log(ratio))
-
-
-def _whole_run(
-    log_weights: Values, n_samples: int, ridge: float, first_row: bool
-) -> tuple[ExchangeableBits, float]:
-    """The bits of all samples of a run, and the ridge over their weight T."""
-    logs = log_weights + np.log((n_samples - first_row) / (len(log_weights) - 1.0))
-    if first_row:
-        logs[-1] = min(0.0, logs.max() + _HEAVIEST)
-    bits = ExchangeableBits(logs[None])
-    with np.errstate(divide="ignore"):
-        log_penalty = float(np.log(ridge) - bits.log_weight[0])
-    return bits, float(np.exp(min(log_penalty, _HEAVIEST)))
-
-
-def _pulls(bits: ExchangeableBits, penalty: float, log_weights: Values) -> Values:
-    """The leverage π E_m[Zᵀ A⁻¹ Z] of samples with weights π, (d + 1,).
-
-    Zᵀ A⁻¹ Z = (1 + (m − m̄)² / (d (L + ρ)) + m (d − m) / (d (P + ρ))) / T with the
-    eigenvalues L and P of the covariance of bits, along (1, ..., 1) and orthogonal.
-    """
-    weights = np.exp(log_weights - bits.log_weight[0])
-    along = bits.along[0] + penalty
-    apart = bits.apart[0] + penalty
-    of_level = bits.off_mean[0] ** 2 / (bits.n_words * along)
-    return np.asarray(weights * (1.0 + of_level + bits.spread / apart))
-
-
-def expected_run(
-    function: SizeMeans,
-    law: TextLaw,
-    value: float | None,
-    n_samples: int,
-    ridge: float = 1.0,
-    first_row: bool = True,
-) -> FiniteFit:
-    """The mean of runs of the package ``lime`` on a text, with n samples.
-
-    It solves the normal equations of :class:`FiniteFit` with effective weights.
-    """
-    value = float(function.mean_by_size()[-1]) if value is None else value
-    logs = effective_log_weights(law, function.n_words, n_samples, ridge, first_row)
-    limits = WordRegression(function).weighed(np.exp(logs - logs.max())[None])
-    bits = ExchangeableBits(logs[None] - np.log(len(logs) - 1.0))
-    return FiniteFit(
-        limits.coefficients,
-        limits.intercept + bits.share * limits.coefficients.sum(axis=1),
-        bits,
-        np.array([value]) if first_row else None,
-        n_samples,
-        ridge,
-    )
-
-
-# ---- The deviation of one run of LIME on a text from the mean of such runs
-
-
-_MOST_USED: Final = 12
-"""With at most so many used words the covariance is a sum, and not sampled."""
-
-_ONE: Final = np.zeros(1, np.intp)
-
-
-def single_text_run(
-    function: SetFunction,
-    fit: FiniteFit,
-    *,
-    draws: WordDraws | None = None,
-    n_draws: int = RUN_DRAWS,
-) -> SingleRun:
-    """The mean and covariance of the coefficients of one run of LIME on a text.
-
-    Like :func:`single_run`, with effective weights and, in r², the variance of the fit
-    itself, so that it holds for few samples too.
-    """
-    d = function.n_words
-    label = f"covariances of {d + 1} coefficients"
-    require_memory(6 * 8 * (d + 1) ** 2, label, "explain a shorter text")
-    assert isinstance(fit.bits, ExchangeableBits)
-    # of sizes under π², and E π²
-    logs = fit.bits.log_sizes[0] + np.log(d)
-    log_squares = logsumexp(2.0 * logs) - np.log(d)
-    used = used_words(function)
-    if draws is None and len(used) <= _MOST_USED:
-        second = _summed(fit, function, used, 2.0 * logs - np.log(d) - log_squares)
-    else:
-        if draws is None:
-            bits = _even_sets(2.0 * logs, n_draws, np.random.default_rng(0))
-            draws = bits, function.value(bits)
-        sets, values = draws
-        shares = _set_weights(sets, 2.0 * logs)
-        second = np.zeros((d + 1, d + 1))
-        for block in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
-            z = sets[None, block].astype(float)
-            f = values[None, block]
-            second += second_moments(fit, _ONE, z, f, shares[None, block])[0]
-    run = run_of(fit, second[None], np.array([log_squares]))
-    whole, penalty = _whole_run(logs, fit.n_samples, fit.ridge, bool(fit.row))
-    counts = fit.n_drawn / d * np.exp(2.0 * (logs - whole.log_weight[0]))
-    run.covariance[0] += _scatter_of_fit(whole, penalty, counts, run.covariance[0])
-    return run
 
 
 def used_words(function: SetFunction) -> Indices:
@@ -570,93 +438,3 @@ def used_words(function: SetFunction) -> Indices:
     if not isinstance(function, Conjunctions):
         return np.arange(function.n_words)
     return function.columns
-
-
-def _summed(
-    fit: FiniteFit,
-    function: SetFunction,
-    used: Indices,
-    log_shares: Values,  # of sizes, (d + 1,)
-) -> Array:
-    """E r² ψ ψᵀ over all sets of used words, with 0, ..., R of the R other words."""
-    d = function.n_words
-    rest = np.setdiff1d(np.arange(function.n_words), used)
-    ends = np.concatenate([np.zeros((1, d)), np.eye(d)])
-    psi = fit.influences(_ONE, ends[None])[0]
-    psi[1:] -= psi[0]
-    b = fit.coefficients[0]
-    R = len(rest)
-    sets = np.zeros((2 ** len(used), d), bool)
-    sets[:, used] = all_sets(len(used))
-    bits = sets[:, used] * 1.0
-    off = function.value(sets) - (fit.intercept[0] + bits @ b[used])
-    slope = float(b[rest].mean()) if R else 0.0
-    # Σ over k of the others, w r² of each set, times 1, E z and E z z'
-    moments = np.zeros((3, len(sets)))
-    for k in range(R + 1):
-        sizes = sets.sum(axis=1) + k
-        chances = log_shares[sizes] + _log_choose(R, k) - _log_choose(d, sizes)
-        each = np.exp(chances) * (off - slope * k) ** 2
-        one = k / max(R, 1)
-        moments += np.outer([1.0, one, one * (k - 1.0) / max(R - 1, 1)], each)
-    Z = np.column_stack([np.ones(len(bits)), bits])
-    second = np.empty((1 + d, 1 + d))
-    used_indices = np.concatenate([[0], 1 + used])
-    others = 1 + rest
-    second[np.ix_(used_indices, used_indices)] = (Z * moments[0][:, None]).T @ Z
-    second[np.ix_(used_indices, others)] = (moments[1] @ Z)[:, None]
-    second[np.ix_(others, used_indices)] = moments[1] @ Z
-    second[np.ix_(others, others)] = moments[2].sum()
-    second[others, others] = moments[1].sum()
-    return np.asarray(psi.T @ second @ psi)
-
-
-def _log_choose(n: int, k: int | Indices) -> Values:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
-
-
-def _scatter_of_fit(
-    bits: ExchangeableBits, penalty: float, counts: Values, covariance: Array
-) -> Array:
-    """The variance that the scatter of the fit itself adds, with few samples.
-
-    The residual of a sample is r plus the deviation of the fit from its mean, with the
-    variance s_m = E_m[Zᵀ Cov Z]. So Cov = C + Σ_m W_m s_m E_m[A⁻¹ Z Zᵀ A⁻¹] for the
-    covariance C from residuals alone, and s follows from four sums over sizes.
-    """
-    d = bits.n_words
-    share = bits.share[0]
-    off = bits.off_mean[0]
-    along = bits.along[0] + penalty
-    apart = bits.apart[0] + penalty
-    m = np.arange(d + 1.0)
-    words = float(np.trace(covariance)) - covariance[0, 0]
-    pairs = float(covariance[1:, 1:].sum()) - words
-    # E_m[Zᵀ C Z]
-    squares = covariance[0, 0] + m / d * (2.0 * covariance[0, 1:].sum() + words)
-    squares += m / d * (m - 1.0) / (d - 1.0) * pairs
-    # E_m E_m' (Zᵀ A⁻¹ Z')² = (1 + x_m x_m')² + y_m y_m', over T²
-    x = off / np.sqrt(d * along)
-    y = bits.spread / (np.sqrt(d - 1.0) * apart)
-    F = np.stack([np.ones(d + 1), np.sqrt(2.0) * x, x**2, y], axis=1)
-    system = np.eye(4) - F.T @ (counts[:, None] * F)
-    c = counts * (squares + F @ np.linalg.solve(system, F.T @ (counts * squares)))
-    # A⁻¹ Z: its intercept, its part along (1, ..., 1), and the orthogonal part
-    first = 1.0 - share * off / along
-    level = off / (np.sqrt(d) * along)
-    rest = float(c @ bits.spread) / ((d - 1.0) * apart**2)
-    other = (float(c @ level**2) - rest) / d
-    across = float(c @ (first * level)) / np.sqrt(d)
-    return exchangeable_matrix(d, float(c @ first**2), across, other + rest, other)
-
-
-def exchangeable_matrix(
-    n_words: int, zero: float, one: float, two: float, three: float
-) -> Array:
-    """The matrix (d + 1, d + 1) of an intercept and exchangeable words."""
-    result = np.full((n_words + 1, n_words + 1), three)
-    np.fill_diagonal(result, two)
-    result[0] = one
-    result[:, 0] = one
-    result[0, 0] = zero
-    return result

@@ -24,7 +24,6 @@ from propopt.lime.sampled_limits import estimate_limits
 from propopt.lime.text.word_limits import TextLaw, checked_subsets, enumerated_words
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.subsets.sets import SizeMeans
 from propopt.tables.documents import PatternWords, TextDocument
 from propopt.tables.frames import Labels
 
@@ -87,12 +86,10 @@ def runs_of_text(
     n_runs: int,
     n_samples: int,
     bandwidth: float = 0.25,
-    *,
-    words: SizeMeans | None = None,
 ) -> PackageRuns:
-    """Runs of ``LimeTextExplainer``; ``words`` is F as a function of sets of words."""
+    """Runs of ``LimeTextExplainer`` on a text."""
     document = TextDocument.of(text, PatternWords())
-    sets = checked_subsets(function, document) if words is None else words
+    sets = checked_subsets(function, document)
     if isinstance(sets, Reason):
         sets = enumerated_words(function, document)
     d = document.n_words
@@ -101,5 +98,6 @@ def runs_of_text(
         width = 100.0 * bandwidth
         return package_run(function.texts_value, text, d, n_samples, width, seed)
 
-    fit = expected_run(sets, TextLaw(bandwidth), None, n_samples)
+    value = float(function.texts_value([text])[0])
+    fit = expected_run(sets, TextLaw(bandwidth), value, n_samples)
     return PackageRuns.of(run, n_runs, fit)

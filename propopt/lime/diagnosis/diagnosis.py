@@ -44,7 +44,7 @@ def row_label(name: Hashable) -> str:
 
 @final
 class LimeDiagnosis(
-    Result, kind="propopt lime diagnosis", noun="a saved diagnosis", version=3
+    Result, kind="propopt lime diagnosis", noun="a saved diagnosis", version=4
 ):
     """The findings of all rules about misleading coefficients of LIME.
 

@@ -66,7 +66,6 @@ _DEVIATIONS: Final = (
 class Evidence(ABC):
     """The numbers of rows of a table or one document, and runs of n samples on them."""
 
-    noun: ClassVar[str]  # "column" or "word"
     wider: ClassVar[str]  # the remedy where few samples have weight
     noisy: ClassVar[str]  # the sentence about a coefficient within the noise of a run
     gap_unit: ClassVar[str]  # the unit of gaps between f and the surrogate
@@ -156,7 +155,6 @@ _ROUNDING: Final = 1e-12
 class RowsEvidence(Evidence):
     """The numbers that rules use, for rows of a table."""
 
-    noun: ClassVar[str] = "column"
     wider: ClassVar[str] = (
         "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
     )
@@ -389,7 +387,6 @@ MANY_WORDS: Final = 500
 class TextEvidence(Evidence):
     """The numbers that rules use, for one document: N = 1 row of its d words."""
 
-    noun: ClassVar[str] = "word"
     wider: ClassVar[str] = "a wider kernel, more samples, or the limits themselves"
     noisy: ClassVar[str] = (
         f"{{name!r}} is {{contrast:.2g}} from the median of all words, {_DEVIATIONS}: "
@@ -448,7 +445,7 @@ class TextEvidence(Evidence):
         means = self._means
         # sampled words are evaluated at their samples alone
         draws = means.draws if isinstance(means, SampledWords) else None
-        return single_text_run(means, self.finite, draws=draws)
+        return single_text_run(means, self.law, self.finite, draws=draws)
 
     @property
     def run_of_limits(self) -> SingleRun:

@@ -18,14 +18,9 @@ from propopt.lime.diagnosis.evidence import (
     TextEvidence,
     rule,
 )
-from propopt.lime.exact_limits import (
-    bin_widths,
-    bit_steps,
-    inner_edges,
-    nearest_edges,
-)
+from propopt.lime.exact_limits import bit_steps, inner_edges
 from propopt.lime.fidelity import share_outside, split_by_columns
-from propopt.lime.finite_samples import first_row_shift, ranking_chances
+from propopt.lime.finite_samples import first_row_shift
 from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
@@ -271,68 +266,6 @@ def sample_collapse(case: Evidence) -> RuleOutcome:
     return RuleOutcome(effective / (10.0 * n_fitted), 1.0, sentence, case.wider)
 
 
-# ---- Edge proximity: a small step changes the explanation
-
-
-@rule(
-    "edge proximity", "distance to the edge / width of the bin", below=0.05, weight=0.35
-)
-def edge_proximity(case: RowsEvidence) -> RuleOutcome:
-    """Measure the distance to the nearest edge in widths of the bin."""
-    columns = zip(case.law.columns, case.points.T, strict=True)
-    # distances in widths of the bin, edges, and numbers beyond them
-    edges = [nearest_edges(column, x) for column, x in columns]
-    distance, edge, beyond = np.stack(edges, axis=2)
-    close = (distance < edge_proximity.threshold) & case.depends
-    n, j = np.nonzero(close)
-    adjacent = case.beta.copy()
-    if len(n) > 0:
-        points = case.points[n]
-        points[np.arange(len(n)), j] = beyond[n, j]
-        beta = case.quick.limits(points).coefficients
-        adjacent[n, j] = beta[np.arange(len(n)), j]
-    jumps = np.abs(adjacent - case.beta)
-
-    sentence = (
-        "the value is {share:.1f} % of a bin from the edge {edge:.6g}; beyond it the "
-        f"coefficient is {case.about}{{adjacent:.4g}}, not {{beta:.4g}}"
-    )
-    fields = {"edge": edge, "adjacent": adjacent, "beta": case.beta}
-    fields["share"] = 100.0 * distance
-    remedy = "read both coefficients, or the profile over all bins"
-    numbers = np.where(case.depends, distance, np.nan)
-    alone = _alone(case, close, edge, beyond)
-    other = {"no observed value is as close to the edge on its other side": alone}
-    return RuleOutcome(
-        numbers, jumps / case.largest, sentence, remedy, fields, excuses=other
-    )
-
-
-def _alone(case: RowsEvidence, close: Mask, edges: Array, beyond: Array) -> Mask:
-    """Whether the table has no value just beyond a close edge, (N, D).
-
-    Integers lie on edges, and the next one is a step away. Without a table every value
-    may occur.
-    """
-    alone = np.zeros(close.shape, dtype=bool)
-    if not case.subject.has_table:
-        return alone
-    for j in np.flatnonzero(close.any(axis=0)):
-        rows = close[:, j]
-        observed = np.unique(case.subject.reference[:, j])
-        x = case.points[rows, j]
-        edge = edges[rows, j]
-        first = beyond[rows, j]
-        column = case.law.columns[j]
-        reach = edge_proximity.threshold * bin_widths(column, x)
-        above = (first > edge) | (x < edge)
-        first = np.where(column.bin_index(edge) == column.bin_index(first), edge, first)
-        low, high = np.where(above, (first, edge + reach), (edge - reach, first))
-        n_below = np.searchsorted(observed, low)
-        alone[rows, j] = n_below == np.searchsorted(observed, high, "right")
-    return alone
-
-
 # ---- Bandwidth fragility: another kernel width reverses the sign of the coefficient
 
 
@@ -525,52 +458,7 @@ def local_gap(case: Evidence) -> RuleOutcome:
     return RuleOutcome(ratio, stakes, sentence, _REMEDY, fields)
 
 
-# ---- Sampling mismatch: samples that differ from the data
-
-
-_ALL_ROWS: Final = (
-    "merge or condition on correlated columns, or explain them as a group"
-)
-
-
-@rule(
-    "sampling mismatch: correlation",
-    "largest correlation of two columns",
-    above=0.8,
-    weight=0.4,
-    per="all",
-)
-def correlated_columns(case: RowsEvidence) -> RuleOutcome | Reason:
-    """Measure the largest |correlation| of two columns in the data."""
-    if not case.subject.has_table:
-        return Reason("it needs the table of the law as data=")
-    used = np.flatnonzero(case.depends[0] & ~case.coded)
-    table = case.subject.reference[:, used]
-    if len(used) < 2:
-        return Reason("fewer than two columns of numbers are used")
-    # missing numbers are set to the mean of the others
-    apart = np.ma.masked_invalid(table)
-    apart = (apart - apart.mean(axis=0)).filled(0.0)
-    scale = apart.std(axis=0)
-    scale[scale == 0.0] = np.inf
-    unit = apart / scale
-    correlation = np.abs(unit.T @ unit) / len(unit)
-    np.fill_diagonal(correlation, 0.0)
-    a, b = divmod(int(correlation.argmax()), len(used))
-    count = int((correlation.max(axis=1) > correlated_columns.threshold).sum())
-    sentence = (
-        f"{case.names[used[a]]} and {case.names[used[b]]} have the correlation "
-        f"{correlation[a, b]:.3f} in the data and none in the samples. {count} of "
-        f"{len(used)} columns have one above {correlated_columns.threshold}"
-    )
-    return RuleOutcome(float(correlation.max()), 1.0, sentence, _ALL_ROWS)
-
-
-# ---- Noise: the signs and ranks that one run gives
-
-
-MOST_NAMED: Final = 3
-"""The number of largest coefficients that a run should name."""
+# ---- Noise: the signs that one run gives
 
 
 @rule("noise", "|coefficient| / sd of one run", below=2.0, weight=0.85)
@@ -595,64 +483,6 @@ def noisy_coefficient(case: Evidence) -> RuleOutcome:
     # mislead
     stakes = np.maximum(2.0 * (sd / case.largest) - contrast / case.largest, 0.0)
     return RuleOutcome(ratio, stakes, case.noisy, remedy, fields)
-
-
-@rule(
-    "unstable ranking",
-    "probability that a run names the top 3",
-    below=0.9,
-    weight=0.42,
-    per="row",
-)
-def unstable_ranking(case: Evidence) -> RuleOutcome | Reason:
-    """Measure the probability that a run names the largest coefficients."""
-    run = case.run_of_limits
-    if case.beta.shape[1] <= MOST_NAMED:
-        return Reason(f"there are no more than {MOST_NAMED} {case.noun}s")
-    chances = ranking_chances(run, case.beta, MOST_NAMED)
-    # swapped coefficients differ by at most two deviations of their difference
-    third = np.argsort(np.abs(case.beta), axis=1)[:, [-MOST_NAMED]]
-    noise = np.take_along_axis(run.standard_deviations, third, axis=1) / case.largest
-
-    sentence = (
-        f"a run of {run.n_samples:,} samples names the {MOST_NAMED} largest "
-        "coefficients with probability {chance:.2f}"
-    )
-    remedy = "rank exact coefficients, or name fewer"
-    stakes = 2.0 * np.sqrt(2.0) * noise
-    return RuleOutcome(chances, stakes, sentence, remedy, {"chance": chances})
-
-
-# ---- Non-local weights: all samples have about the same weight at any distance
-
-
-_ALL: Final = 0.1
-"""With this part of the variance of f in interactions, the width decides."""
-
-
-@rule(
-    "non-local weights",
-    "effective share of the samples",
-    above=0.95,
-    weight=0.43,
-    per="all",
-)
-def non_local_weights(case: RowsEvidence) -> RuleOutcome | Reason:
-    """Measure the median of (E π)² / E π², which depends on law, width and D."""
-    share = case.effective_share
-    if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
-        return Reason("samples have no weights")
-    number = float(np.median(share))
-    most = float(case.interactions.max())
-    sentence = (
-        f"with the kernel width {case.law.kernel_width:.4g} the effective sample size "
-        f"is {100.0 * number:.2f} % of the samples. The explanation describes the "
-        "whole table; the row matters only through its bins. Interactions account for "
-        f"at most {100.0 * most:.1f} % of the variance of the output"
-    )
-    remedy = "a narrower kernel; look at the path of coefficients over widths"
-    # coefficients of additive functions are the same at all widths
-    return RuleOutcome(number, min(1.0, most / _ALL), sentence, remedy)
 
 
 # ---- Words: too few samples to distinguish them, or features that differ from words
@@ -762,16 +592,12 @@ def ignored_words(case: TextEvidence) -> RuleOutcome:
 # wrong sign or size leads to wrong conclusions about the model, however stable the
 # number is: a sign against the profile has 0.96 and more, so that it comes first;
 # alignment, cancellation and switched off columns 0.95, fragile and reversed signs 0.9,
-# noise and collapsed weights 0.85, a surrogate that differs from f 0.7 to 0.8. Ranks,
-# and weights that are not local, affect single numbers less: 0.4. Cautions that do not
-# change the reading of the row, such as a close edge, have less, so that they come
-# after a misreading with half of the largest coefficient at stake. A finding below 0.25
-# is a note. Findings that depend only on law, width and D (weights that are not local,
-# or collapse) appear once, for the worst row.
+# noise and collapsed weights 0.85, a surrogate that differs from f 0.7 to 0.8. A
+# finding below 0.25 is a note. Findings that depend only on law, width and D (weights
+# that collapse) appear once, for the worst row.
 _OF_BOTH: Final[tuple[Rule[Evidence], ...]] = (
     fragile_sign,
     noisy_coefficient,
-    unstable_ranking,
     ridge_collapse,
     sample_collapse,
     local_gap,
@@ -781,12 +607,9 @@ LIME_RULES: Final[tuple[Rule[RowsEvidence], ...]] = (
     against_profile,
     alignment,
     cancellation,
-    edge_proximity,
     *_OF_BOTH,
     row_collapse,
-    non_local_weights,
     low_r2,
-    correlated_columns,
     switched_off,
     opposite_sign,
     none_outside,

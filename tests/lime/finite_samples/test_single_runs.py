@@ -13,10 +13,8 @@ from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import ExactLimits, Limits
 from propopt.lime.finite_samples import (
-    SingleRun,
     expected,
     first_row_shift,
-    ranking_chances,
     required_samples,
     single_run,
 )
@@ -240,31 +238,3 @@ def test_deviations_fall_with_the_root_of_n_and_samples_for_a_precision_have_it(
     tiny = Limits(limits.coefficients, limits.mean, limits.alpha, np.array([-50.0]))
     fit = expected(tiny, np.ones(1), 1000)
     assert np.abs(fit.influences(slice(0, 1), np.ones((1, 2, 3)))).max() < 1e-15
-
-
-def chance(coefficients, covariance, limits=None, **settings):
-    beta = np.atleast_2d(coefficients)
-    whole = np.zeros((len(beta), beta.shape[1] + 1, beta.shape[1] + 1))
-    whole[:, 1:, 1:] = covariance
-    run = SingleRun(1000, beta, np.zeros(len(beta)), whole)
-    return ranking_chances(run, beta if limits is None else limits, **settings)
-
-
-def test_chances_of_rankings_in_closed_form():
-    beta, Phi = [3.0, 2.0], stats.norm.cdf
-    # |b_1| > |b_2|: b_1 + b_2 and b_1 − b_2 are independent and of the same sign
-    up, apart = Phi(5 / np.sqrt(2)), Phi(1 / np.sqrt(2))
-    truth = up * apart + (1 - up) * (1 - apart)
-    result = chance(beta, np.eye(2), top=1, n_draws=20_000)[0]
-    assert result == pytest.approx(truth, abs=5 * 0.5 / np.sqrt(20_000))  # below 3e-6
-    # correlations count: |3 + e| > |2 + e|, and |3 + e| > |2 − e|
-    assert chance(beta, np.ones((2, 2)), top=1)[0] == pytest.approx(Phi(2.5), abs=0.01)
-    opposed = chance(beta, [[1.0, -1.0], [-1.0, 1.0]], top=1)[0]
-    assert opposed == pytest.approx(Phi(0.5), abs=0.05)
-    # coefficients of zero are not to be told
-    assert chance([3.0, 0.0, 0.0], 0.01 * np.eye(3), top=3).tolist() == [1.0]
-    # without scatter all is certain, in whatever order, and other columns are found
-    limits = np.array([[3.0, -2.0, 1.0]] * 3)
-    runs = [[3.0, -2.0, 1.0], [2.0, 3.0, 1.0], [3.0, 0.5, 1.0]]
-    chances = chance(runs, np.zeros((3, 3)), limits, top=2)
-    assert chances.tolist() == [1.0, 1.0, 0.0]

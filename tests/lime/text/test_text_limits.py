@@ -456,14 +456,12 @@ def test_sums_that_are_not_f():
     assert quiet(additive, gap).number < 1e-12
 
 
-def test_noise_and_ranks():
-    few, many = of(food, TREE, n_samples=40), of(food, TREE, n_samples=10**7)
-    assert few.of("unstable ranking")
-    assert quiet(many, "unstable ranking").number > 0.99
+def test_noise():
+    few = of(food, TREE, n_samples=40)
     beta = limits_of(food, TREE).coefficients[0]
     f = Enumerated.of(lambda z: z[:, 0] | z[:, 1] & z[:, 2], 13)
     fit = expected_run(f, TextLaw(), 1.0, 40)
-    sd = single_text_run(f, fit).standard_deviations[0]
+    sd = single_text_run(f, TextLaw(), fit).standard_deviations[0]
     ratios = np.abs(beta - np.median(beta)) / sd
     for item in few.of("noise"):
         assert item.number == pytest.approx(ratios[item.column], rel=1e-6)
@@ -533,5 +531,5 @@ def test_estimates_several_documents_and_long_ones():
     with pytest.raises(Refused, match="no coefficients"):
         text_limits(food, [TREE, "food"]).diagnose(rows=[1])
     result = of(pipeline(), words(600, "food", "good"), n_samples=10**6)
-    for rule in ("noise", "unstable ranking", "bandwidth fragility"):
+    for rule in ("noise", "bandwidth fragility"):
         assert "more than 500 words" in quiet(result, rule).sentence
