@@ -29,13 +29,13 @@ MOST = 90
 """Seconds of the tests of a mutant, which may take six times as long and a minute."""
 
 JUDGED = Path(__file__).with_suffix(".txt")
-COMPARISONS = "Lt LtE, LtE Lt, Gt GtE, GtE Gt, Eq NotEq, NotEq Eq"
-OPPOSITES = "Lt GtE, GtE Lt, Gt LtE, LtE Gt"
-OTHERS = "Is IsNot, IsNot Is, In NotIn, NotIn In, And Or, Or And, Add Sub, Sub Add"
+COMPARED = "Lt LtE, Lt GtE, Gt GtE, Gt LtE, Eq NotEq, Is IsNot"
+OTHERS = "In NotIn, And Or, Add Sub, Mult Div"  # codespell:ignore
 PAIRS = defaultdict(list)
-for pair in f"{COMPARISONS}, {OPPOSITES}, {OTHERS}, Mult Div, Div Mult".split(", "):
-    operator, other = (getattr(ast, name) for name in pair.split())
-    PAIRS[operator].append(other)
+for pair in f"{COMPARED}, {OTHERS}".split(", "):
+    one, other = (getattr(ast, name) for name in pair.split())
+    PAIRS[one].append(other)
+    PAIRS[other].append(one)
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 SKIPPED = (ast.JoinedStr, ast.pattern, ast.Raise, ast.Import, ast.ImportFrom)
 """Words, patterns and messages of errors: nothing inside is changed."""
@@ -250,7 +250,7 @@ def main() -> None:
     blocks = JUDGED.read_text("utf-8").strip().split("\n\n")[1:]
     judged = dict(block.split("\n    ") for block in blocks)
     rooms = sorted({x.room for x in mutants})
-    folders = [f"{top}/{room}" for room in rooms for top in ("tests", "propopt")]
+    folders = [f"{top}/{room}" for top in ("tests", "propopt") for room in rooms]
     folders = [x for x in folders if (ROOT / x).is_dir()]
     shares = [folders[k :: asked.jobs] for k in range(min(asked.jobs, len(folders)))]
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(asked.jobs) as pool:
