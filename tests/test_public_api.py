@@ -180,7 +180,7 @@ def test_a_namespace_has_every_kind_of_what_it_is_for(namespace):
 
 INSIDE = {
     *("CompletenessReduction", "ConstrainedEntryCg", "EntryReduction"),
-    *("ZeroBoundReduction", "ShiftReduction", "TransposeReduction"),
+    *("ShiftReduction", "TransposeReduction"),
 }
 """Solvers that put a program in other words; nobody asks for them."""
 

@@ -15,8 +15,8 @@ mixture is a linear program; its multipliers are the weights to solve for next (
 and Wolfe 1960), until both sides agree.
 
 A limit of zero is met by no optimum under a finite weight, where constants are free: it
-is the end of the front. The weight is then infinite, which is a program with the bound
-B_i(W) <= 0; its optimum bounds A* from both sides.
+is the end of the front. The weight is then infinite, which is a program with a linear
+constraint, for cvxpy; its optimum bounds A* from both sides.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import scipy.optimize as opt
 from propopt.base.arrays import Array
 from propopt.base.errors import SolverFailure
 from propopt.losses import Objective, Program
+from propopt.losses.restricted import Restriction
 from propopt.results.explanation import Explanation
 from propopt.solvers import Task, solve
 
@@ -187,16 +188,27 @@ class Frontier:
         """The optimum with losses held at zero, those with an infinite weight."""
         terms = list(zip(weights, self._objective.losses[1:], strict=True))
         free = tuple((float(c), loss) for c, loss in terms if np.isfinite(c))
-        best = solve(
-            Objective(((1.0, self._first), *free)),
-            subject_to=[loss <= 0.0 for c, loss in terms if np.isinf(c)],
-            tolerance=self._tolerance,
-        )
+        held = [loss for c, loss in terms if np.isinf(c)]
+        objective = Objective(((1.0, self._first), *free))
+        shape = Program(self._objective.losses).shape
+        zero = Restriction.to_zero(held, shape)
+        W = zero.only
+        if W is None:
+            best = solve(
+                objective,
+                subject_to=lambda W: [loss.residual(W) == 0.0 for loss in held],
+                tolerance=self._tolerance,
+            )
+            # which meets the constraints to rounding
+            W = zero.expanded(zero.coordinates(best.attributions))
+            lower = best.certificate.lower_bound if best.certificate else 0.0
+        else:
+            lower = objective.value(W)
         return _Optimum(
-            cost=best.losses[self._first.name],
-            others=np.array([best.losses[name] for name in self._others]),
+            cost=self._first.value_at(W),
+            others=np.array([x.value_at(W) for x in self._objective.losses[1:]]),
             weights=weights,
-            lower=best.certificate.lower_bound if best.certificate else 0.0,
+            lower=lower,
         )
 
     @cached_property

@@ -35,6 +35,7 @@ from propopt.explaining.trade_offs import TradeOffs
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import units_of_target
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation, explanations_of
 from propopt.solvers import Krylov, Solution, Solver, Task
@@ -315,10 +316,9 @@ class _Job:
         """The job with its solver chosen; raises if no solver takes the program.
 
         If one limit varies and the curve of its loss is exact, that curve serves all
-        limits above zero. A limit of zero needs a separate program.
+        limits.
         """
-        every = [bounds for _, bounds in points]
-        bounds = next((limits for limits in every if not _has_zero(limits)), every[0])
+        _, bounds = points[0]
         task = self.task(bounds)
         chosen = task.chosen
         if isinstance(chosen, OneBound):
@@ -340,8 +340,8 @@ class _Job:
         return Task.taken(program, self.chosen)
 
     def _is_alone(self, bounds: tuple[Bound, ...]) -> bool:
-        """Whether the feasible subspace depends on the limits, so no task is shared."""
-        return _has_zero(bounds) or (_has_zero(self.bounds) and bool(bounds))
+        """Whether limits stand beside given row sums, so that no task is shared."""
+        return bool(bounds) and any(map(is_completeness, self.bounds))
 
     def run(self, blocks: Sequence[_Block]) -> Iterator[Explanation | SolverFailure]:
         """One result for each point, started from the previous one of its block."""
@@ -415,11 +415,6 @@ class _Job:
             if not waiting:
                 front.reached, weights = front.widest(FrontBounds.of(optima, names))
                 waiting = [weights]
-
-
-def _has_zero(bounds: Sequence[Bound]) -> bool:
-    """Whether one of the limits is zero."""
-    return any(bound.limit == 0.0 for bound in bounds)
 
 
 def _results(

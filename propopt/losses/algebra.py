@@ -440,11 +440,23 @@ class Bound:
     loss : PropertyLoss
         The bounded loss φ(A(W) − T).
     limit : float
-        The largest value ≥ 0 of the loss, in its units.
+        The largest value of the loss, in its units, above zero.
+
+    Raises
+    ------
+    Refused
+        If the limit is zero: that is a linear constraint, which cvxpy takes.
     """
 
     loss: PropertyLoss
     limit: float
+
+    def __post_init__(self) -> None:
+        if self.limit == 0.0 and not isinstance(self.loss.map, RowSums):
+            raise Refused(
+                f"{self!r}: a limit is above zero; give a small one, or the linear "
+                "constraint to cvxpy, as in subject_to=[lambda W: [W[0] == W[1]]]"
+            )
 
     def __repr__(self) -> str:
         return f"{self.loss.name} <= {self.limit:.6g}"

@@ -1,17 +1,16 @@
-"""The subspaces that limits of zero leave, and losses over single entries.
+"""The attributions at which losses are zero, and losses over single entries.
 
-``loss <= 0`` is linear in W: A(W) = T. It leaves a single W (the target, or zero), or
-all W that are constant on parts of the points and of the features,
+A loss is zero for a single W (the target, or zero), or for all W that are constant on
+parts of the points and of the features,
 
     W = J U Ĵᵀ,   J (N, p) and Ĵ (D, q) with orthonormal columns,
 
-where column k of J is 1/√n_k on the n_k points of part k, and Ĵ likewise. A squared
-loss of W is one of U: ‖J U Ĵᵀ − G‖² = ‖U − JᵀG Ĵ‖² + a constant, ‖B J U Ĵᵀ‖ = ‖B J U‖.
+where column k of J is 1/√n_k on the n_k points of part k, and Ĵ likewise. The ends of
+fronts need them.
 
 A loss over single entries is zero if W is constant on each part of its entries. Parts
 of points and of features, left by other losses, are parts of entries too; both are
 joined.
-
 
 Losses of A(W − G) are losses of V = W − G, and losses with a target T get the target
 T − A(G).
@@ -24,28 +23,26 @@ no target.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Mask, Sparse
-from propopt.base.errors import Infeasible, Refused
+from propopt.base.errors import Infeasible
 from propopt.base.text import Reason
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _RecastLoss
 from propopt.losses.faithfulness import GradientMatching
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
-    Composed,
     Identity,
     ImplicitOverPoints,
-    LinearMap,
     OverEntries,
     OverFeatures,
     OverPoints,
@@ -54,26 +51,20 @@ from propopt.losses.maps import (
 )
 
 
-# ---- Limits of zero: the remaining subspace and its losses
+# ---- The attributions with zero loss
 
 
-_ROUNDING = 1e-12  # relative to a limit: smaller remainders count as zero
+_ROUNDING = 1e-12  # relative to a limit: smaller remainders are rounding
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Restriction:
-    """The remaining attributions W = J U Ĵᵀ, or a single W."""
+    """The attributions W = J U Ĵᵀ with zero loss, or a single W."""
 
     points: Components  # W is constant on each of their parts
     features: Components
     only: Attributions | None = None  # (N, D): the only W, if it is unique
-
-    @classmethod
-    def of(cls, bounds: Sequence[Bound], shape: tuple[int, int]) -> Restriction | None:
-        """The restriction by limits of zero; None without limits of exact zeros."""
-        losses = [bound.loss for bound in zeros(bounds)]
-        return cls.to_zero(losses, shape) if losses else None
 
     @classmethod
     def to_zero(
@@ -107,11 +98,6 @@ class Restriction:
             case other:
                 raise TypeError(f"{type(other).__name__} has no exact zeros")
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape of U."""
-        return self.points.count, self.features.count
-
     def coordinates(self, W: Attributions) -> Array:
         """The coordinates JᵀW Ĵ, the nearest U."""
         over_points = self.points.split(W)[0] * np.sqrt(self.points.sizes)[:, None]
@@ -121,79 +107,6 @@ class Restriction:
     def expanded(self, U: Array) -> Attributions:
         """The attributions J U Ĵᵀ, exactly constant on parts."""
         return np.asarray(self._J @ U @ self._J_hat.T)
-
-    def program(self, program: Program) -> Program:
-        """The program of U without the limits of zero."""
-        zero = zeros(program.bounds)
-        bounds = (self.bound(b, zero) for b in program.bounds if b not in zero)
-        return Program(
-            tuple(map(self.loss, program.losses)),
-            tuple(bound for bound in bounds if bound is not None),
-            self.shape,
-        )
-
-    def bound(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
-        """The bound on U, given limits of zero; None if all U respect it."""
-        if is_completeness(bound):
-            return self._complete(bound, zero)
-        return reduced_bound(bound, self.loss(bound.loss), zero)
-
-    def _complete(self, bound: Bound, zero: Sequence[Bound]) -> Bound | None:
-        """The constraint U Ĵᵀv = Jᵀt, if t is constant on the parts of the points."""
-        assert isinstance(bound.loss.map, RowSums), "see is_complete"
-        t = np.asarray(bound.loss.target)
-        v = bound.loss.map.weights
-        if v.ndim == 2:
-            raise Refused(
-                f"{bound} has different weights for each row, and cannot be combined "
-                f"with {', '.join(map(repr, zero))}; give a small limit instead of zero"
-            )
-        totals = self._J.T @ t
-        weights = self._J_hat.T @ v
-        size = float(np.linalg.norm(t))
-        missed = float(np.linalg.norm(t - self._J @ totals))
-        if missed > _ROUNDING * size or (size > 0.0 and not weights.any()):
-            raise Infeasible(
-                f"{bound} cannot hold: {', '.join(map(repr, zero))} makes row sums of "
-                "connected points equal, but their totals differ"
-            )
-        if not weights.any():
-            return None
-        return Bound(_RecastLoss(bound.loss, RowSums(weights), totals), 0.0)
-
-    def loss(self, loss: PropertyLoss) -> _RecastLoss:
-        """The loss of W = J U Ĵᵀ as a function of U."""
-        if not isinstance(loss.penalty, Squared):
-            return _RecastLoss(loss, RestrictedMap(loss.map, self._J, self._J_hat))
-        match loss.map:
-            case Identity() as same if loss.has_target:
-                T = np.asarray(loss.target)
-                constant = self.least_distance(T)
-                return _RecastLoss(loss, same, self.coordinates(T), constant)
-            case Identity() as same:
-                return _RecastLoss(loss, same)
-            case OverPoints() | ImplicitOverPoints() as coupled if loss.has_target:
-                # ‖A − T‖² = ‖(A − T)Ĵ‖² + ‖T(I − ĴĴᵀ)‖²
-                T = np.asarray(loss.target)
-                deviation = self.features.centred(T.T)
-                constant = float(np.vdot(deviation, deviation))
-                over = self._over_points(coupled)
-                return _RecastLoss(loss, over, T @ self._J_hat, constant)
-            case OverPoints() | ImplicitOverPoints() as coupled:
-                return _RecastLoss(loss, self._over_points(coupled))
-            case OverFeatures(matrix=C) as coupled:
-                joins = self.features.count < len(self.features.labels)
-                return _RecastLoss(
-                    loss, OverFeatures(C @ self._J_hat) if joins else coupled
-                )
-            case other:
-                return _RecastLoss(loss, RestrictedMap(other, self._J, self._J_hat))
-
-    def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
-        if self.points.count == len(self.points.labels):
-            return coupled
-        listed = coupled if isinstance(coupled, OverPoints) else coupled.explicit()
-        return OverPoints(listed.matrix @ self._J)
 
     def least_distance(self, T: Attributions) -> float:
         """The minimum of ‖W − T‖², attained by means of T over the parts."""
@@ -227,22 +140,17 @@ class Restriction:
 def reduced_bound(bound: Bound, loss: _RecastLoss, linear: Sequence[Bound]) -> Bound:
     """The bound on a loss minus its irreducible part under linear constraints."""
     remainder = bound.limit - loss.constant
-    if remainder < -_ROUNDING * bound.limit:
+    if remainder <= _ROUNDING * bound.limit:
         raise Infeasible(
             f"{bound} cannot hold: under {', '.join(map(repr, linear))} the smallest "
             f"attainable value of {bound.loss.name} is {loss.constant:.6g}"
         )
-    return Bound(loss, remainder if remainder > _ROUNDING * bound.limit else 0.0)
+    return Bound(loss, remainder)
 
 
 def is_completeness(bound: Bound) -> bool:
-    """Whether a bound is a limit of zero on row sums (completeness)."""
-    return bound.limit == 0.0 and isinstance(bound.loss.map, RowSums)
-
-
-def zeros(bounds: Iterable[Bound]) -> list[Bound]:
-    """The limits of zero with exact zeros: a single W, or constants."""
-    return [b for b in bounds if b.limit == 0.0 and has_exact_zeros(b.loss)]
+    """Whether a bound fixes row sums (completeness), the only limit of zero."""
+    return bound.limit == 0.0
 
 
 def has_exact_zeros(loss: PropertyLoss) -> bool:
@@ -265,34 +173,6 @@ def basis_of(parts: Components) -> Sparse:
     rows = np.arange(n_nodes + 1)
     labels = np.asarray(parts.labels, dtype=np.int64)
     return sp.csr_array((entries, labels, rows), shape=(n_nodes, parts.count))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class RestrictedMap(Composed):
-    """The map U ↦ A(J U Ĵᵀ) for sparse J and Ĵ."""
-
-    left: Sparse  # J (N, p)
-    right: Sparse  # Ĵ (D, q)
-
-    def into(self, W: Any) -> Any:
-        return self.left @ W @ self.right.T
-
-    def back(self, W: Attributions) -> Attributions:
-        return np.asarray(self.left.T @ W @ self.right)
-
-    def flat(self, shape: tuple[int, int]) -> Sparse:
-        del shape
-        inner = sp.kron(self.left, self.right, format="csr")
-        return sp.csr_array(self.outer.flat(self._spread_shape) @ inner)
-
-    def flat_rows(self, shape: tuple[int, int]) -> int:
-        del shape
-        return self.outer.flat_rows(self._spread_shape)
-
-    @property
-    def _spread_shape(self) -> tuple[int, int]:
-        return self.left.shape[0], self.right.shape[0]
 
 
 # ---- The attributions with zero loss over single entries

@@ -19,8 +19,8 @@ number as at zero, without the cancellation of large targets. Possible rounding 
 residuals and gradients (:meth:`LinearMap.rounding`) is subtracted from each bound.
 
 Bounds ``loss <= limit`` enter as losses weighted by their multipliers: the optimum of
-the Lagrangian is a lower bound too. A limit of zero restricts V, as do
-given row sums (:mod:`propopt.losses.restricted`, :mod:`propopt.losses.completeness`).
+the Lagrangian is a lower bound too. Given row sums restrict V
+(:mod:`propopt.losses.completeness`).
 """
 
 from __future__ import annotations
@@ -52,12 +52,10 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import (
-    Restriction,
     Shift,
     Support,
     entries_refusal,
     is_completeness,
-    zeros,
 )
 
 
@@ -328,9 +326,8 @@ class Certificate:
         less), as an optimum of zero has no scale.
     kind : str
         The argument: ``"strong convexity"``, ``"dual"``, ``"projected dual"``,
-        ``"curve"`` for points on exact curves, ``"only explanation"`` if limits of
-        zero leave no other, or ``"nonnegative losses"`` if the only available bound is
-        zero.
+        ``"curve"`` for points on exact curves, or ``"nonnegative losses"`` if the only
+        available bound is zero.
     violation : float
         The largest relative excess over a bound, or error of given row sums; zero
         without bounds.
@@ -415,14 +412,15 @@ def _lower_bound(
     if entries_refusal(every) is None:
         support = Support.of(every, (W.shape[0], W.shape[1]))
         return _entries_bound(support, objective, W, duals, prices)
-    linear = linear_bounds(bounds)  # treated as restrictions of V instead
-    priced = [(mu, bound) for mu, bound in prices if bound not in linear]
+    # row sums restrict V instead
+    priced = [(mu, bound) for mu, bound in prices if not is_completeness(bound)]
     extra = [(mu, bound.loss) for mu, bound in priced]
     terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
-    if linear:
-        lower, kind, distance = _restricted_bound(linear, terms, W, duals)
-    else:
+    totals = Totals.of(bounds)
+    if totals is None:
         lower, kind, distance = Lagrangian(terms, W, duals, values).lower_bound()
+    else:
+        lower, kind, distance = _complete_bound(totals, terms, W, duals)
     return lower - math.fsum(mu * b.limit for mu, b in priced), kind, distance
 
 
@@ -450,49 +448,13 @@ def _entries_bound(
     return lower, kind, None if distance is None else math.hypot(distance, others)
 
 
-_Terms: TypeAlias = list[tuple[float, PropertyLoss]]
-
-
-def linear_bounds(bounds: Sequence[Bound]) -> list[Bound]:
-    """The bounds that are linear constraints: limits of zero."""
-    return [*zeros(bounds), *(bound for bound in bounds if is_completeness(bound))]
-
-
-def _restricted_bound(
-    linear: Sequence[Bound],
-    terms: _Terms,
-    W: Attributions,
-    duals: Mapping[str, Array],
-) -> tuple[float, str, float | None]:
-    """A lower bound over the V that limits of zero allow; see :class:`Lagrangian`."""
-    restriction = Restriction.of(linear, (W.shape[0], W.shape[1]))
-    if restriction is None:
-        return _complete_bound(linear, terms, W, duals)
-    if restriction.only is not None:
-        value = math.fsum(c * loss.value_at(restriction.only) for c, loss in terms)
-        return value, "only explanation", None
-    inner = [(c, restriction.loss(loss)) for c, loss in terms]
-    zero = zeros(linear)
-    restricted = [
-        restriction.bound(bound, zero) for bound in linear if bound not in zero
-    ]
-    remaining = [bound for bound in restricted if bound is not None]
-    U = restriction.coordinates(W)
-    lower, kind, distance = _complete_bound(remaining, list(inner), U, duals)
-    return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
-
-
 def _complete_bound(
-    linear: Sequence[Bound],
-    terms: _Terms,
+    totals: Totals,
+    terms: Sequence[tuple[float, PropertyLoss]],
     W: Attributions,
     duals: Mapping[str, Array],
 ) -> tuple[float, str, float | None]:
-    """A lower bound over the V with given row sums, if there are any."""
-    totals = Totals.of(linear)
-    if totals is None:
-        values = values_at([loss for _, loss in terms], W, {})
-        return Lagrangian(terms, W, duals, values).lower_bound()
+    """A lower bound over the V with given row sums."""
     inner = [(c, totals.loss(loss)) for c, loss in terms]
     rotated = {
         loss.name: totals.dual(loss, duals[loss.name])

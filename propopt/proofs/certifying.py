@@ -13,10 +13,10 @@ from propopt.losses import Objective, PropertyLoss
 from propopt.losses.algebra import aligned_attributions
 from propopt.losses.completeness import Constraint, has_custom, split_constraints
 from propopt.losses.custom import ConstraintFunction
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import (
     Certificate,
     certificate_of,
-    linear_bounds,
     values_at,
 )
 from propopt.proofs.conic_bound import certify_custom
@@ -96,9 +96,8 @@ def certify(
         return certify_custom(weighed, W, limits, custom)
     losses_at_W = [*weighed.losses, *(bound.loss for bound in limits)]
     array = aligned_attributions(losses_at_W, W, "W")
-    free = linear_bounds(limits)
     prices = [
-        mu if bound in free else read_nonnegative(mu, "multipliers")
+        mu if is_completeness(bound) else read_nonnegative(mu, "multipliers")
         for mu, bound in zip(multipliers, limits, strict=False)
     ]
     return certificate_of(

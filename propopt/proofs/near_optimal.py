@@ -40,7 +40,7 @@ from scipy.special import ndtri, stdtrit
 from propopt.base.arrays import Array, Attributions, Indices, Mask
 from propopt.base.checks import read_only
 from propopt.base.document import Finding
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
@@ -83,12 +83,6 @@ class NearOptimal:
         bounds = tuple(bound for bound in program.bounds if bound not in totals)
         losses = (*program.losses, *(bound.loss for bound in bounds))
         rates = np.array([best.rates.get(loss.name, 0.0) for loss in losses])
-        if not np.isfinite(rates).all():
-            raise Refused(
-                "certain: a limit of zero restricts explanations to a subspace, and "
-                "near-optimal explanations in it are not available; use a small "
-                "limit or a weight"
-            )
         # the modulus is of squared losses of W itself; the excess of F, and of the
         # Lagrangian F + Σ μ (loss − limit), over the minimum
         of_W = (isinstance(x.map, Identity) and is_squared(x) for x in losses)

@@ -437,11 +437,7 @@ class TargetErrorOperator:
 
     @cached_property
     def _constrained(self) -> QuadraticPart:
-        """The quadratic part of losses and bounded losses, with given row sums.
-
-        Other limits of zero, with infinite multipliers, are omitted. Without them H is
-        smaller and its inverse larger, so upper bounds remain upper bounds.
-        """
+        """The quadratic part of losses and bounded losses, with given row sums."""
         bounds = self.program.bounds
         bounded = (bound.loss for bound in bounds if bound.limit > 0.0)
         losses = (*self.program.losses, *bounded)

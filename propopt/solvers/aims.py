@@ -146,10 +146,10 @@ class Aim:
         names = [_name(key) for key in losses]
         if not names or len(set(names)) < len(names):
             raise InvalidInput("aim: expected losses by importance, each once")
-        if not 0.0 <= float(within) < 1.0:
+        if not 0.0 < float(within) < 1.0:
             raise InvalidInput(
-                "within: expected a share of each loss's range, from 0 to below 1, got "
-                f"{within!r}"
+                "within: expected a share of each loss's range, above 0 and below 1, "
+                f"got {within!r}"
             )
         return Aim(partial(_reach_order, tuple(losses), float(within)))
 
@@ -221,7 +221,7 @@ class AimCase:
         active = tuple(np.flatnonzero(weights).tolist())
         task = Task(program, self.solver, active=active)
         result = None
-        if self.solver == "auto" and limits and all(bound.limit for bound in limits):
+        if self.solver == "auto" and limits:
             result = _within_limits(self, task, weights, limits)
         if result is None:
             result = task.best(weights, self.tolerance, self.began)
@@ -254,12 +254,12 @@ def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
     words = []
     for loss, share in zip(losses, shares.values(), strict=True):
         limit = case.ends.limit(loss.name, share)
-        if share == 1.0 and limit > 0.0:
+        if share == 1.0:
             raise Refused(
                 f"{loss.name}: a reduction by 100 % is approached but not reached; "
                 "give less, such as '-99%'"
             )
-        limits.append(Bound(loss, max(limit, 0.0)))
+        limits.append(Bound(loss, limit))
         words.append(f"{loss.name} {100.0 * share:g} % smaller")
     return case.best(rest, limits, aim=enumerated(words, "and"))
 
@@ -275,11 +275,6 @@ def _reach_order(order: tuple[_Key, ...], within: float, case: AimCase) -> Expla
     for loss in first:
         best, worst = case.ends.range_of(loss.name)
         least = case.least(loss, limits)
-        if within == 0.0 and least > 0.0:
-            raise Refused(
-                f"within: {loss.name} may not exceed its minimum {least:.4g}, which "
-                "leaves no choice for the next losses; give a share above 0"
-            )
         limits.append(Bound(loss, least + within * (worst - best)))
     words = ", then ".join(loss.name for loss in losses)
     parameters = {f"limit.{bound.loss.name}": bound.limit for bound in limits}

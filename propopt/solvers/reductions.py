@@ -19,7 +19,6 @@ entry for each point (:mod:`propopt.losses.restricted`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
@@ -27,7 +26,6 @@ from typing import TypeAlias, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.errors import Infeasible
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.algebra import _RecastLoss
@@ -43,12 +41,10 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import (
-    Restriction,
     Shift,
     Support,
     entries_refusal,
     is_completeness,
-    zeros,
 )
 from propopt.proofs.curvature import bounds_refusal
 from propopt.solvers.solver import (
@@ -57,7 +53,6 @@ from propopt.solvers.solver import (
     PreparedReduction,
     Reduction,
     Solution,
-    Solver,
     restored_multipliers,
 )
 
@@ -280,73 +275,6 @@ class CompletenessReduction(Reduction):
             reduced,
             np.array([totals.loss(loss).constant for loss in program.losses]),
         )
-
-
-# ---- Limits of zero: the program in the remaining coordinates
-
-
-@final
-@dataclass(frozen=True)
-class ZeroBoundReduction(Reduction):
-    """Solve the program in the coordinates that limits of zero leave.
-
-    Their multipliers are infinite. ``solver`` is None if a single W is left.
-
-    """
-
-    how = "restricted"
-
-    def reduced(self, program: Program) -> Program | Reason:
-        restriction = Restriction.of(program.bounds, program.shape)
-        if restriction is None:
-            return Reason("no limit is zero")
-        return restriction.program(program)
-
-    def take(self, program: Program) -> Solver | Reason:
-        restriction = Restriction.of(program.bounds, program.shape)
-        if restriction is not None and restriction.only is not None:
-            return ZeroBoundReduction(None)
-        return super().take(program)
-
-    def prepare(self, program: Program) -> Prepared:
-        restriction = Restriction.of(program.bounds, program.shape)
-        assert restriction is not None, "see take"
-        if restriction.only is not None:
-            return _prepared_alone(program, restriction.only)
-        zero = zeros(program.bounds)
-        is_gone = tuple(
-            bound in zero or restriction.bound(bound, zero) is None
-            for bound in program.bounds
-        )
-        return PreparedReduction(
-            self.inner(program),
-            lambda start: replace(start, W=restriction.coordinates(start.W)),
-            # duals are those of the restricted program: so is the certificate
-            lambda solution: replace(
-                solution,
-                W=restriction.expanded(solution.W),
-                multipliers=restored_multipliers(solution.multipliers, is_gone),
-            ),
-        )
-
-
-def _prepared_alone(program: Program, only: Attributions) -> Prepared:
-    """The single remaining explanation, for all weights."""
-    zero = zeros(program.bounds)
-    prices = tuple(math.inf if bound in zero else 0.0 for bound in program.bounds)
-
-    def solve(_: Array, tolerance: float, __: Solution | None) -> Solution:
-        for bound in program.bounds:
-            value = bound.loss.value_at(only)
-            if value > bound.limit * (1.0 + tolerance):
-                named = ", ".join(repr(other) for other in zero if other is not bound)
-                raise Infeasible(
-                    f"{bound} cannot hold: under {named} the smallest attainable "
-                    f"value of {bound.loss.name} is {value:.6g}"
-                )
-        return Solution(W=only.copy(), multipliers=prices)
-
-    return PreparedFunction(solve)
 
 
 # ---- Losses of single entries and their differences: entries become points

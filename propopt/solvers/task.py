@@ -29,7 +29,7 @@ from propopt.losses import MaxDifferenceRobustness, Program
 from propopt.losses.algebra import Faithfulness, TrivialLosses
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
-from propopt.losses.restricted import Restriction, is_completeness, zeros
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import Certificate, certificate_of
 from propopt.proofs.hessian import least_among
 from propopt.proofs.optimum import Parameter
@@ -54,7 +54,6 @@ from propopt.solvers.reductions import (
     EntryReduction,
     ShiftReduction,
     TransposeReduction,
-    ZeroBoundReduction,
 )
 from propopt.solvers.solver import (
     Curve,
@@ -96,8 +95,6 @@ class Auto(Dispatcher):
     function matching with robustness
     anything else: bounds of all kinds, gradient matching   ``conic``: HIGHS for linear
     in l1, function matching with sparsity                  programs, else CLARABEL
-    a limit of zero on a robustness, smoothness, matching   one of the above, for the
-    or sparsity loss                                        rest: ``restricted``
     squared losses of W, over points or over features, and  one of the above, for the
     rows with given sums (``po.losses.Completeness``)       rest: ``complete``
     rows with given sums and other losses                   ``splitting``, ``conic``
@@ -211,7 +208,7 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     solver = find_solver(name)
     if isinstance(solver, Auto):
         return solver.select(program)
-    if isinstance(solver, ZeroBoundReduction | CompletenessReduction | ShiftReduction):
+    if isinstance(solver, CompletenessReduction | ShiftReduction):
         choice = solver.take(program)
     else:
         choice = _without_shift(program, solver.take)
@@ -226,28 +223,9 @@ def _without_shift(
     """The solver for W − G if losses have an offset G, else for the program."""
     reduced = ShiftReduction(None).reduced(program)
     if isinstance(reduced, Program):
-        inner = _without_zeros(reduced, take)
+        inner = _without_totals(reduced, take)
         return inner if isinstance(inner, Reason) else ShiftReduction(inner)
-    for bound in program.bounds:
-        if bound.limit == 0.0 and bound.loss.offset is not None:
-            return Reason(
-                f"{bound} cannot be combined with these losses: {reduced.reason}; "
-                "give a small limit instead of zero"
-            )
-    return _without_zeros(program, take)
-
-
-def _without_zeros(
-    program: Program, take: Callable[[Program], Solver | Reason]
-) -> Solver | Reason:
-    """The solver of the program that limits of zero leave, or of the program."""
-    restriction = Restriction.of(program.bounds, program.shape)
-    if restriction is None:
-        return _without_totals(program, take)
-    if restriction.only is not None:
-        return ZeroBoundReduction(None)
-    inner = _without_zeros(restriction.program(program), take)
-    return inner if isinstance(inner, Reason) else ZeroBoundReduction(inner)
+    return _without_totals(program, take)
 
 
 def _without_totals(
@@ -259,7 +237,7 @@ def _without_totals(
     reduced = CompletenessReduction(None).reduced(program)
     if isinstance(reduced, Reason):
         return take(program)
-    inner = _without_zeros(reduced, take)
+    inner = take(reduced)
     return inner if isinstance(inner, Reason) else CompletenessReduction(inner)
 
 
@@ -626,9 +604,8 @@ class Task:
 
     @cached_property
     def _totals(self) -> Totals | None:
-        """The given row sums; None with stricter limits of zero."""
-        bounds = self.program.bounds
-        return None if zeros(bounds) else Totals.of(bounds)
+        """The given row sums, or None."""
+        return Totals.of(self.program.bounds)
 
     @cached_property
     def _irreducible(self) -> dict[str, Array]:

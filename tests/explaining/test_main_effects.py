@@ -13,7 +13,7 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput
 
 
 N, D = 40, 4
@@ -282,16 +282,10 @@ PROGRAMS = {
     "sums": (matching + 0.7 * offset, [complete], "spectral, complete, shifted"),
     "limit": (1.0 * matching, [offset <= 9.0], "one_bound, shifted"),
     "faithful": (1.0 * offset, [matching <= 3.0], "one_bound, shifted"),
-    "zero": (1.0 * matching, [offset <= 0.0], "spectral, restricted, shifted"),
     "smooth sums": (
         matching + 0.7 * offset + 0.2 * smooth,
         [complete],
         "normal_equations, complete",
-    ),
-    "smooth zero": (
-        matching + 0.7 * offset,
-        [smooth <= 0.0],
-        "normal_equations, restricted",
     ),
 }
 
@@ -306,8 +300,6 @@ def test_optima_beside_own_values_are_those_of_clarabel(name):
     for limit in limits:
         if limit is complete:
             rules.append(cp.sum(W, axis=1) == TOTALS)
-        elif limit.limit == 0.0:
-            rules.append(limit.loss.residual(W) == 0)
         else:
             rules.append(limit.loss.expression(W) <= limit.limit)
     problem = cp.Problem(cp.Minimize(objective.expression(W)), rules)
@@ -349,8 +341,6 @@ def test_names_of_own_values_are_aligned_or_refused():
             )
     with pytest.raises(InvalidInput, match=r"^pairwise_robustness: expected W with 40"):
         po.PairwiseRobustness(GRAPH, offset=G[:3])
-    with pytest.raises(Refused, match="give a small limit instead of zero"):
-        po.solve(matching + smooth, subject_to=[offset <= 0.0])
 
 
 # ---- po.explain without main effects

@@ -211,19 +211,6 @@ def test_a_further_bound_has_a_root_on_the_curve():
     np.testing.assert_allclose(result, [150.0, 200.0], rtol=1e-6)
 
 
-def test_equal_explanations_need_equal_totals():
-    flat = po.PairwiseRobustness(po.graphs.complete_graph(N)) <= 0.0
-    with pytest.raises(Infeasible, match="their totals differ"):
-        po.solve(MATCHING, subject_to=[*COMPLETE, flat])
-    best = po.solve(
-        MATCHING, subject_to=[po.losses.Completeness(np.full(N, 2.0)), flat]
-    )
-    mean = G.mean(axis=0)
-    wanted = np.tile(mean + (2.0 - mean.sum()) / D, (N, 1))
-    np.testing.assert_allclose(best.attributions, wanted, atol=1e-12)
-    assert best.gap <= 1e-12
-
-
 @pytest.mark.parametrize("feature_term", [1, 0], ids=["graph", "kernel"])
 def test_sweeps_equal_single_solves(feature_term):
     loss = robust(1)

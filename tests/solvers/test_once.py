@@ -75,13 +75,6 @@ def test_a_sweep_of_limits_asks_each_solver_at_most_once(requested):
     assert most(requested) == 1
 
 
-def test_what_a_limit_of_zero_leaves_is_offered_once(requested):
-    sparse = gradient + 0.1 * LOSSES["sparsity"]
-    best = po.solve(sparse, subject_to=[robustness <= 0])
-    assert best.solver.endswith(", restricted")
-    assert max(requested.values()) == 1
-
-
 @each_program
 def test_attributions_of_a_solver_are_not_copied_nor_read(name, monkeypatch):
     objective = OBJECTIVES[name]

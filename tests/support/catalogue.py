@@ -15,7 +15,6 @@ import propopt as po
 from propopt.losses import maps
 from propopt.losses.completeness import OffAxis
 from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.losses.restricted import RestrictedMap
 from propopt.solvers import Solver
 from propopt.solvers.curves import OneBound, Spectral
 from propopt.solvers.factored import Factored
@@ -27,7 +26,6 @@ from propopt.solvers.reductions import (
     EntryReduction,
     ShiftReduction,
     TransposeReduction,
-    ZeroBoundReduction,
 )
 from propopt.solvers.splitting import Splitting
 
@@ -154,11 +152,6 @@ MAPS: dict[str, maps.LinearMap] = {
         LOSSES["shared"].map, OWN / np.linalg.norm(OWN, axis=1)[:, None]
     ),
     "off an axis": OffAxis(maps.PerPoint(NOISE), np.array([0.6, 0.0, 0.8, 0.0])),
-    "of what is spread": RestrictedMap(
-        maps.OverPoints(np.cos(np.arange(10.0 * N)).reshape(5, 2 * N)),
-        sp.csr_array(np.repeat(np.eye(N), 2, axis=0)),
-        sp.eye_array(D, format="csr"),
-    ),
 }
 
 GROUPS = {"one group": [0], "groups": [0, 1, 4, 6], "groups of one": range(N)}
@@ -251,7 +244,6 @@ SOLVERS: dict[str, SolverCase] = {
     "splitting": SolverCase(Splitting(), 1e-6),
     "complete": SolverCase(CompletenessReduction(po.solvers.Auto()), 1e-6),
     "shifted": SolverCase(ShiftReduction(po.solvers.Auto()), 1e-6),
-    "restricted": SolverCase(ZeroBoundReduction(po.solvers.Auto()), 1e-6),
     "complete entries": SolverCase(ConstrainedEntryCg(), 1e-6),
     "entries": SolverCase(EntryReduction(po.solvers.Auto()), 1e-6),
     "transposed": SolverCase(TransposeReduction(po.solvers.Auto()), 1e-6),

@@ -164,7 +164,7 @@ _MAKERS = ((0.75, _robustness), (0.3, _smoothness), (0.25, _sparsity), (0.2, _la
 
 
 def _limit(rng: np.random.Generator, term: Term, G: np.ndarray) -> Limit:
-    """A limit of zero, or a share of what gradients or zero attributions cost."""
+    """A limit: a share of what gradients or zero attributions cost."""
     costs = [term.definition.value(definitions.long(W)) for W in (G, np.zeros(G.shape))]
-    share = float(rng.choice([0.0, 1e-6, 0.1, 0.5, 0.99, 1.5]))
-    return Limit(term.loss <= share * float(max(costs)), term.definition)
+    share = float(rng.choice([1e-9, 1e-6, 0.1, 0.5, 0.99, 1.5]))
+    return Limit(term.loss <= share * float(max(costs) or 1.0), term.definition)
