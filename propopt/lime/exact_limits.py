@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
     binned_columns,
@@ -119,6 +120,10 @@ class ExchangeableBits:
 # ---- The exact limits of LIME for a sum of products
 
 
+_IN_CACHE: Final = Budget(2**21)
+"""Means of few factors stay in the cache for more rows."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -141,8 +146,8 @@ class Limits:
         return replace(
             parts[0],
             **arrays,
-            n_draws=max(part.n_draws for part in parts),
-            evaluations=sum(part.evaluations for part in parts),
+            n_draws=max([part.n_draws for part in parts]),
+            evaluations=sum([part.evaluations for part in parts]),
         )
 
     def at(self, rows: slice | Indices, /) -> Limits:
@@ -235,8 +240,10 @@ class ExactLimits:
 
     def blocks(self, n: int) -> Iterator[slice]:
         """The blocks of situations whose tables are computed together."""
-        row_bytes = 8 * 8 * self.function.n_factors + self.function.row_bytes
-        return ROWS_AT_ONCE.blocks(n, row_bytes)
+        of_means = 8 * 8 * self.function.n_factors
+        most = max(ROWS_AT_ONCE.n_rows, _IN_CACHE.rows(of_means))
+        budget = replace(ROWS_AT_ONCE, n_rows=most)
+        return budget.blocks(n, of_means + self.function.row_bytes)
 
     def _block(self, points: Points, widths: Values) -> Limits:
         """The limits at so few rows that the means of all factors fit in memory."""

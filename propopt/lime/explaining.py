@@ -396,25 +396,24 @@ def explain_rows(
 
 def _cells(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...], ...]:
     """Numbers, names of categories, and None for missing values, (N, D)."""
-    columns = [None] * points.shape[1] if schema is None else schema.columns
-    shown = [
-        [_cell(x, column) for x in values.tolist()]
-        for values, column in zip(points.T, columns, strict=True)
-    ]
-    return tuple(zip(*shown, strict=True))
+    shown = np.where(np.isnan(points), None, points)
+    columns = () if schema is None else schema.columns
+    for j, column in enumerate(columns):
+        if isinstance(column, CategoricalColumn):
+            names = np.array([_plain(x) for x in column.categories], object)
+            shown[:, j] = names[points[:, j].astype(np.intp)]
+    return tuple(map(tuple, shown))
 
 
-def _cell(value: float, column: object) -> Any:
-    if isinstance(column, CategoricalColumn):
-        category = column.categories[int(value)]
-        return category if isinstance(category, bool | int | float) else str(category)
-    return None if np.isnan(value) else value
+def _plain(category: Any) -> bool | int | float | str:
+    """A category as it is stored: a number, or text."""
+    return category if isinstance(category, bool | int | float) else str(category)
 
 
 def _bins(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
     """The bin of each value in words, (N, D)."""
     shown = [
-        [str(column.bins[b]) for b in column.bin_index(values).tolist()]
+        np.array(column.bins)[column.bin_index(values)].tolist()
         for column, values in zip(law.columns, points.T, strict=True)
     ]
     return tuple(zip(*shown, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, final
 
 import numpy as np
@@ -143,12 +144,11 @@ class LimeDiagnosis(
         InvalidInput
             If a finding refers to a row or a column outside the shape.
         """
-        findings = [item for item in items if item.remedy]
-        findings.sort(key=lambda finding: -finding.severity)
-        first = sum(1 for item in findings if item.severity >= NOTE)
+        reported = [item for item in items if item.remedy]
+        reported.sort(key=attrgetter("severity"), reverse=True)
         return cls(
-            findings=tuple(findings[:first]),
-            notes=tuple(findings[first:]),
+            findings=tuple([item for item in reported if item.severity >= NOTE]),
+            notes=tuple([item for item in reported if item.severity < NOTE]),
             quiet=tuple(item for item in items if not item.remedy),
             shape=shape,
             n_samples=n_samples,
@@ -168,7 +168,7 @@ class LimeDiagnosis(
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules with findings, the most serious first; notes do not count."""
-        return tuple(dict.fromkeys(finding.rule for finding in self.findings))
+        return tuple(dict.fromkeys([finding.rule for finding in self.findings]))
 
     def of(self, rule: str) -> tuple[LimeFinding, ...]:
         """The findings and notes of one rule, the most serious first.

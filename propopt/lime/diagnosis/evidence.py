@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
+import pandas as pd
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.declared import field
@@ -543,15 +544,14 @@ class Rule(Generic[AnyEvidence]):
         """The numbers that are findings, in words."""
         return f"{'below' if self.below else 'above'} {self.threshold:.3g}"
 
-    def findings(self, case: AnyEvidence) -> Iterator[LimeFinding]:
+    def findings(self, case: AnyEvidence) -> list[LimeFinding]:
         """All findings of the rule; or one that says that it is quiet."""
         try:
             outcome = self.check(case)
         except Refused as refused:
             outcome = Reason(str(refused))
         if isinstance(outcome, Reason):
-            yield self._finding(np.nan, f"not checked: {outcome.reason}")
-            return
+            return [self._quiet(np.nan, f"not checked: {outcome.reason}")]
         numbers = self._table(outcome.numbers)
         excuses = {why: self._table(where) for why, where in outcome.excuses.items()}
         alarms = self._exceeds(numbers)
@@ -559,23 +559,39 @@ class Rule(Generic[AnyEvidence]):
             alarms &= ~excused
         if outcome.also is not None:
             alarms |= self._table(outcome.also)
+        if not alarms.any():
+            return [self._closest(numbers, excuses)]
         stakes = np.broadcast_to(self._table(outcome.stakes), numbers.shape)
         severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
-        fields = {
-            name: np.broadcast_to(self._table(values), numbers.shape)
-            for name, values in outcome.fields.items()
-        }
-        for n, j in np.argwhere(alarms).tolist():
-            here = {name: values[n, j] for name, values in fields.items()}
-            sentence, remedy = (
-                part.format(**here) if here else part
-                for part in (outcome.sentence, outcome.remedy)
+        parts = {"number": numbers, "severity": severities, **outcome.fields}
+        found = pd.DataFrame(
+            {
+                name: np.broadcast_to(self._table(values), numbers.shape)[alarms]
+                for name, values in parts.items()
+            }
+        )
+        result = []
+        for (n, j), here in zip(
+            np.argwhere(alarms).tolist(), found.to_dict("records"), strict=True
+        ):
+            sentence = outcome.sentence
+            remedy = outcome.remedy
+            if outcome.fields:
+                sentence = sentence.format(**here)
+                remedy = remedy.format(**here)
+            result.append(
+                LimeFinding(
+                    rule=self.name,
+                    row=n if self.per_row else None,
+                    column=j if self.per_column else None,
+                    number=here["number"],
+                    threshold=self.threshold,
+                    sentence=sentence,
+                    remedy=remedy,
+                    severity=here["severity"],
+                )
             )
-            number = numbers[n, j]
-            severity = severities[n, j]
-            yield self._finding(number, sentence, remedy, (n, j), severity)
-        if not alarms.any():
-            yield self._quiet(numbers, excuses)
+        return result
 
     def _table(self, part: Any) -> Any:
         """Numbers with two axes, rows and columns; an axis may have length one."""
@@ -591,10 +607,10 @@ class Rule(Generic[AnyEvidence]):
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _quiet(self, numbers: Array, excuses: Mapping[str, Mask]) -> LimeFinding:
+    def _closest(self, numbers: Array, excuses: Mapping[str, Mask]) -> LimeFinding:
         """The number closest to the threshold, of a rule without findings."""
         if np.isnan(numbers).all():
-            return self._finding(np.nan, "no finding; no number applies")
+            return self._quiet(np.nan, "no finding; no number applies")
         sign = -1.0 if self.below else 1.0
         n, j = divmod(int(np.nanargmax(sign * numbers)), numbers.shape[1])
         word = "smallest" if self.below else "largest"
@@ -605,17 +621,11 @@ class Rule(Generic[AnyEvidence]):
             if excused[n, j] and self._exceeds(numbers[n, j])
         )
         sentence = f"no finding; {word} {numbers[n, j]:.3g}{why}"
-        return self._finding(numbers[n, j], sentence, index=(n, j))
+        return self._quiet(numbers[n, j], sentence, n, j)
 
-    def _finding(
-        self,
-        number: float,
-        sentence: str,
-        remedy: str = "",
-        index: Sequence[int] | None = None,
-        severity: float = 0.0,
+    def _quiet(
+        self, number: float, sentence: str, n: int | None = None, j: int | None = None
     ) -> LimeFinding:
-        n, j = (None, None) if index is None else index
         return LimeFinding(
             rule=self.name,
             row=n if self.per_row else None,
@@ -623,8 +633,6 @@ class Rule(Generic[AnyEvidence]):
             number=float(number),
             threshold=self.threshold,
             sentence=sentence,
-            remedy=remedy,
-            severity=float(severity),
         )
 
     def in_documents(

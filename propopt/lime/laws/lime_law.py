@@ -303,7 +303,7 @@ def draws_at(
     return Draws(samples, bits, np.ones(uniforms.shape[:2]))
 
 
-_SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
+_SAMPLES_AT_ONCE: Final = Budget(2**14)
 """The samples of a column that fit in the cache of the processor."""
 
 

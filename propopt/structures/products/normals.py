@@ -274,9 +274,9 @@ class Quantiles:
         return ndtr(low), np.exp(self.normals.log_mass), ndtr(-high)
 
     def _between(self, which: Indices, u: Array) -> Array:
-        below, within, above = (mass[which] for mass in self._masses)
-        left = below + u * within
-        right = above + (1.0 - u) * within
+        below, within, above = self._masses
+        left = below[which] + u * within[which]
+        right = above[which] + (1.0 - u) * within[which]
         z = np.where(left < right, 1.0, -1.0) * ndtri(np.minimum(left, right))
         normals = self.normals
         values = normals.mean[which] + normals.sd[which] * z
