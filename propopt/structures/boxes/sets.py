@@ -406,7 +406,10 @@ def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
     feature = tree.feature[inner]
     coded = [k for k in np.unique(feature).tolist() if n_codes[k] is not None]
     nodes_at = np.flatnonzero(~np.isin(feature, coded))
-    _refuse_codes(tree, inner[nodes_at], feature[nodes_at])
+    for node in inner[nodes_at].tolist():
+        if node in tree.left_codes:
+            column = tree.feature[node]
+            raise InvalidInput(f"left_codes: column {column} is numeric, without codes")
     cuts = tree.threshold[inner[nodes_at]]
     missing = tree.missing_left[inner[nodes_at]]
     indices = [nodes_at, nodes_at + len(inner)]
@@ -418,16 +421,6 @@ def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
         sides = np.concatenate([left, ~left])
         sets.append(Sets.of_codes(np.full(len(sides), k), sides))
     return Sets.concatenate(sets).take(np.argsort(np.concatenate(indices)))
-
-
-def _refuse_codes(tree: Tree, nodes: Indices, source: Indices) -> None:
-    for node, j in zip(nodes.tolist(), source.tolist(), strict=True):
-        if node in tree.left_codes:
-            raise InvalidInput(
-                f"column {j}: the model splits on categories of a column that is "
-                "numeric in the table; declare it categorical, "
-                "data=po.functions.TableSchema.of(X, categorical=[...])"
-            )
 
 
 def _intervals(source: Indices, cuts: Array, missing: Mask) -> Sets:
