@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias, Unpack, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -28,8 +28,7 @@ from propopt.explaining.problem import (
     CheckedSettings,
     RowsProblem,
     Settings,
-    SettingsByName,
-    takes_settings,
+    takes,
 )
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
@@ -400,20 +399,24 @@ def _distances_and_prices(
 # ---- The public function
 
 
+@dataclass(eq=False)
+class _Arguments(Settings):
+    """The arguments of :func:`compare`: versions, rows, and settings for both."""
+
+    before: Any
+    after: Any = None
+    X: Any = None
+    _: KW_ONLY
+    rows: Sequence[Any] | Mapping[str, Any] | None = None
+    data: Any = None
+    level: NullModels | None = None
+    n_permutations: int = 999
+    progress: bool | None = None
+
+
 @suggests_arguments
-@takes_settings
-def compare(
-    before: Any,
-    after: Any = None,
-    X: Any = None,
-    *,
-    rows: Sequence[Any] | Mapping[str, Any] | None = None,
-    data: Any = None,
-    level: NullModels | None = None,
-    n_permutations: int = 999,
-    progress: bool | None = None,
-    **settings: Unpack[SettingsByName],
-) -> Comparison:
+@takes(_Arguments)
+def compare(passed: _Arguments) -> Comparison:
     """Compare two versions of a model at the same rows, or two groups of rows.
 
     The targets φ of both versions, Shapley values or slopes, are computed with one
@@ -496,12 +499,18 @@ def compare(
     >>> comparison.features, comparison.distance_flagged.tolist()
     (('x0', 'x1', 'x2'), [True, False, False])
     """
-    checked = CheckedSettings.of(Settings(**settings))
-    given = {name: value for name, value in settings.items() if value is not None}
+    checked = CheckedSettings.of(passed)
+    before = passed.before
+    after = passed.after
+    X = passed.X
+    rows = passed.rows
+    data = passed.data
+    level = passed.level
+    progress = passed.progress
     if rows is not None:
-        fixed = {name: given.get(name) for name in ("graph", "robustness")}
+        fixed = {name: getattr(passed, name) for name in ("graph", "robustness")}
         _refuse_given("rows", after=after, X=X, level=level, **fixed)
-        return _compare_groups(checked, before, rows, data, n_permutations)
+        return _compare_groups(checked, before, rows, data, passed.n_permutations)
     if after is None:
         raise InvalidInput(
             "after: expected the new version, or two groups of rows, rows=[a, b]"
@@ -514,7 +523,9 @@ def compare(
             "two models, or explain both"
         )
     if explained[0]:
-        _refuse_given("explanations", X=X, data=data, **given)
+        given = {x.name: getattr(passed, x.name) for x in fields(Settings)}
+        chosen = {k: x for k, x in given.items() if x is not getattr(Settings, k)}
+        _refuse_given("explanations", X=X, data=data, **chosen)
         return _compare_explanations(before, after, level, progress)
     table = data if X is None else X
     kinds = []
@@ -528,12 +539,12 @@ def compare(
         shared = _TargetSettings.of(checked, before, data, X)
         problem = shared.problem
         old = shared.targets(before)
-        best = problem.nearest(old)
+        best = problem.nearest(old, problem.metric_of(old))
     with _errors_of(AFTER, after, table):
         new = shared.targets(after)
         c = [*best.weights.values()][1]
         problem = replace(problem, settings=replace(problem.settings, robustness=c))
-        other = problem.nearest(new)
+        other = problem.nearest(new, problem.metric_of(new))
     null = None
     if level is not None:
 

@@ -20,11 +20,11 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.out_of_sample import (
+    CompleteRows,
     FittedReference,
     OutOfSampleRows,
     gaps_of,
     joint_proof,
-    stacked_measures,
 )
 from propopt.explaining.problem import CheckedSettings, ExplanationProblem
 from propopt.explaining.targets import LawChoice, Targets, error_of_parts
@@ -373,7 +373,9 @@ class FittedDocuments(FittedReference):
             placed = [schema.in_columns(documents, part) for part in of_block]
             n_draws = max(aim.n_draws for aim in aims)
             sampled = replace(estimate, blocks=np.stack(placed), n_draws=n_draws)
-        measures = stacked_measures(rows)
+        optima = [row.optima() for row in rows]
+        of_rows = [row.measures(w) for row, w in zip(rows, optima, strict=True)]
+        measures = {name: np.array([x[name] for x in of_rows]) for name in of_rows[0]}
         proof = joint_proof(measures)
         parameters = self.reference.parameters
         most = self.problem.settings.nearest.n_neighbors
@@ -382,7 +384,7 @@ class FittedDocuments(FittedReference):
             measures,
             Targets(estimate=estimate, **Targets.ends(parts)),
             began,
-            attributions=schema.in_columns(documents, [row.w for row in rows]),
+            attributions=schema.in_columns(documents, optima),
             labels=Labels(names, words, words, texts=tuple(texts)),
             parameters={**parameters, "graph": f"{nearest} reference documents"},
             certificate=proof,
@@ -423,10 +425,13 @@ class FittedDocuments(FittedReference):
             Components(np.arange(len(entries))),
         )
         sums = None
-        if any(row.axis is not None for row in rows):
+        if any(isinstance(row, CompleteRows) for row in rows):
             words = np.zeros(shape)
             words.ravel()[entries] = 1.0
-            sums = Completeness(np.array([row.total for row in rows]), words)
+            totals = [
+                row.total if isinstance(row, CompleteRows) else 0.0 for row in rows
+            ]
+            sums = Completeness(np.array(totals), words)
         return self.program_of(aim, pairs_map, root * np.concatenate(fixed), sums)
 
     def _answer_for(self, text: str) -> tuple[TextDocument, Targets, OutOfSampleRows]:
@@ -450,17 +455,16 @@ class FittedDocuments(FittedReference):
         cosines = (self.directions[:, columns] * old * (weighted / size)).sum(axis=1)
         nearest = np.argsort(-cosines, kind="stable")[: settings.nearest.n_neighbors]
         nearest = nearest[cosines[nearest] > 0.0]
-        sums: dict[str, Any] = {}
-        if targets.base is not None and document.n_words:
-            sums = {"axis": np.ones(document.n_words), "total": float(targets.total[0])}
         row = OutOfSampleRows(
             target=targets.estimate.values[0],
             similarities=cosines[nearest],
             fixed=self.reference.attributions[nearest][:, columns] * old,
             weights=self.weights,
             shared=present[nearest],
-            **sums,
         )
+        if targets.base is not None and document.n_words:
+            ones = np.ones(document.n_words)
+            row = row.complete(ones, ones, float(targets.total[0]))
         return document, targets, row
 
 

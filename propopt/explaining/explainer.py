@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, final, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Self, final, overload
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,8 @@ from propopt.explaining.problem import (
     CheckedSettings,
     RowNumbers,
     Settings,
-    SettingsByName,
     joint_setting_of,
-    takes_settings,
+    takes,
 )
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
 from propopt.functions.function import Function
@@ -39,17 +38,21 @@ if TYPE_CHECKING:
     from propopt.results.explained_table import ExplainedTable
 
 
+@dataclass(eq=False)
+class _Arguments(Settings):
+    """The arguments of :func:`explain`: model, rows and settings."""
+
+    model: Any
+    X: Any
+    data: Any = None
+    _: KW_ONLY
+    base_margin: RowNumbers = None
+    progress: bool | None = None
+
+
 @suggests_arguments
-@takes_settings
-def explain(
-    model: Any,
-    X: Any,
-    data: Any = None,
-    *,
-    base_margin: RowNumbers = None,
-    progress: bool | None = None,
-    **settings: Unpack[SettingsByName],
-) -> Explanation:
+@takes(_Arguments)
+def explain(given: _Arguments) -> Explanation:
     """Explain a model at the rows of X by contributions that add up in each row.
 
     Give it a fitted model, the rows, and the table that the model was fitted on. It
@@ -162,13 +165,12 @@ def explain(
     the empty text as background, and the words of each document add up. Documents take
     no ``scale``, ``metric``, ``offset``, ``groups`` or ``sample_weight``.
     """
-    explainer = Explainer(model, data, **settings)
-    X = table_of_rows(X, data)
+    X = table_of_rows(given.X, given.data)
     # without a table of two rows or more, rows are explained jointly
-    is_joint = joint_setting_of(explainer) is not None or n_rows_of(data) < 2
+    is_joint = joint_setting_of(given) is not None or n_rows_of(given.data) < 2
     table = X if is_joint else None
-    fitted, margins = _fit(explainer, table, progress, base_margin, X)
-    explained = fitted.explained if is_joint else fitted.explain(X, progress)
+    fitted, margins = _fit(given, table, given.progress, given.base_margin, X)
+    explained = fitted.explained if is_joint else fitted.explain(X, given.progress)
     return with_base_margins(explained, margins)
 
 
@@ -620,7 +622,7 @@ class Explainer(Settings):
 
 
 def _fit(
-    explainer: Explainer,
+    explainer: Explainer | _Arguments,
     X: Any,
     progress: bool | None,
     base_margin: RowNumbers = None,

@@ -9,9 +9,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from typing import Any, Final, NoReturn, TypeVar, final
+from typing import Any, NoReturn, TypeVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,24 +62,10 @@ from propopt.tables.frames import Labels, select_rows
 # ---- The optimum of new rows, given fixed rows
 
 
-MEASURES_OF_ROWS: Final = (
-    "losses",
-    "value",
-    "value_of_zero",
-    "excess",
-    "violation",
-    "distance",
-    "joint_excess",
-    "joint_distance",
-)
-"""Attributes of rows that an explanation needs in addition to the optimum."""
-
-
 _UNSCALED = 1e-9
 """The least scale of a gap, relative to the objective of zero attributions."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OutOfSampleRows:
     """New rows (...,), or a single one (), and their optima given fixed rows.
@@ -92,11 +78,6 @@ class OutOfSampleRows:
 
         h_d = a + Σ_j p_jd,   w_d = (a g_d + Σ_j p_jd w_jd)/h_d.
 
-    With the constraint vᵀw = t, the objective is F + Σ_d h_d (w_d − p_d)² for this
-    unconstrained optimum p, so the optimum is the closest complete point,
-
-        w = p + H⁻¹v (t − vᵀp)/(vᵀH⁻¹v),   H = diag(h).
-
     An answer must be equal to the last bit in every batch of rows. BLAS adds in an
     order that depends on the number of rows, so there are no products of matrices here:
     all sums are along the last axes of arrays with rows in front.
@@ -107,9 +88,6 @@ class OutOfSampleRows:
     fixed: Array  # (..., k, D): w_j, the attributions of the neighbours
     weights: tuple[float, float]  # a > 0 and b ≥ 0
     shared: Mask | None = None  # (..., k, D): where fixed rows count; all if None
-    axis: Array | None = None  # (D,) or (..., D): v of complete rows, not all zero
-    fixed_axis: Array | None = None  # (D,): v of the fixed rows
-    total: float | Array = 0.0  # (...,): t
 
     @cached_property
     def stiffness(self) -> Array:
@@ -120,169 +98,150 @@ class OutOfSampleRows:
         return np.asarray(a + 2.0 * b * counted.sum(axis=-2))
 
     @cached_property
-    def w(self) -> Array:
-        """The optimal attributions w, shape (..., D)."""
-        w = self.target + self._pull(self.fixed, self.target) / self.stiffness
-        if self.axis is not None:
-            for _ in range(2):  # twice, because of rounding
-                missed = (self.axis * w).sum(axis=-1) - self.total
-                w = w - self._step * (missed / self._size)[..., None]
-        return np.asarray(w)
-
-    @cached_property
-    def losses(self) -> Array:
-        """Both losses ‖w − g‖² and 2 Σ_j s_j ‖w − w_j‖², shape (..., 2)."""
-        losses = np.empty((*self.w.shape[:-1], 2))
-        losses[..., 0] = _square(self.w - self.target)
-        losses[..., 1] = 2.0 * (self.similarities * self._apart).sum(axis=-1)
-        return losses
-
-    @property
-    def value(self) -> Array:
-        """The objective of each row at w."""
-        a, b = self.weights
-        return np.asarray(a * self.losses[..., 0] + b * self.losses[..., 1])
-
-    @property
-    def value_of_zero(self) -> Array:
-        """The objective of each row at w = 0."""
-        a, b = self.weights
-        pairs = (self.similarities * _square(self.fixed)).sum(axis=-1)
-        return np.asarray(a * _square(self.target) + 2.0 * b * pairs)
-
-    @cached_property
-    def slope(self) -> Array:
-        """Half the gradient r of the objective at w, shape (..., D)."""
-        pull = self.weights[0] * (self.w - self.target)
-        return np.asarray(pull - self._pull(self.fixed, self.w))
-
-    @property
-    def excess(self) -> Array:
-        """Upper bound of the objective minus its least value: rᵀH⁻¹r.
-
-        For a complete row, r without its part along v, plus the change of the objective
-        along v for the rounding error of its sum.
-        """
-        excess = (self._tangent**2 / self.stiffness).sum(axis=-1)
-        if self.axis is None:
-            return np.asarray(excess)
-        along = (self._step * self.slope).sum(axis=-1) / self._size
-        return np.asarray(excess + np.maximum(2.0 * self._missed * along, 0.0))
-
-    @property
-    def violation(self) -> Array:
-        """Relative error |vᵀw − t| of the sum of each row; 0 without a constraint."""
-        if self.axis is None:
-            return np.zeros(self.w.shape[:-1])
-        most = (np.abs(self.w) * np.abs(self.axis)).sum(axis=-1)
-        scale = np.maximum(np.maximum(most, np.abs(self.total)), sys.float_info.min)
-        return np.asarray(np.abs(self._missed) / scale)
-
-    @property
-    def distance(self) -> Array:
-        """Upper bound ‖H⁻¹r‖ of the distance of w from the optimum, r as for excess."""
-        apart = np.sqrt(_square(self._tangent / self.stiffness))
-        if self.axis is None:
-            return np.asarray(apart)
-        short = self._missed / self._size * np.sqrt(_square(self._step))
-        return np.asarray(np.hypot(apart, short))
-
-    def moved(self, deviations: Array) -> Array:
-        """Changes a H⁻¹E of the optima for changes E (..., B, D) of their targets."""
-        stiffness = self.stiffness[..., None, :]
-        return np.asarray(self.weights[0] / stiffness * self.off_axis(deviations))
-
-    def off_axis(self, E: Array) -> Array:
-        """The part of E that changes no sum: E − v (vᵀH⁻¹E)/(vᵀH⁻¹v)."""
-        if self.axis is None:
-            return E
-        axis = self.axis
-        step = self._step
-        size = self._size
-        if E.ndim > step.ndim:
-            axis = axis[..., None, :]
-            step = step[..., None, :]
-            size = size[..., None]
-        along = (E * step).sum(axis=-1) / size
-        return np.asarray(E - along[..., None] * axis)
-
-    @property
-    def joint_excess(self) -> Array:
-        """Bound (4b²/a) Σ_j s_j² ‖w_j − w‖² of the gain of re-solving all rows jointly.
-
-        With the row appended to fixed rows that were optimal without it, the gradient
-        of the joint objective is 4b s_j (w_j − w) at its neighbours and zero at all
-        others; the curvature at fixed rows is at least 2a. For complete rows the
-        gradient is projected on these.
-        """
-        a, b = self.weights
-        return np.asarray(4.0 * b**2 / a * self._touched)
-
-    @property
-    def joint_distance(self) -> Array:
-        """Bound (2b/a) (Σ_j s_j² ‖w_j − w‖²)^½ of the move of all rows if re-solved."""
-        a, b = self.weights
-        return np.asarray(2.0 * b / a * np.sqrt(self._touched))
-
-    def _pull(self, fixed: Array, w: Array) -> Array:
-        """Sum over j of p_jd times the difference of fixed rows from w (..., D)."""
-        return np.asarray((self._pulls * (fixed - w[..., None, :])).sum(axis=-2))
-
-    @cached_property
     def _pulls(self) -> Array:
+        """The weight p_jd of the difference from each fixed row."""
         pulls = 2.0 * self.weights[1] * self.similarities[..., None]
         return pulls if self.shared is None else pulls * self.shared
 
-    @cached_property
-    def _tangent(self) -> Array:
-        """Half the gradient, without the part that changes sums."""
-        return self.off_axis(self.slope)
+    def optima(self) -> Array:
+        """The optimal attributions w, shape (..., D)."""
+        apart = self.fixed - self.target[..., None, :]
+        pull = (self._pulls * apart).sum(axis=-2)
+        return np.asarray(self.target + pull / self.stiffness)
 
-    @cached_property
-    def _missed(self) -> Array:
-        """The error vᵀw − t of the sums."""
-        assert self.axis is not None, "it adds up"
-        return np.asarray((self.axis * self.w).sum(axis=-1) - self.total)
+    def measures(self, w: Array) -> dict[str, Array]:
+        """Losses of attributions w, and bounds on their distance from the optima.
+
+        =================== ==========================================================
+        ``losses``          (..., 2), ‖w − g‖² and 2 Σ_j s_j ‖w − w_j‖²
+        ``value``           the objective at w; ``value_of_zero`` at zero
+        ``excess``          bound rᵀH⁻¹r of the objective minus its least value, for
+                            half the gradient r and H = diag(h)
+        ``distance``        bound ‖H⁻¹r‖ of the distance of w from the optimum
+        ``violation``       relative error of the sum of a complete row
+        ``joint_excess``    bound (4b²/a) Σ_j s_j² ‖w_j − w‖² of the gain of re-solving
+                            all rows jointly
+        ``joint_distance``  bound (2b/a) (Σ_j s_j² ‖w_j − w‖²)^½ of their move
+        =================== ==========================================================
+
+        With the row appended to fixed rows that were optimal without it, the gradient
+        of the joint objective is 4b s_j (w_j − w) at its neighbours and zero at all
+        others; the curvature at fixed rows is at least 2a.
+        """
+        a, b = self.weights
+        apart = self.fixed - w[..., None, :]
+        squares = apart**2 if self.shared is None else apart**2 * self.shared
+        distances = squares.sum(axis=-1)
+        matching = _square(w - self.target)
+        robustness = 2.0 * (self.similarities * distances).sum(axis=-1)
+        pairs = (self.similarities * _square(self.fixed)).sum(axis=-1)
+        slope = a * (w - self.target) - (self._pulls * apart).sum(axis=-2)
+        joint = self._joint_distances(apart, distances)
+        touched = (self.similarities**2 * joint).sum(axis=-1)
+        return {
+            "losses": np.stack([matching, robustness], axis=-1),
+            "value": a * matching + b * robustness,
+            "value_of_zero": a * _square(self.target) + 2.0 * b * pairs,
+            **self._bounds(w, slope),
+            "joint_excess": 4.0 * b**2 / a * touched,
+            "joint_distance": 2.0 * b / a * np.sqrt(touched),
+        }
+
+    def _bounds(self, w: Array, slope: Array) -> dict[str, Array]:
+        """The excess, distance and violation, given half the gradient at w."""
+        return {
+            "excess": (slope**2 / self.stiffness).sum(axis=-1),
+            "violation": np.zeros(w.shape[:-1]),
+            "distance": np.sqrt(_square(slope / self.stiffness)),
+        }
+
+    def _joint_distances(self, apart: Array, distances: Array) -> Array:
+        """‖w_j − w‖² (..., k), of the part that fixed rows can move by."""
+        del apart
+        return distances
+
+    def complete(
+        self, axis: Array, fixed_axis: Array, total: float | Array
+    ) -> CompleteRows:
+        """These rows, which have to add up to t along v; fixed rows along their v."""
+        return CompleteRows(
+            target=self.target,
+            similarities=self.similarities,
+            fixed=self.fixed,
+            weights=self.weights,
+            shared=self.shared,
+            axis=axis,
+            fixed_axis=fixed_axis,
+            total=total,
+        )
+
+    def moved(self, deviations: Array) -> Array:
+        """Changes a H⁻¹E of the optima for changes E (..., B, D) of their targets."""
+        return self.weights[0] / self.stiffness[..., None, :] * deviations
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CompleteRows(OutOfSampleRows):
+    """New rows that have to add up: vᵀw = t.
+
+    The objective is F + Σ_d h_d (w_d − p_d)² for the optimum p without sums, so the
+    optimum is the closest complete point,
+
+        w = p + H⁻¹v (t − vᵀp)/(vᵀH⁻¹v),   H = diag(h).
+
+    Bounds are those of r without its part along v, plus the rounding of the sum.
+    """
+
+    axis: Array  # (D,) or (..., D): v, not all zero
+    fixed_axis: Array  # (D,): v of the fixed rows
+    total: float | Array  # (...,): t
 
     @cached_property
     def _step(self) -> Array:
         """The vector H⁻¹v times the least h."""
-        assert self.axis is not None, "it adds up"
         least = self.stiffness.min(axis=-1, keepdims=True)
         return np.asarray(self.axis * (least / self.stiffness))
 
     @cached_property
     def _size(self) -> Array:
         """The number vᵀH⁻¹v times the least h."""
-        assert self.axis is not None, "it adds up"
         return np.asarray((self.axis * self._step).sum(axis=-1))
 
-    @cached_property
-    def _touched(self) -> Array:
-        """The sum Σ_j s_j² ‖w_j − w‖² over the neighbours."""
-        apart = self._apart
-        if self.fixed_axis is not None:
-            v = self.fixed_axis
-            free = np.where(v != 0.0, self.fixed - self.w[..., None, :], 0.0)
-            along = (free * v).sum(axis=-1) / (float(_square(v)) or 1.0)
-            apart = _square(free - along[..., None] * v)
-        return np.asarray((self.similarities**2 * apart).sum(axis=-1))
+    def optima(self) -> Array:
+        w = super().optima()
+        for _ in range(2):  # twice, because of rounding
+            missed = (self.axis * w).sum(axis=-1) - self.total
+            w = w - self._step * (missed / self._size)[..., None]
+        return np.asarray(w)
 
-    @cached_property
-    def _apart(self) -> Array:
-        """Squared distances ‖w_j − w‖² over shared columns, shape (..., k)."""
-        squares = (self.fixed - self.w[..., None, :]) ** 2
-        if self.shared is not None:
-            squares = squares * self.shared
-        return np.asarray(squares.sum(axis=-1))
+    def _bounds(self, w: Array, slope: Array) -> dict[str, Array]:
+        missed = (self.axis * w).sum(axis=-1) - self.total
+        along = (self._step * slope).sum(axis=-1) / self._size
+        bounds = super()._bounds(w, slope - along[..., None] * self.axis)
+        most = (np.abs(w) * np.abs(self.axis)).sum(axis=-1)
+        scale = np.maximum(np.maximum(most, np.abs(self.total)), sys.float_info.min)
+        short = missed / self._size * np.sqrt(_square(self._step))
+        return {
+            "excess": bounds["excess"] + np.maximum(2.0 * missed * along, 0.0),
+            "violation": np.abs(missed) / scale,
+            "distance": np.hypot(bounds["distance"], short),
+        }
 
+    def _joint_distances(self, apart: Array, distances: Array) -> Array:
+        """The same, projected on moves of fixed rows that change no sum."""
+        del distances
+        v = self.fixed_axis
+        free = np.where(v != 0.0, apart, 0.0)
+        along = (free * v).sum(axis=-1) / (float(_square(v)) or 1.0)
+        return _square(free - along[..., None] * v)
 
-def stacked_measures(rows: Sequence[OutOfSampleRows]) -> Mapping[str, Array]:
-    """The measures of single rows with different columns, stacked to (m, ...)."""
-    return {
-        name: np.array([getattr(row, name) for row in rows])
-        for name in MEASURES_OF_ROWS
-    }
+    def moved(self, deviations: Array) -> Array:
+        """The same, for the part E − v (vᵀH⁻¹E)/(vᵀH⁻¹v) that changes no sum."""
+        step = self._step[..., None, :]
+        along = (deviations * step).sum(axis=-1) / self._size[..., None]
+        axis = self.axis[..., None, :]
+        return super().moved(deviations - along[..., None] * axis)
 
 
 def _square(w: Array) -> Array:
@@ -455,57 +414,48 @@ def with_base_margins(explained: Explanation, margins: Array | None) -> Explanat
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowAnswers:
-    """New rows with their targets, neighbours and optima."""
+    """New rows with their targets and neighbours, and later their optima."""
 
     targets: Targets
     neighbours: list[RowMatches]  # (m,): the reference rows of each
     main_effects: Attributions  # (m, D): g, 0 without
     moves: Mask  # (m, D): columns that may move
-    measures: Mapping[str, Array]  # w and other attributes of OutOfSampleRows
-    # (m, B, D): changes of the optima for each block of a sampled target
-    moved: Array | None = None
+    missed: Array  # (m,): t − Σ_d Φ_d of contributions, 0 of slopes
+    # w, the measures of ``OutOfSampleRows``, the sum of similarities, and for sampled
+    # targets "moved" (m, B, D), the changes of w for each block
+    measures: Mapping[str, Array] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, parts: Sequence[RowAnswers], order: Indices) -> RowAnswers:
         """Join parts with equal columns, and put their rows in another order."""
         neighbours = [matches for part in parts for matches in part.neighbours]
+        names = set.intersection(*(set(part.measures) for part in parts))
 
         def both(arrays: Sequence[NDArray[Any]]) -> Any:
             return np.concatenate(arrays)[order]
 
-        moved = [part.moved for part in parts if part.moved is not None]
         return cls(
             targets=Targets.joined([part.targets for part in parts]).taken(order),
             neighbours=[neighbours[n] for n in order],
             main_effects=both([part.main_effects for part in parts]),
             moves=both([part.moves for part in parts]),
+            missed=both([part.missed for part in parts]),
             measures={
-                name: both([part.measures[name] for part in parts])
-                for name in parts[0].measures
+                name: both([part.measures[name] for part in parts]) for name in names
             },
-            moved=both(moved) if len(moved) == len(parts) else None,
         )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedRows(FittedReference):
     """Fitted reference rows of a table, and all inputs of the answer for a new row.
 
-    Slopes of a new row are optimal given its nearest reference rows w_j. Contributions
-    are optimized in z = (w − Φ)/√ω. With f(x) − base = t, main effects g (or 0) and the
-    differences r_j = w_j − g_j of reference rows, they minimise
-
-        ‖z‖² + 2b Σ_j s_j ‖z − (r_j − (Φ − g))/√ω‖²
-
-    subject to Σ_d √ω_d z_d = t − Σ_d Φ_d.
+    Slopes of a new row are optimal given its nearest reference rows w_j.
     """
 
     problem: RowsProblem
     rule: AnyRule  # how the target of a row is computed, with a fixed seed
     wrapped: bool  # whether the model was given as a Function
-    metric: ColumnMetric | None = None  # of contributions, from the reference rows
-    main_effects: Attributions | None = None  # g_j (n, D)
 
     @classmethod
     def problem_of(
@@ -534,11 +484,8 @@ class FittedRows(FittedReference):
         if X is not None and not settings.parts:  # contributions have one unit
             warn_of_patterns(graph, problem.coordinates)
         rule = problem.rule.settled(problem.points, settings.seed)
-        best = problem.best(rule)
+        best, metric = problem.best(rule)
         _ = best.attributions  # certified now, as all answers depend on them
-        parts: dict[str, Any] = {}
-        if isinstance(rule, ContributionRule):
-            parts = {"metric": problem.metric, "main_effects": problem.robust.offset}
         parameters = dict(best.parameters)
         notes = {"notes": parameters.pop("notes")} if "notes" in parameters else {}
         verdict = function.jumps
@@ -560,13 +507,16 @@ class FittedRows(FittedReference):
             background=problem.background_digest,
             **problem.metadata(problem.points),
         )
-        return cls(
-            problem=problem,
-            rule=rule,
-            wrapped=isinstance(problem.model, Function),
-            reference=explained,
-            **parts,
-        )
+        fields: dict[str, Any] = {
+            "problem": problem,
+            "rule": rule,
+            "wrapped": isinstance(problem.model, Function),
+            "reference": explained,
+        }
+        if metric is None:
+            return FittedRows(**fields)
+        G = problem.robust.offset
+        return FittedContributions(**fields, metric=metric, main_effects=G)
 
     def _reference_parameters(self) -> dict[str, Parameter]:
         """Notes on unknown categories, and the share that main effects explain."""
@@ -576,44 +526,21 @@ class FittedRows(FittedReference):
         effects = problem.main_effect_parameters(self.reference)
         return {**with_note(parameters, note), **effects}
 
-    @cached_property
-    def main_effect_rule(self) -> MainEffectRule | None:
-        """The rule for main effects of a new row; None without main effects."""
-        return (
-            None
-            if self.main_effects is None
-            else self.problem.main_effect_rule_of(self.rule)
-        )
-
     def neighbours_of(self, coordinates: Points, points: Points) -> list[RowMatches]:
         """The reference rows that each of rows (m, D) is compared with, nearest first.
 
         A row that equals a reference row has the same neighbours as that row, and thus
         its joint optimum.
         """
-        problem = self.problem
-        if self.metric is None:
-            apart = self._distances.of(coordinates)
-            k = problem.n_neighbors
-            nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
-            return [RowMatches(indices, np.ones(k)) for indices in nearest]
-        matches = [self._index_of.get(row) for row in row_keys(points)]
-        new = [n for n, index in enumerate(matches) if index is None]
-        nearest_new = iter(problem.neighbours.of(coordinates[new]) if new else ())
-        return [
-            next(nearest_new) if index is None else problem.neighbours.joined(index)
-            for index in matches
-        ]
+        del points
+        k = self.problem.n_neighbors
+        apart = self._distances.of(coordinates)
+        nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
+        return [RowMatches(indices, np.ones(k)) for indices in nearest]
 
     @cached_property
     def _distances(self) -> Distances:
         return Distances(self.problem.coordinates)
-
-    @cached_property
-    def _index_of(self) -> dict[bytes, int]:
-        """The first reference row with given values, by their bytes."""
-        keys = row_keys(self.problem.points)
-        return {row: n for n, row in reversed(list(enumerate(keys)))}
 
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Explain each row of X, given the reference rows."""
@@ -626,18 +553,12 @@ class FittedRows(FittedReference):
         group_labels = labels
         if problem.players is not None:
             group_labels = problem.players.labels(labels)
-        targets = rows.targets
-        largest = 1.0
-        W = rows.measures["w"]
-        if self.metric is not None:
-            axes = np.where(rows.moves, self.metric.roots, 0.0)
-            largest = float(axes.max(initial=0.0))
-            W = targets.estimate.values + W * axes
         measures = rows.measures
-        proof = joint_proof(rows.measures, largest)
+        W, largest = self._in_units(rows)
+        proof = joint_proof(measures, largest)
         return self.answer(
             measures,
-            targets,
+            rows.targets,
             began,
             attributions=W,
             labels=group_labels,
@@ -648,7 +569,7 @@ class FittedRows(FittedReference):
             certificate=proof,
             details={
                 "gap": read_only(gaps_of(measures)),
-                "error": read_only(targets.estimate.row_errors),
+                "error": read_only(rows.targets.estimate.row_errors),
                 "joint_excess": measures["joint_excess"],
                 "joint_distance": largest * measures["joint_distance"],
                 "similarity": read_only(measures["similarity"]),
@@ -658,7 +579,8 @@ class FittedRows(FittedReference):
             },
             **wide.problem.metadata(points),
             **self._errors(rows, proof.scale),
-            **self._programs(rows, group_labels),
+            **self._programs(lazily(cache(partial(self._program, rows, group_labels)))),
+            problem_data=self._problem_data(rows),
             row_size=self.row_size,
         )
 
@@ -743,88 +665,47 @@ class FittedRows(FittedReference):
         """The targets, neighbours and optima of some rows."""
         targets = Targets.joined(self._aims(points, labels, progress))
         coordinates = coordinates_of(self.function, points, self.problem.sizes)
-        phi = targets.estimate.values
         neighbours = self.neighbours_of(coordinates, points)
-        main_effects = np.zeros(phi.shape)
-        moves = np.ones(phi.shape, bool)
-        total = np.zeros(len(phi))
-        if self.metric is not None:
-            rule = self.main_effect_rule
-            if rule is not None:
-                main_effects = rule.of_rows(points, labels.of_columns())
-            moves = np.broadcast_to(self.metric.moves, phi.shape)
-            if self.metric.is_uniform:  # and columns that only this row uses
-                moves = moves | (phi != 0.0)
-            total = targets.total - [math.fsum(row) for row in phi.tolist()]
-            self._refuse_missed(targets, total, moves, labels)
-        aim = targets.estimate
-        deviations = None
-        if aim.blocks is not None and not aim.exact:
-            deviations = (aim.blocks - aim.blocks.mean(axis=0)).transpose(1, 0, 2)
-        measures: dict[str, Array] = {}
-        parts = list[tuple[Indices, dict[str, Array]]]()
-        # blocks of rows with equally many neighbours that all may move, or none
-        counts = [len(matches.positions) for matches in neighbours]
-        kinds = list(zip(counts, np.any(moves, axis=1).tolist(), strict=True))
-        for kind in dict.fromkeys(kinds):
-            members = np.array([n for n, other in enumerate(kinds) if other == kind])
-            n_bytes = 64 * (kind[0] + 1) * phi.shape[1]
-            for part in BATCH_BUDGET.blocks(len(members), n_bytes):
-                rows = members[part]
-                block = self._block(rows, phi, neighbours, main_effects, moves, total)
-                measures = {
-                    name: getattr(block, name) for name in ("w", *MEASURES_OF_ROWS)
-                }
-                measures["similarity"] = block.similarities.sum(axis=-1)
-                if deviations is not None:
-                    changes = self._moved(block, deviations[rows], moves[rows])
-                    measures["moved"] = changes
-                parts.append((rows, measures))
-        if len(parts) > 1:
-            order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-            measures = {
-                name: np.concatenate([measures[name] for _, measures in parts])[order]
-                for name in measures
-            }
-        moved = measures.pop("moved", None)
+        inputs = self._inputs(targets, neighbours, points, labels)
+        deviations = targets.estimate.deviations_of_rows
+        blocks = rows_of_equal_shapes(neighbours, inputs.moves)
+        parts = []
+        for rows in blocks:
+            block = self._block(inputs, rows)
+            w = block.optima()
+            part = {"w": w, **block.measures(w)}
+            part["similarity"] = block.similarities.sum(axis=-1)
+            if deviations is not None:
+                part["moved"] = self._moved(block, deviations[rows], inputs.moves[rows])
+            parts.append(part)
+        return replace(inputs, measures=_in_order(blocks, parts))
+
+    def _inputs(
+        self,
+        targets: Targets,
+        neighbours: list[RowMatches],
+        points: Points,
+        labels: Labels,
+    ) -> RowAnswers:
+        """All inputs of the optima of some rows."""
+        del points, labels
+        shape = targets.estimate.values.shape
         return RowAnswers(
             targets=targets,
             neighbours=neighbours,
-            main_effects=main_effects,
-            moves=moves,
-            measures=measures,
-            moved=moved,
+            main_effects=np.zeros(shape),
+            moves=np.ones(shape, bool),
+            missed=np.zeros(len(neighbours)),
         )
 
-    def _block(
-        self,
-        rows: Indices,
-        phi: Attributions,
-        neighbours: Sequence[RowMatches],
-        main_effects: Attributions,
-        moves: Mask,
-        total: Array,
-    ) -> OutOfSampleRows:
-        """Rows with equally many neighbours, in z for contributions."""
-        positions = np.array([neighbours[n].positions for n in rows])
-        similarities = np.array([neighbours[n].similarities for n in rows])
-        target = phi[rows]
-        fixed = self._left[positions]
-        metric = self.metric
-        sums: dict[str, Any] = {}
-        if metric is not None:
-            apart = fixed - (target - main_effects[rows])[:, None]
-            fixed = np.where(moves[rows, None], apart / metric.roots, 0.0)
-            target = np.zeros(target.shape)
-            axis = np.where(moves[rows], metric.roots, 0.0)
-            if axis.any():
-                sums = {"axis": axis, "fixed_axis": metric.axis, "total": total[rows]}
+    def _block(self, inputs: RowAnswers, rows: Indices) -> OutOfSampleRows:
+        """Rows with equally many neighbours."""
+        neighbours = [inputs.neighbours[n] for n in rows]
         return OutOfSampleRows(
-            target=target,
-            similarities=similarities,
-            fixed=fixed,
+            target=inputs.targets.estimate.values[rows],
+            similarities=np.array([matches.similarities for matches in neighbours]),
+            fixed=self._left[np.array([matches.positions for matches in neighbours])],
             weights=self.weights,
-            **sums,
         )
 
     def _aims(
@@ -847,53 +728,43 @@ class FittedRows(FittedReference):
         base = self.reference.base_value
         return self.rule.of_row(point, labels, None if base is None else float(base[0]))
 
-    @cached_property
+    @property
     def _left(self) -> Attributions:
-        """The reference attributions without main effects, r_j (n, D)."""
-        W = self.reference.attributions
-        return W if self.main_effects is None else read_only(W - self.main_effects)
-
-    def _refuse_missed(
-        self, targets: Targets, missed: Array, moves: Mask, labels: Labels
-    ) -> None:
-        """Refuse a row that misses its sum while no column may move."""
-        bad = ~moves.any(axis=1)
-        if bad.any() and (bad := bad & (np.abs(missed) > targets.slack)).any():
-            n = int(bad.argmax())
-            raise InvalidInput(
-                f"X: row {labels.row(n)!r}: no feature contributes, yet its prediction "
-                f"differs from the base by {missed[n]:.3g}; give fit() reference rows "
-                "with different values in the features that the model uses"
-            )
+        """The reference attributions that new rows are compared with, r_j (n, D)."""
+        return self.reference.attributions
 
     def _moved(self, rows: OutOfSampleRows, E: Array, moves: Mask) -> Array:
-        """Changes of optima for changes E (m, B, D) of Φ; fixed columns change by E."""
-        if self.metric is None:
-            return rows.moved(E)
-        still = ~moves[:, None]
-        roots = self.metric.roots
-        step = rows.moved(np.where(still, 0.0, E / roots)) * roots
-        return np.where(still, E, step)
+        """Changes of optima for changes E (m, B, D) of the targets."""
+        del moves
+        return rows.moved(E)
+
+    def _in_units(self, rows: RowAnswers) -> tuple[Attributions, float]:
+        """The attributions W, and the largest factor from the optima to W."""
+        return rows.measures["w"], 1.0
 
     def _errors(self, rows: RowAnswers, scale: float) -> dict[str, Any]:
-        """The cost A² ⟨E, H⁻¹E⟩ of errors of the target, and standard errors."""
+        """The error of the target, and standard errors of the attributions."""
         target = rows.targets.estimate
+        moved = rows.measures.get("moved")
         errors = None
-        gram = None
-        if rows.moved is not None and target.blocks is not None:
-            B = len(target.blocks)
-            apart = (target.blocks - target.blocks.mean(axis=0)).transpose(1, 0, 2)
-            gram = np.zeros((B, B))
-            for E, moved in zip(apart, rows.moved, strict=True):
-                gram += self.weights[0] * E @ moved.T
-            errors = np.sqrt((rows.moved**2).sum(axis=1) / (B * (B - 1)))
-        if self.metric is not None:
-            return {"target": error_of_parts(target), "standard_errors": errors}
-        excess = None if gram is None else TargetError.of_gram((gram + gram.T) / 2.0)
-        return {
-            "target": TargetError.of(target, scale, excess),
-            "standard_errors": errors,
-        }
+        if moved is not None:
+            B = moved.shape[1]
+            errors = np.sqrt((moved**2).sum(axis=1) / (B * (B - 1)))
+        error = self._target_error(target, moved, scale)
+        return {"target": error, "standard_errors": errors}
+
+    def _target_error(
+        self, target: Estimate, moved: Array | None, scale: float
+    ) -> TargetError:
+        """The cost A² ⟨E, H⁻¹E⟩ of errors E of the target."""
+        deviations = target.deviations_of_rows
+        if moved is None or deviations is None:
+            return TargetError.of(target, scale, None)
+        B = moved.shape[1]
+        gram = np.zeros((B, B))
+        for E, changes in zip(deviations, moved, strict=True):
+            gram += self.weights[0] * E @ changes.T
+        return TargetError.of(target, scale, TargetError.of_gram((gram + gram.T) / 2.0))
 
     @cached_property
     def row_size(self) -> float:
@@ -901,54 +772,38 @@ class FittedRows(FittedReference):
         squares = (self.reference.attributions**2).sum(axis=1)
         return float(np.sqrt(squares.mean()))
 
-    def _programs(self, rows: RowAnswers, labels: Labels) -> dict[str, Any]:
-        """The program of all rows, built on first access; in z if there is a metric."""
-        program = lazily(cache(partial(self._program, rows, labels)))
-        fields: dict[str, Any] = {"problem_data": self._problem_data(rows)}
-        if self.metric is None or self.metric.is_uniform:
-            return {"program": program, **fields}
-        return {"scaled_program": program, "metric": self.metric.axis**2, **fields}
+    def _programs(self, program: Any) -> dict[str, Any]:
+        """The field of an explanation that has the program of all rows."""
+        return {"program": program}
 
     def _program(self, rows: RowAnswers, labels: Labels) -> Program:
         """The program of new rows, given the fixed reference."""
-        metric = self.metric
-        targets = rows.targets
-        phi = targets.estimate.values
-        in_metric = metric is not None and not metric.is_uniform
-        # ordered pairs 2 Σ_n Σ_j s_j ‖w_n − w_j‖² with fixed w_j
+        roots, pairs, _, fixed = self._pairs(rows)
+        aim = replace(rows.targets.estimate, labels=labels)
+        return self.program_of(aim, pairs, roots * fixed, None)
+
+    def _pairs(
+        self, rows: RowAnswers
+    ) -> tuple[Array, LinearMap, Indices, Attributions]:
+        """The ordered pairs 2 Σ_n Σ_j s_j ‖w_n − w_j‖² of new and fixed rows.
+
+        Roots of 2 s_j, their map, the row n and the attributions w_j of each pair.
+        """
         counts = [len(neighbours.positions) for neighbours in rows.neighbours]
         row_of_pair = np.repeat(np.arange(len(counts)), counts)
         positions = np.concatenate([one.positions for one in rows.neighbours])
         similarities = np.concatenate([one.similarities for one in rows.neighbours])
         roots = np.sqrt(2.0 * similarities)
         at = np.arange(len(row_of_pair)), row_of_pair
-        pulled = OverPoints(sp.csr_array((roots, at), (len(row_of_pair), len(counts))))
-        fixed = self._left[positions]
-        g = rows.main_effects[row_of_pair]
-        aim = replace(targets.estimate, labels=labels)
-        none = np.zeros(phi.shape)
-        total = np.zeros(len(counts)) if targets.base is None else targets.total
-        axes = none if metric is None else np.where(rows.moves, metric.roots, 0.0)
-        if in_metric and metric is not None:
-            apart = (fixed - (phi[row_of_pair] - g)) / metric.roots
-            fixed = np.where(rows.moves[row_of_pair], apart, 0.0)
-            g = none[row_of_pair]
-            blocks = aim.blocks
-            blocks = None if blocks is None else metric.scaled(blocks - phi)
-            aim = replace(aim, values=none, blocks=blocks)
-            total = total - [math.fsum(row) for row in phi.tolist()]
-        sums = None
-        if axes.any():
-            shared = bool((axes == axes[0]).all())
-            sums = Completeness(total, axes[0] if shared else axes)
-        return self.program_of(aim, pulled, roots[:, None] * (fixed + g), sums)
+        pairs = OverPoints(sp.csr_array((roots, at), (len(row_of_pair), len(counts))))
+        return roots[:, None], pairs, row_of_pair, self._left[positions]
 
     def _problem_data(self, rows: RowAnswers) -> dict[str, NDArray[Any]]:
         """The arrays of :mod:`propopt.proofs.problem_data` for a file."""
         faithfulness, pairs = self.reference.weights
         targets = rows.targets
         phi = rows.targets.estimate.values
-        count = max(len(neighbours.positions) for neighbours in rows.neighbours)
+        count = max([len(neighbours.positions) for neighbours in rows.neighbours])
         similarities = np.zeros((len(phi), count))
         for row, neighbours in zip(similarities, rows.neighbours, strict=True):
             row[: len(neighbours.positions)] = neighbours.similarities
@@ -963,6 +818,178 @@ class FittedRows(FittedReference):
             problem_data["completeness.parts"] = rows.moves.astype(np.float64)
             problem_data["completeness.totals"] = targets.total
         return {name: read_only(array) for name, array in problem_data.items()}
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedContributions(FittedRows):
+    """Fitted reference rows, next to which contributions of new rows are optimal.
+
+    They are optimized in z = (w − Φ)/√ω. With f(x) − base = t, main effects g (or 0)
+    and the differences r_j = w_j − g_j of reference rows, they minimise
+
+        ‖z‖² + 2b Σ_j s_j ‖z − (r_j − (Φ − g))/√ω‖²
+
+    subject to Σ_d √ω_d z_d = t − Σ_d Φ_d.
+    """
+
+    metric: ColumnMetric  # from the reference rows
+    main_effects: Attributions | None = None  # g_j (n, D)
+
+    @cached_property
+    def main_effect_rule(self) -> MainEffectRule | None:
+        """The rule for main effects of a new row; None without main effects."""
+        return (
+            None
+            if self.main_effects is None
+            else self.problem.main_effect_rule_of(self.rule)
+        )
+
+    def neighbours_of(self, coordinates: Points, points: Points) -> list[RowMatches]:
+        neighbours = self.problem.neighbours
+        matches = [self._index_of.get(row) for row in row_keys(points)]
+        new = [n for n, index in enumerate(matches) if index is None]
+        old = neighbours.joined([index for index in matches if index is not None])
+        of_new = iter(neighbours.of(coordinates[new]) if new else ())
+        of_old = iter(old)
+        return [next(of_new if index is None else of_old) for index in matches]
+
+    @cached_property
+    def _index_of(self) -> dict[bytes, int]:
+        """The first reference row with given values, by their bytes."""
+        keys = row_keys(self.problem.points)
+        return {row: n for n, row in reversed(list(enumerate(keys)))}
+
+    @cached_property
+    def _left(self) -> Attributions:
+        """The reference attributions without main effects, r_j (n, D)."""
+        W = self.reference.attributions
+        return W if self.main_effects is None else read_only(W - self.main_effects)
+
+    def _inputs(
+        self,
+        targets: Targets,
+        neighbours: list[RowMatches],
+        points: Points,
+        labels: Labels,
+    ) -> RowAnswers:
+        phi = targets.estimate.values
+        rule = self.main_effect_rule
+        moves: Mask = np.broadcast_to(self.metric.moves, phi.shape)
+        if self.metric.is_uniform:  # and columns that only this row uses
+            moves = np.logical_or(moves, phi != 0.0)
+        missed = targets.total - [math.fsum(row) for row in phi.tolist()]
+        bad = ~moves.any(axis=1) & (np.abs(missed) > targets.slack)
+        if bad.any():
+            n = int(bad.argmax())
+            raise InvalidInput(
+                f"X: row {labels.row(n)!r}: no feature contributes, yet its prediction "
+                f"differs from the base by {missed[n]:.3g}; give fit() reference rows "
+                "with different values in the features that the model uses"
+            )
+        G = np.zeros(phi.shape)
+        if rule is not None:
+            G = rule.of_rows(points, labels.of_columns())
+        return RowAnswers(
+            targets=targets,
+            neighbours=neighbours,
+            main_effects=G,
+            moves=moves,
+            missed=missed,
+        )
+
+    def _block(self, inputs: RowAnswers, rows: Indices) -> OutOfSampleRows:
+        """Rows with equally many neighbours, in z; all of them may move, or none."""
+        of_w = super()._block(inputs, rows)
+        moves = inputs.moves[rows]
+        rest = of_w.target - inputs.main_effects[rows]
+        apart = (of_w.fixed - rest[:, None]) / self.metric.roots
+        of_z = replace(
+            of_w,
+            target=np.zeros(rest.shape),
+            fixed=np.where(moves[:, None], apart, 0.0),
+        )
+        axis = np.where(moves, self.metric.roots, 0.0)
+        if not axis.any():
+            return of_z
+        return of_z.complete(axis, self.metric.axis, inputs.missed[rows])
+
+    def _moved(self, rows: OutOfSampleRows, E: Array, moves: Mask) -> Array:
+        """Changes of W; columns that do not move change by E."""
+        still = ~moves[:, None]
+        roots = self.metric.roots
+        step = rows.moved(np.where(still, 0.0, E / roots)) * roots
+        return np.where(still, E, step)
+
+    def _in_units(self, rows: RowAnswers) -> tuple[Attributions, float]:
+        axes = np.where(rows.moves, self.metric.roots, 0.0)
+        W = rows.targets.estimate.values + rows.measures["w"] * axes
+        return W, float(axes.max(initial=0.0))
+
+    def _target_error(
+        self, target: Estimate, moved: Array | None, scale: float
+    ) -> TargetError:
+        """The error of contributions, relative to their size."""
+        del moved, scale
+        return error_of_parts(target)
+
+    def _programs(self, program: Any) -> dict[str, Any]:
+        if self.metric.is_uniform:
+            return {"program": program}
+        return {"scaled_program": program, "metric": self.metric.axis**2}
+
+    def _program(self, rows: RowAnswers, labels: Labels) -> Program:
+        """The program of new rows, in z unless all columns have equal weights."""
+        metric = self.metric
+        roots, pairs, row_of_pair, fixed = self._pairs(rows)
+        phi = rows.targets.estimate.values
+        G = rows.main_effects[row_of_pair]
+        aim = replace(rows.targets.estimate, labels=labels)
+        total = rows.targets.total
+        if metric.is_uniform:
+            fixed = fixed + G
+        else:
+            apart = (fixed - (phi[row_of_pair] - G)) / metric.roots
+            fixed = np.where(rows.moves[row_of_pair], apart, 0.0)
+            blocks = None if aim.blocks is None else metric.scaled(aim.blocks - phi)
+            aim = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
+            total = rows.missed
+        axes = np.where(rows.moves, metric.roots, 0.0)
+        sums = None
+        if axes.any():
+            shared = bool((axes == axes[0]).all())
+            sums = Completeness(total, axes[0] if shared else axes)
+        return self.program_of(aim, pairs, roots * fixed, sums)
+
+
+def rows_of_equal_shapes(
+    neighbours: Sequence[RowMatches], moves: Mask
+) -> list[Indices]:
+    """Blocks of rows whose arrays have one shape, so that one call computes them.
+
+    Rows of a block have equally many neighbours, and either all may move or none. The
+    answer for a row does not depend on its block; blocks only bound the memory.
+    """
+    members: dict[tuple[int, bool], list[int]] = {}
+    may_move: list[bool] = np.any(moves, axis=1).tolist()
+    for n, matches in enumerate(neighbours):
+        members.setdefault((len(matches.positions), may_move[n]), []).append(n)
+    blocks = []
+    for (count, _), rows in members.items():
+        n_bytes = 64 * (count + 1) * moves.shape[1]  # eight arrays (k + 1, D)
+        parts = BATCH_BUDGET.blocks(len(rows), n_bytes)
+        blocks += [np.array(rows)[part] for part in parts]
+    return blocks
+
+
+def _in_order(
+    blocks: Sequence[Indices], parts: Sequence[Mapping[str, Array]]
+) -> dict[str, Array]:
+    """Arrays of blocks of rows as arrays of all rows, in the order of the rows."""
+    order = np.argsort(np.concatenate(blocks))
+    return {
+        name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]
+    }
 
 
 def padded(neighbours: Sequence[RowMatches], count: int) -> NDArray[np.intp]:

@@ -6,16 +6,15 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from inspect import Parameter as Argument
+from functools import cached_property, wraps
 from inspect import signature
 from typing import (
     TYPE_CHECKING,
     Any,
     Final,
     Literal,
+    ParamSpec,
     TypeAlias,
-    TypedDict,
     TypeVar,
     final,
     get_args,
@@ -305,41 +304,32 @@ def joint_setting_of(settings: Settings) -> str | None:
     return next((name for name, is_given in given.items() if is_given), None)
 
 
-class SettingsByName(TypedDict, total=False):
-    """The :class:`Settings` as keyword arguments, for type checkers."""
-
-    target: Target
-    output: Output
-    outcome: Outcome | None
-    sample_weight: RowNumbers
-    groups: Mapping[str, Sequence[str]] | None
-    scale: ColumnScale
-    kind: KindChoice | None
-    contributions: ContributionsLike
-    metric: MetricChoice
-    law: LawChoice | TextLaw
-    graph: Graph | Nearest | None
-    offset: OffsetLike
-    robustness: float | str | None
-    sampling: Sampling
+_P = ParamSpec("_P")
+_Arguments = TypeVar("_Arguments")
+_Result = TypeVar("_Result")
 
 
-_Called = TypeVar("_Called", bound=Callable[..., Any])
+def takes(
+    arguments: Callable[_P, _Arguments],
+) -> Callable[[Callable[[_Arguments], _Result]], Callable[_P, _Result]]:
+    """Give a function of one dataclass the parameters of that dataclass.
 
-
-def takes_settings(call: _Called) -> _Called:
-    """Replace ``**settings`` in the signature of a function by all settings.
-
-    Each has its name and default from :class:`Settings`.
+    So a setting is declared once, and type checkers and ``help`` show it wherever it is
+    an argument.
     """
-    original = signature(call)
-    listed = [
-        x for x in original.parameters.values() if x.kind is not Argument.VAR_KEYWORD
-    ]
-    taken = signature(Settings).parameters.values()
-    called: Any = call
-    called.__signature__ = original.replace(parameters=[*listed, *taken])
-    return call
+
+    def taking(call: Callable[[_Arguments], _Result]) -> Callable[_P, _Result]:
+        @wraps(call)
+        def called(*args: _P.args, **named: _P.kwargs) -> _Result:
+            return call(arguments(*args, **named))
+
+        returned = signature(call).return_annotation
+        made: Any = called
+        made.__annotations__ = {"return": returned}
+        made.__signature__ = signature(arguments).replace(return_annotation=returned)
+        return called
+
+    return taking
 
 
 # ---- Rows that are explained jointly: targets, similarity, optimum
@@ -383,21 +373,18 @@ class ExplanationProblem(ABC):
             return None, "knee of the trade-off curve"
         return robustness, "given"
 
-    def nearest(self, targets: Targets) -> Explanation:
-        """The optimum for some targets."""
+    def nearest(
+        self, targets: Targets, metric: ColumnMetric | None = None
+    ) -> Explanation:
+        """The optimum for some targets; without a metric columns have equal weights."""
         weight, _ = self.weight
         return nearest_explanation(
             targets,
             self.robust,
             robustness=weight,
-            metric=self.metric_of(targets),
+            metric=metric,
             progress=self.progress,
         )
-
-    def metric_of(self, targets: Targets) -> ColumnMetric | None:
-        """The metric of the columns; None if all have equal weights."""
-        del targets
-        return None
 
 
 @final
@@ -647,40 +634,25 @@ class RowsProblem(ExplanationProblem):
         return MainEffectRule.of(rule.function, rule.background, names, rule.players)
 
     def metric_of(self, targets: Targets) -> ColumnMetric | None:
-        """The metric of contributions, fixed at the first call; None for slopes."""
+        """The metric of contributions; None for slopes."""
         if targets.base is None:
             return None
-        if self._metrics:
-            return self._metrics[0]
-        self._metrics.append(self._metric_of(targets.estimate.values))
-        return self._metrics[0]
-
-    @property
-    def metric(self) -> ColumnMetric | None:
-        """The fixed metric of contributions; None before, and for slopes."""
-        return self._metrics[0] if self._metrics else None
-
-    @cached_property
-    def _metrics(self) -> list[ColumnMetric]:
-        return []
-
-    def _metric_of(self, phi: Attributions) -> ColumnMetric:
+        phi = targets.estimate.values
         metric = self.settings.metric
-        has_offset = isinstance(self.robust.offset, np.ndarray)
+        G = self.robust.offset
         if metric == "auto":
             of_slopes = self.settings.is_made_as("slopes")
-            metric = "uniform" if of_slopes or not has_offset else "joint"
+            metric = "uniform" if of_slopes or G is None else "joint"
         if metric == "effects":
             return ColumnMetric.effects(phi)
         if metric == "uniform":
             return ColumnMetric.uniform(phi)
-        if not has_offset:
+        if G is None:
             raise InvalidInput(
                 "metric: 'joint' scales columns by their interactions beyond main "
                 "effects; it needs offset='main_effects', got None"
             )
-        assert self.robust.offset is not None, "see own"
-        return ColumnMetric.joint([(phi, self.robust.offset), *self._other_classes()])
+        return ColumnMetric.joint([(phi, G), *self._other_classes()])
 
     def _other_classes(self) -> Iterator[tuple[Attributions, Attributions]]:
         """Φ and G for the other classes of a classifier."""
@@ -783,15 +755,25 @@ class RowsProblem(ExplanationProblem):
         )
         return {"main effect": " ".join(x.sentence for x in share.findings())}
 
-    def best(self, rule: AnyRule) -> Explanation:
-        """The optimum for the targets of a rule, to the requested precision."""
-        if isinstance(rule, TargetRule):
-            best = self.nearest(Targets(estimate=self._slopes(rule)))
-        else:
-            if self.settings.sampling.precision is not None:
-                rule = replace(rule, error=self._error)
-            best = self.nearest(rule.of(self.points, self.labels))
+    def best(self, rule: AnyRule) -> tuple[Explanation, ColumnMetric | None]:
+        """The optimum for the targets of a rule, to the requested precision.
+
+        With its metric, which the first targets determine.
+        """
         precision = self.settings.sampling.precision
+        metric: ColumnMetric | None = None
+
+        def optimum(targets: Targets) -> Explanation:
+            nonlocal metric
+            metric = metric or self.metric_of(targets)
+            return self.nearest(targets, metric)
+
+        if isinstance(rule, TargetRule):
+            best = optimum(Targets(estimate=self._slopes(rule)))
+        else:
+            if precision is not None:
+                rule = replace(rule, error=lambda x: optimum(x).target_error)
+            best = optimum(rule.of(self.points, self.labels))
         if precision is not None and not best.target_error <= precision:
             error = "is unknown" if best.target is None else best.target.in_words()
             warnings.warn(
@@ -801,10 +783,7 @@ class RowsProblem(ExplanationProblem):
                 ImpreciseWarning,
                 stacklevel=3,
             )
-        return best
-
-    def _error(self, targets: Targets) -> float:
-        return self.nearest(targets).target_error
+        return best, metric
 
     def _slopes(self, rule: TargetRule) -> Estimate:
         """Slopes, sampled until the requested precision if they are sampled.
@@ -825,7 +804,8 @@ class RowsProblem(ExplanationProblem):
         if sampling.precision is not None:
 
             def error(drawn: Sample) -> float:
-                return self._error(Targets(estimate=rule.scaled(drawn.estimate)))
+                estimate = rule.scaled(drawn.estimate)
+                return self.nearest(Targets(estimate=estimate)).target_error
 
             growing = growing.until(sampling.precision, most, error)
         return rule.scaled(growing.estimate)

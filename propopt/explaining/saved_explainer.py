@@ -18,7 +18,11 @@ from propopt.base.declared import Declared, field, packed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path, digest_of
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
-from propopt.explaining.out_of_sample import FittedRows, neighbours_in_words
+from propopt.explaining.out_of_sample import (
+    FittedContributions,
+    FittedRows,
+    neighbours_in_words,
+)
 from propopt.explaining.problem import CheckedSettings, RowsProblem, Sampling
 from propopt.explaining.targets import (
     ColumnMetric,
@@ -101,10 +105,10 @@ class SavedExplainer(
         table = problem.reference
         first = problem.points[:CHECKED_ROWS]
         parts: dict[str, Any] = {}
-        if isinstance(fitted.rule, ContributionRule):
+        if isinstance(fitted, FittedContributions):
             metric = fitted.metric
+            assert isinstance(fitted.rule, ContributionRule), "its targets"
             background = fitted.rule.background
-            assert metric is not None, "contributions have one"
             parts = {
                 "background": background.points,
                 "n_background": background.n_rows,
@@ -216,37 +220,29 @@ class SavedExplainer(
             model=model,
         )
         rule = problem.rule
-        made: dict[str, Any] = {}
-        if isinstance(rule, ContributionRule):
-            made = self._made()
-            background = made.pop("background")
-            background.refuse_another(reference.background, "reference")
-            rule = replace(rule, given_background=background)
-        return FittedRows(
-            problem=problem,
-            rule=rule.settled(self.rows, self.seed),
-            wrapped=self.wrapped,
-            reference=reference,
-            **made,
-        )
-
-    def _made(self) -> dict[str, Any]:
-        """The background, metric and main effects of contributions."""
+        fields: dict[str, Any] = {"problem": problem, "reference": reference}
+        fields |= {"wrapped": self.wrapped}
+        if not isinstance(rule, ContributionRule):
+            return FittedRows(**fields, rule=rule.settled(self.rows, self.seed))
         assert self.background is not None, "see validate"
         assert self.n_background is not None, "see validate"
         assert self.metric_name is not None, "see validate"
         assert self.omega is not None, "see validate"
         assert self.moves is not None, "see validate"
-        return {
-            "background": Background(
-                self.background,
-                self.n_background,
-                self.background_weights,
-                self.drawn_by_weight,
-            ),
-            "metric": ColumnMetric(self.metric_name, self.omega, self.moves),
-            "main_effects": self.main_effects,
-        }
+        background = Background(
+            self.background,
+            self.n_background,
+            self.background_weights,
+            self.drawn_by_weight,
+        )
+        background.refuse_another(reference.background, "reference")
+        rule = replace(rule, given_background=background)
+        return FittedContributions(
+            **fields,
+            rule=rule.settled(self.rows, self.seed),
+            metric=ColumnMetric(self.metric_name, self.omega, self.moves),
+            main_effects=self.main_effects,
+        )
 
     @property
     def _names(self) -> Labels:

@@ -118,6 +118,13 @@ class Estimate:
         return error_of_blocks(self.blocks)
 
     @property
+    def deviations_of_rows(self) -> Array | None:
+        """Blocks minus their mean, (N, B, D); None if the target has no error."""
+        if self.exact or self.blocks is None:
+            return None
+        return (self.blocks - self.blocks.mean(axis=0)).transpose(1, 0, 2)
+
+    @property
     def row_errors(self) -> Array:
         """The root mean square of the standard errors of each row; NaN if unknown."""
         errors = self.standard_errors

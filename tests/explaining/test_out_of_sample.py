@@ -1,6 +1,6 @@
 """One more row beside fixed ones, which may have to add up: optimum, bounds, losses."""
 
-import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,15 +9,19 @@ import scipy.linalg as la
 
 import propopt as po
 from propopt.base.errors import Refused
-from propopt.explaining.out_of_sample import OutOfSampleRows
+from propopt.explaining.out_of_sample import CompleteRows, OutOfSampleRows
 from propopt.functions import Function
 from propopt.losses.faithfulness import Estimate
 
 
-def moved_to(row, w):
-    other = dataclasses.replace(row)
-    vars(other)["w"] = w
-    return other
+def best_of(row):
+    """The optimum of a row, and its measures there."""
+    w = row.optima()
+    return w, SimpleNamespace(**row.measures(w))
+
+
+def at(row, w):
+    return SimpleNamespace(**row.measures(w))
 
 
 def test_the_golden_row():
@@ -26,13 +30,14 @@ def test_the_golden_row():
     best = po.solve(matching + 0.5 * po.PairwiseRobustness(po.graphs.chain_graph(4)))
     target, similarities = np.array([0.5, 0.0, -0.5]), np.array([0.0, 1.0, 0.5, 0.0])
     beside = {"fixed": best.attributions, "weights": (1.0, 0.5)}
-    golden = OutOfSampleRows(target=target, similarities=similarities, **beside)
+    row = OutOfSampleRows(target=target, similarities=similarities, **beside)
+    w, golden = best_of(row)
     assert golden.joint_excess == pytest.approx(0.171967120181, abs=1e-9)
     assert golden.joint_distance == pytest.approx(0.414689185031, abs=1e-9)
-    other = moved_to(golden, golden.w + np.array([0.1, 0.0, 0.0]))
+    other = at(row, w + np.array([0.1, 0.0, 0.0]))
     assert golden.value < other.value <= golden.value + other.excess * (1 + 1e-12)
     assert other.distance == pytest.approx(0.1, rel=1e-12)
-    zero = moved_to(golden, np.zeros(3)).value
+    zero = at(row, np.zeros(3)).value
     assert golden.value_of_zero == pytest.approx(zero, rel=1e-12)
 
 
@@ -44,7 +49,7 @@ def random_row(shared):
     axis[5] = 0.0  # contributes to nobody
     fixed_axis = axis.copy()
     fixed_axis[4] = 0.0  # contributes to the row alone
-    return OutOfSampleRows(
+    return CompleteRows(
         target=rng.normal(size=n_features) * (axis > 0),
         similarities=rng.random(k),
         fixed=rng.normal(size=(k, n_features)) * (fixed_axis > 0),
@@ -60,9 +65,10 @@ def random_row(shared):
 def test_a_row_that_adds_up_elsewhere_is_proved_worse_by_what_it_is(shared):
     row = random_row(shared)
     step = np.array([1.0, -row.axis[0] / row.axis[1], 0, 0, 0, 0]) * 0.01
-    other = moved_to(row, row.w + step)  # still complete
-    assert row.value < other.value
-    assert other.value - other.excess == pytest.approx(row.value, rel=1e-9)
+    w, best = best_of(row)
+    other = at(row, w + step)  # still complete
+    assert best.value < other.value
+    assert other.value - other.excess == pytest.approx(best.value, rel=1e-9)
     assert other.distance == pytest.approx(np.linalg.norm(step), rel=1e-6)
 
 
@@ -75,7 +81,7 @@ def test_extreme_weights_give_the_target_and_the_mean_of_the_neighbours():
         )
         neighbours = {"similarities": np.ones(2), "fixed": fixed}
         row = OutOfSampleRows(target=target, weights=(1.0, weight), **neighbours)
-        np.testing.assert_allclose(row.w - [1e9, 0.0], expected, atol=1e-6)
+        np.testing.assert_allclose(row.optima() - [1e9, 0.0], expected, atol=1e-6)
 
 
 def joint(seed, complete):
@@ -97,8 +103,7 @@ def joint(seed, complete):
     _, alone = optimum(*given[:2], whole[:n, :n], *(x[:n] for x in given[3:]), complete)
     fields = {"similarities": s, "fixed": alone}
     row = OutOfSampleRows(target=G[n], weights=(a, b), **fields)
-    sums = {"axis": axes[n], "fixed_axis": axes[0], "total": float(totals[n])}
-    row = dataclasses.replace(row, **sums) if complete else row
+    row = row.complete(axes[n], axes[0], float(totals[n])) if complete else row
     return *optimum(*given, complete), alone, row
 
 
@@ -120,11 +125,12 @@ def optimum(a, b, S, G, axes, totals, complete):
 def test_bounds_hold_against_solving_all_rows_together(complete):
     for seed in range(20):
         F, best, alone, row = joint(seed, complete)
-        W = np.vstack([alone, row.w])
+        w, bounds = best_of(row)
+        W = np.vstack([alone, w])
         excess = F(W) - F(best)
-        assert -1e-12 < excess <= row.joint_excess * (1 + 1e-9) + 1e-12
+        assert -1e-12 < excess <= bounds.joint_excess * (1 + 1e-9) + 1e-12
         moved = np.linalg.norm(W - best)
-        assert 1e-9 < moved <= row.joint_distance * (1 + 1e-9)
+        assert 1e-9 < moved <= bounds.joint_distance * (1 + 1e-9)
 
 
 N, D, B = 40, 3, 10

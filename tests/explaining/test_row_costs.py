@@ -18,7 +18,11 @@ from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
 from propopt.explaining import main_effect_rule, out_of_sample
-from propopt.explaining.out_of_sample import FittedReference, FittedRows
+from propopt.explaining.out_of_sample import (
+    FittedContributions,
+    FittedReference,
+    FittedRows,
+)
 from propopt.losses.graphs.distances import Distances, distances_between
 from propopt.proofs.problem_data import in_units_of_w, problem_data_of
 from propopt.tables.schema import TableSchema
@@ -141,12 +145,13 @@ def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkey
     explainer.explain(NEW_NUMBERS[:1])  # what all rows have in common
     monkeypatch.setattr(out_of_sample, "progress_bar", None)  # there is no time for it
     parts = kind == "contributions"
+    fitted = FittedContributions if parts else FittedRows
     # notes on columns are made in each call: 1 % of a row of 5 columns, 6 % of 200
     expected = {
         (TableSchema, "encode"): 1,
         (LGBMClassifier, "predict"): 0,  # its booster is asked
         (Booster, "predict"): int(parts),
-        (FittedRows, "_program"): 0,
+        (fitted, "_program"): 0,
         (main_effect_rule.MainEffectRule, "_of_column"): 0,
     }
     counts = {key: Counted(monkeypatch, *key) for key in expected}
@@ -156,7 +161,7 @@ def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkey
     assert {key: one.count for key, one in counts.items()} == {
         key: 2 * count for key, count in expected.items()
     }
-    made = counts[FittedRows, "_program"]
+    made = counts[fitted, "_program"]
     for explanation in (one, many):
         before, again = made.count, copy.copy(explanation)
         first = explanation.program or explanation.scaled_program

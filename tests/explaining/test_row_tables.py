@@ -1,6 +1,5 @@
 """Blocks of explained rows: the same bits in any block, and columns that are fixed."""
 
-import dataclasses
 import pickle
 
 import numpy as np
@@ -103,18 +102,17 @@ def test_the_gap_of_a_row_bounds_its_excess(complete):
         "fixed": rng.normal(size=(50, 3, 4)),
         "weights": (1.0, 0.4),
     }
-    sums = {"axis": axis, "fixed_axis": axis, "total": rng.normal(size=50)}
-    best = OutOfSampleRows(**fields, **(sums if complete else {}))
-    worse = dataclasses.replace(best)
-    steps = 0.3 * best.off_axis(rng.normal(size=(50, 4)))
+    rows = OutOfSampleRows(**fields)
+    total = rng.normal(size=50)
+    rows = rows.complete(axis, axis, total) if complete else rows
+    steps = 0.3 * rng.normal(size=(50, 4))
     if complete:  # steps that change no sum
         steps -= np.outer(steps @ axis, axis) / (axis @ axis)
-    vars(worse)["w"] = best.w + steps
-    names = ("value", "excess", "value_of_zero")
-    gaps = gaps_of({name: getattr(worse, name) for name in names})
-    excess = (worse.value - best.value) / worse.value
-    np.testing.assert_allclose(gaps, excess, rtol=1e-9)  # exact for quadratics
-    assert (gaps_of({name: getattr(best, name) for name in names}) < 1e-15).all()
+    w = rows.optima()
+    best, worse = rows.measures(w), rows.measures(w + steps)
+    excess = (worse["value"] - best["value"]) / worse["value"]
+    np.testing.assert_allclose(gaps_of(worse), excess, rtol=1e-9)  # of quadratics
+    assert (gaps_of(best) < 1e-15).all()
 
 
 def test_the_gap_of_a_row_that_costs_nothing_is_zero():

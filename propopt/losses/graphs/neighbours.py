@@ -12,6 +12,7 @@ attributions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, final
@@ -214,10 +215,13 @@ class RowNeighbours:
         }
         return SimilarityGraph(similarities, "nearest, falling", parameters)
 
-    def joined(self, n: int) -> RowMatches:
-        """The neighbours of a reference row in the graph."""
-        row = self.graph.similarities[[n]]
-        return RowMatches(np.asarray(row.indices, np.intp), np.asarray(row.data))
+    def joined(self, rows: Sequence[int]) -> list[RowMatches]:
+        """The neighbours of reference rows in the graph."""
+        joined = self.graph.similarities[list(rows)]
+        ends = joined.indptr[1:-1]
+        positions = np.split(np.asarray(joined.indices, np.intp), ends)
+        similarities = np.split(np.asarray(joined.data), ends)
+        return [*map(RowMatches, positions, similarities)][: len(rows)]
 
 
 def nearest_with_ties(apart: Array, count: int) -> tuple[Indices, Array]:
