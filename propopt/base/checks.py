@@ -195,14 +195,6 @@ def read_only(array: NDArray[_Number]) -> NDArray[_Number]:
     return array
 
 
-def is_read_only(array: object) -> bool:
-    """Whether it is an array that cannot be written to through this reference.
-
-    A read-only view of a user's array can still change, so arrays of users are copied.
-    """
-    return isinstance(array, np.ndarray) and not array.flags.writeable
-
-
 def largest_entry(array: Array) -> float:
     """The largest absolute value of an array; 0 if it is empty; nothing is copied."""
     return float(max(array.max(initial=0.0), -array.min(initial=0.0)))

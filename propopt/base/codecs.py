@@ -31,7 +31,7 @@ from typing import (
 
 import numpy as np
 
-from propopt.base.checks import as_floats, is_read_only, read_only, refuse_any
+from propopt.base.checks import as_floats, read_only, refuse_any
 from propopt.base.errors import InvalidInput
 from propopt.base.text import enumerated, plain_name, printable
 
@@ -252,8 +252,10 @@ def _array(kind: Any, bounds: Bounds) -> Codec:
     expected = noun if axes is None else f"{noun} of shape ({', '.join(axes)})"
 
     def check(value: Any, name: str) -> Any:
-        if is_read_only(value) and (dtype is None or value.dtype == dtype):
-            refuse_dimensions(value, name)
+        is_sealed = isinstance(value, np.ndarray) and not value.flags.writeable
+        if is_sealed and (dtype is None or value.dtype == dtype):
+            if axes is not None and value.ndim != len(axes):
+                refuse_dimensions(value, name)
             return value  # checked before, or on loading
         if dtype == np.float64:
             return check_numbers(as_floats(value, name), name)
@@ -316,9 +318,6 @@ def _refuse_outside(array: Any, name: str, bounds: Bounds) -> None:
 def _optional(codec: Codec) -> Codec:
     """A value of a codec, or None."""
 
-    def check(value: Any, name: str) -> Any:
-        return None if value is None else codec.check(value, name)
-
     def pack(value: Any, name: str, members: Members) -> Any:
         return None if value is None else codec.pack(value, name, members)
 
@@ -328,7 +327,13 @@ def _optional(codec: Codec) -> Codec:
 
     expected = f"{codec.expected}, or null"
     return Codec(
-        expected, unpack, pack, check, codec.in_header, codec.axes, is_optional=True
+        expected,
+        unpack,
+        pack,
+        codec.check,
+        codec.in_header,
+        codec.axes,
+        is_optional=True,
     )
 
 
@@ -389,7 +394,7 @@ def _mapping(codec: Codec) -> Codec:
     in_header = codec.in_header
 
     def check(value: Any, name: str) -> Any:
-        if not isinstance(value, Mapping) or not all(map(is_text, value)):
+        if not isinstance(value, Mapping):
             raise _refusal(name, expected, value)
         return {k: codec.check(x, f"{name}.{k}") for k, x in value.items()}
 

@@ -22,7 +22,6 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from pathlib import Path
-from types import FunctionType
 from typing import (
     Any,
     ClassVar,
@@ -49,7 +48,6 @@ from propopt.base.codecs import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json
-from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import printable
 
 
@@ -108,7 +106,7 @@ def lazily(compute: Callable[[], T]) -> T:
 
 @final
 class _LazyField:
-    """A field that may hold a ``Lazy`` value; computed and checked when read."""
+    """What Python reads where an object has no value of a lazy field yet."""
 
     def __init__(self, name: str, default: Any) -> None:
         self._name = name
@@ -117,14 +115,8 @@ class _LazyField:
     def __get__(self, instance: Any, kind: type | None = None) -> Any:
         if instance is None:
             return self._default
-        value = instance.__dict__[self._name]
-        if isinstance(value, Lazy):
-            instance.resolve(self._name, value.compute())
-            value = vars(instance)[self._name]
-        return value
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        instance.__dict__[self._name] = value
+        instance.resolve(self._name, instance.unread(self._name).compute())
+        return vars(instance)[self._name]
 
 
 # ---- The base class
@@ -158,10 +150,6 @@ class Declared:
     ) -> None:
         super().__init_subclass__()
         dataclasses.dataclass(frozen=True, kw_only=True, eq=eq, repr=False)(cls)
-        suggests_arguments(cls)
-        for name, method in [*vars(cls).items()]:
-            if isinstance(method, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, suggests_arguments(method))
         if kind:
             cls.form = Format(kind, noun or f"a {kind}", version)
         fields = dataclasses.fields(cls)
@@ -173,17 +161,35 @@ class Declared:
             setattr(cls, one.name, _LazyField(one.name, one.default))
 
     def __post_init__(self) -> None:
-        fields = self.__dict__
+        for name in self._lazy:
+            self.store(name, vars(self)[name])
+        self._check()
+
+    def _check(self) -> None:
+        fields = vars(self)
         sizes = dict[str, int]()
         for name, codec in _arrays_of(type(self)):
-            value = fields[name]
-            if value is None and codec.is_optional:
-                continue
-            if not isinstance(value, Lazy):
+            value = fields.get(name)
+            if name not in fields:
+                value = self.unread(name)
+            elif value is not None or not codec.is_optional:
                 fields[name] = value = codec.check(value, name)
             shape = getattr(value, "shape", None)  # some lazy values have it too
             if codec.axes is not None and shape is not None:
                 _refuse_shape(name, codec.axes, shape, sizes)
+
+    def unread(self, name: str) -> Any:
+        """The value of a field as it is stored: ``Lazy`` until it is read."""
+        fields = vars(self)
+        return fields[name] if name in fields else fields[f"{name}{_LATER}"]
+
+    def store(self, name: str, value: Any) -> None:
+        """Store the value of a lazy field, computed or not, in place of another."""
+        fields = vars(self)
+        later = f"{name}{_LATER}"
+        fields.pop(name, None)
+        fields.pop(later, None)
+        fields[later if isinstance(value, Lazy) else name] = value
 
     def resolve(self, name: str, value: Any) -> None:
         """Store the value of a field that is computed on first access, after a check.
@@ -205,11 +211,11 @@ class Declared:
         InvalidInput
             If the value is not valid, or its shape contradicts another field.
         """
-        if name in self._transient:
-            vars(self)[name] = value
-            return
-        vars(self)[name] = codecs_of(type(self))[name].check(value, name)
-        Declared.__post_init__(self)
+        codec = codecs_of(type(self)).get(name)
+        if codec is not None and (value is not None or not codec.is_optional):
+            value = codec.check(value, name)
+        self.store(name, value)
+        self._check()
 
     def validate(self) -> None:
         """Raise an error if fields contradict each other, by rules of the subclass."""
@@ -245,7 +251,7 @@ class Declared:
 
     def __getstate__(self) -> dict[str, Any]:
         for name in self._lazy:
-            value = vars(self)[name]
+            value = self.unread(name)
             if isinstance(value, Lazy) and not value.is_pickled:
                 getattr(self, name)
         state = dict(vars(self))
@@ -325,6 +331,9 @@ def packed(value: Declared) -> tuple[str, Members]:
         plain["shared"] = members.shared
     return as_json({"format": form.name, "version": form.version, **plain}), members
 
+
+_LATER: Final = " later"
+"""What follows the name of a field whose value is not computed yet."""
 
 _UNPICKLED: Final = "_unpickled"
 """The attribute of an unpickled object that says why it lacks transient fields."""

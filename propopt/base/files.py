@@ -398,15 +398,20 @@ def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> 
     of a cell. :func:`unescape_cell` removes it.
     """
     shown = table.copy(deep=False)
-    for j in range(table.shape[1]):
-        column = table.iloc[:, j]
-        if column.map(_is_formula).any():
-            shown.isetitem(j, column.astype(object).map(escape_cell).array)
     shown.columns = [escape_cell(name) for name in table.columns]
-    if names_of_rows:
+    texts = shown.columns.tolist()
+    for j, dtype in enumerate(table.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            column = table.iloc[:, j]
+            if column.map(_is_formula).any():
+                column = column.astype(object).map(escape_cell)
+                shown.isetitem(j, column.array)
+            texts += column.tolist()
+    if names_of_rows and pd.api.types.is_numeric_dtype(table.index):
+        shown.index = table.index.rename(None)
+    elif names_of_rows:
         shown.index = [escape_cell(name) for name in table.index]
-    texts = [*shown.columns, *(shown.index if names_of_rows else ())]
-    texts += [cell for _, column in shown.items() for cell in column]
+        texts += shown.index.tolist()
     has_returns = any(isinstance(text, str) and "\r" in text for text in texts)
     # csv quotes "\r" itself only since Python 3.13
     quoting: Literal[0, 1] = csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL

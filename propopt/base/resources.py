@@ -59,7 +59,7 @@ def few_threads(n_points: int) -> AbstractContextManager[object]:
     """
     if n_points > ONE_THREAD:
         return nullcontext()
-    return _controller().limit(limits=1)
+    return _controller(len(sys.modules)).limit(limits=1)
 
 
 @contextmanager
@@ -71,10 +71,12 @@ def one_thread() -> Iterator[None]:
     """
     with _LOCK:
         if not _WITHIN:
-            _BLAS.enter_context(_controller().limit(limits=1, user_api="blas"))
+            _BLAS.enter_context(
+                _controller(len(sys.modules)).limit(limits=1, user_api="blas")
+            )
         _WITHIN.append(threading.get_ident())
     try:
-        with _controller().limit(limits=1, user_api="openmp"):
+        with _controller(len(sys.modules)).limit(limits=1, user_api="openmp"):
             yield
     finally:
         with _LOCK:
@@ -119,7 +121,7 @@ def for_each_column(
     def by_threads() -> list[_Result]:
         # one level of threads: BLAS would start more in each of them
         with (
-            _controller().limit(limits=1, user_api="blas"),
+            _controller(len(sys.modules)).limit(limits=1, user_api="blas"),
             ThreadPoolExecutor(workers) as pool,
         ):
             return list(pool.map(work, range(n_columns)))
@@ -159,13 +161,10 @@ def is_thread_limit(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and "start new thread" in str(error)
 
 
-def _controller() -> ThreadpoolController:
-    """The thread limits of the loaded libraries; new modules may load more."""
-    return _controller_of(len(sys.modules))
-
-
 @lru_cache(maxsize=1)
-def _controller_of(_: int) -> ThreadpoolController:
+def _controller(n_modules: int) -> ThreadpoolController:
+    """The thread limits of the loaded libraries; new modules may load more."""
+    del n_modules
     return ThreadpoolController()
 
 
@@ -290,11 +289,10 @@ class Budget:
         """How many rows of ``row_bytes`` each fit, ``copies`` of each; at least 1."""
         return max(1, min(self.n_rows, self.n_bytes // row_bytes) // copies)
 
-    def blocks(self, n_rows: int, row_bytes: int, copies: int = 1) -> Iterator[slice]:
+    def blocks(self, n_rows: int, row_bytes: int, copies: int = 1) -> list[slice]:
         """Consecutive slices of ``range(n_rows)`` that fit into the budget."""
-        size = self.rows(row_bytes, copies)
-        for start in range(0, n_rows, size):
-            yield slice(start, min(start + size, n_rows))
+        starts = range(0, n_rows, self.rows(row_bytes, copies))
+        return list(map(slice, starts, [*starts[1:], n_rows]))
 
 
 BATCH_BUDGET: Final = Budget(2**25)
@@ -306,7 +304,7 @@ MODEL_CALLS: Final = replace(BATCH_BUDGET, n_rows=2**14)
 
 def row_blocks(
     n_rows: int, n_columns: int, *, copies: int = 1, most: int = MODEL_CALLS.n_rows
-) -> Iterator[slice]:
+) -> list[slice]:
     """Consecutive rows, ``copies`` of each, for calls of at most ``most`` rows."""
     calls = replace(MODEL_CALLS, n_rows=min(MODEL_CALLS.n_rows, most))
     return calls.blocks(n_rows, 8 * n_columns, copies)

@@ -219,10 +219,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         }
         N, D = self.optimized[0].shape
         is_large = 8 * N * D * len(indices) > _MOST_RETAINED
-        unread = [vars(best)["attributions"] for best in self.optimized]
+        unread = [best.unread("attributions") for best in self.optimized]
         for index in self._computed(sorted(indices)):
             if is_large:  # losses and certificate of the attributions stay
-                vars(self.optimized[index])["attributions"] = unread[index]
+                self.optimized[index].store("attributions", unread[index])
 
     def _computed(self, indices: Iterable[int]) -> Iterator[int]:
         """Compute the attributions of some optima; a warning names those that fail."""

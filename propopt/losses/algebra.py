@@ -192,7 +192,7 @@ class PropertyLoss(Atom, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "__init__" in vars(cls):
+        if "__init__" in vars(cls) and not cls.__name__.startswith("_"):
             suggests_arguments(cls)
 
     @cached_property
@@ -430,7 +430,6 @@ class _RecastLoss(PropertyLoss):
         return self._penalty
 
 
-@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Bound:
     """An upper limit on a loss, ``loss <= limit``, for ``subject_to``.
@@ -466,7 +465,6 @@ Rate: TypeAlias = Any
 """A weight: a number, or a cvxpy parameter, evaluated on demand."""
 
 
-@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Objective(Atom):
     """A weighted sum of losses; sums and multiples of objectives are objectives.
@@ -754,7 +752,6 @@ def _number(rate: Rate, loss: PropertyLoss) -> float:
 # ---- Programs: losses and bounds, with their common shape and names
 
 
-@suggests_arguments
 @dataclass(frozen=True, eq=False)
 class Program:
     """The losses to weight, the bounds and the shape of W, for a solver.

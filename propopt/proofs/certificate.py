@@ -39,7 +39,6 @@ import scipy.sparse.linalg as spla
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.declared import field
-from propopt.base.suggestions import suggests_arguments
 from propopt.losses import Bound, Objective, PropertyLoss
 from propopt.losses.algebra import TrivialLosses
 from propopt.losses.completeness import Totals
@@ -309,7 +308,6 @@ def _lowest_eigenvalue(hessian: Sparse, largest: float) -> float:
     return float(lowest - 1e-2 * abs(lowest))
 
 
-@suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
     """A proven bound on how far an explanation is from the optimum.

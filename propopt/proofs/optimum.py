@@ -80,7 +80,7 @@ class Optimum(Declared, ExplanationFields, ABC):
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers N of rows and D of columns, without computing attributions."""
-        N, D = vars(self)["attributions"].shape
+        N, D = self.unread("attributions").shape
         return N, D
 
     @property

@@ -158,13 +158,12 @@ class LazyAttributions(Lazy["Explanation"]):
                     UncertifiedWarning,
                     stacklevel=4,
                 )
-        fields = vars(best)  # some may be computed later
-        return {name: fields[name] for name in _PROVED}
+        return {name: best.unread(name) for name in _PROVED}
 
 
 def is_lazy(explanation: Explanation) -> bool:
     """Whether the attributions of an explanation are not computed yet."""
-    return isinstance(vars(explanation)["attributions"], LazyAttributions)
+    return isinstance(explanation.unread("attributions"), LazyAttributions)
 
 
 class Explanation(
@@ -295,12 +294,12 @@ class Explanation(
         UncertifiedWarning
             If attributions have other losses than the curve claims.
         """
-        fields = vars(self)
-        lazy = fields[name]
-        if isinstance(lazy, LazyAttributions):
-            fields.update(lazy.proved(value, fields["certificate"]))
-        else:
+        lazy = self.unread(name)
+        if not isinstance(lazy, LazyAttributions):
             super().resolve(name, value)
+            return
+        for key, result in lazy.proved(value, self.certificate).items():
+            self.store(key, result)
 
     def measured(self, losses: Objective | PropertyLoss) -> Explanation:
         """A copy of this explanation with the values of additional losses.

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -23,7 +24,11 @@ from propopt.base.declared import Declared
 from propopt.base.document import Chapter, Document, table_chapter
 from propopt.base.errors import WrongType
 from propopt.base.files import atomic_write, write_csv, write_parquet
-from propopt.base.suggestions import NameKind, missing_attribute
+from propopt.base.suggestions import (
+    NameKind,
+    missing_attribute,
+    suggests_arguments,
+)
 
 
 class Result(Declared, ABC):
@@ -31,6 +36,10 @@ class Result(Declared, ABC):
 
     Subclasses declare fields and define the table and the document.
     """
+
+    def __init_subclass__(cls, **declaration: Any) -> None:
+        super().__init_subclass__(**declaration)
+        _suggest_arguments(cls)
 
     rows_are_named: ClassVar[bool] = False
     """Whether CSV files have the names of rows as their first column."""
@@ -205,6 +214,18 @@ class Result(Declared, ABC):
 
         def __getattr__(self, name: str) -> NoReturn:
             raise missing_attribute(self, name, self._words)
+
+
+def _suggest_arguments(cls: type[Result]) -> None:
+    """Make public methods suggest arguments, those that have any."""
+    for name, method in [*vars(cls).items()]:
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            code = method.__code__
+            if code.co_argcount + code.co_kwonlyargcount > 1:
+                setattr(cls, name, suggests_arguments(method))
+
+
+_suggest_arguments(Result)
 
 
 def _plain(value: Any) -> object:

@@ -25,7 +25,6 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads
-from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program
 from propopt.losses.faithfulness import Estimate
@@ -36,7 +35,6 @@ from propopt.proofs.target_error import sampled_blocks
 # ---- Solvers: each refuses with a reason, prepares once, and solves many times
 
 
-@suggests_arguments
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
     """The attributions that a solver computed for one vector of weights.

@@ -33,7 +33,6 @@ from propopt.tables.frames import named_by, read_table
 
 
 @final
-@suggests_arguments
 class LatticeGraph(Graph):
     """Graph of a grid of points, each joined to its neighbours along the axes.
 
@@ -138,7 +137,6 @@ class LatticeGraph(Graph):
 
 
 @final
-@suggests_arguments
 class GridGaussianGraph(Graph):
     """Graph of all points of a product grid with Gaussian similarities.
 

@@ -194,7 +194,6 @@ def read_graph(graph: object) -> Graph:
 
 
 @final
-@suggests_arguments
 class SimilarityGraph(Graph):
     """A graph with a stored sparse matrix of similarities.
 
