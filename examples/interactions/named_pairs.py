@@ -40,10 +40,9 @@ print(f"gap {best.gap:.0e}")
 assert "perimeter × area (0.0325) matter jointly" in best.parameters["notes"]
 
 # %%
-# Solid lines join columns that contribute jointly; dashed lines join columns that stand
-# in for each other.
+# Orange cells are pairs that contribute jointly; blue ones stand in for each other.
 figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
-po.plots.interaction_network(pairs, ax=ax)
+po.plots.interaction_heatmap(pairs, ax=ax)
 
 # %%
 # The attributions: perimeter and area have opposite signs.

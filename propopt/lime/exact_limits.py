@@ -399,23 +399,3 @@ def profile_means(
     means = np.full((len(points), len(column.bins)), np.nan)
     means[:, column.bin_index(values)] = inside.reshape(len(points), len(values))
     return means
-
-
-def cell_coefficients(
-    limits: Callable[[Points], Limits],
-    law: LimeLaw,
-    point: Points,  # shape (1, D)
-    pair: tuple[int, int],
-) -> Array:
-    """The coefficients of a pair of columns in each cell of their bins, (B, B', 2)."""
-    one, other = (law.columns[j] for j in pair)
-    first = values_in_bins(one)
-    second = values_in_bins(other)
-    moved = np.repeat(point, len(first) * len(second), axis=0)
-    moved[:, pair[0]] = np.repeat(first, len(second))
-    moved[:, pair[1]] = np.tile(second, len(first))
-    result = limits(moved).coefficients[:, list(pair)]
-    cells = np.full((len(one.bins), len(other.bins), 2), np.nan)
-    indices = np.ix_(one.bin_index(first), other.bin_index(second))
-    cells[indices] = result.reshape(len(first), len(second), 2)
-    return cells

@@ -8,14 +8,9 @@ from propopt.plots.blocks import draw
 from propopt.plots.comparisons import plot_changes
 from propopt.plots.documents import highlight
 from propopt.plots.images import plot_image_maps
-from propopt.plots.interactions import (
-    interaction_heatmap,
-    interaction_intervals,
-    interaction_network,
-)
-from propopt.plots.lime import lime_coefficients, lime_map, lime_path, lime_profile
+from propopt.plots.interactions import interaction_heatmap, interaction_intervals
+from propopt.plots.lime import lime_coefficients, lime_path, lime_profile
 from propopt.plots.rows import plot_comparison, plot_row
-from propopt.plots.trade_offs import plot_agreement
 
 
 __all__ = [
@@ -23,12 +18,9 @@ __all__ = [
     "highlight",
     "interaction_heatmap",
     "interaction_intervals",
-    "interaction_network",
     "lime_coefficients",
-    "lime_map",
     "lime_path",
     "lime_profile",
-    "plot_agreement",
     "plot_changes",
     "plot_comparison",
     "plot_heatmap",

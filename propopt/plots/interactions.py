@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,12 +20,9 @@ from propopt.interactions.scores import (
     intervals_in_words,
     require_pairs,
     score_bars,
-    signs_in_words,
 )
 from propopt.plots.attributions import (
     DIVERGING,
-    LOWERS,
-    RAISES,
     axes_or_new,
     hatched,
     largest,
@@ -270,156 +266,3 @@ def interaction_intervals(
     in_words = intervals_in_words(result, level, adjust)
     title_with_intervals(axes, result, in_words, len(order), len(result), "sets")
     return axes
-
-
-_SMALLEST: Final = 50.0
-_GROWN: Final = 190.0
-"""Area of a dot in square points, and the addition for the largest main effect."""
-_THINNEST: Final = 0.6
-_THICKEST: Final = 6.0
-_HORIZONTAL_NAMES: Final = 12
-"""The most features with horizontal names; names of more features run outwards."""
-_NARROW: Final = 1.3
-_WIDE: Final = 2.2
-"""Limits of the axes in radii, for horizontal names and for names that run outwards."""
-
-
-@suggests_arguments
-def interaction_network(
-    result: InteractionScores,
-    *,
-    n_features: int = 20,
-    level: float = 0.9,
-    adjust: Adjustment = "bonferroni",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw features on a circle, with a line for each pair that clearly interacts.
-
-    The interval of such a pair excludes zero and the score that a model without
-    interactions would have. Solid orange lines join features that are needed together;
-    dashed blue lines join features that can replace each other. Thicker lines have
-    larger scores. Larger dots have larger main effects, if ``result.main`` has them.
-
-    Parameters
-    ----------
-    result : InteractionScores
-        Scores of pairs.
-    n_features : int
-        The number of features to draw, those with the largest clear scores, in the
-        order of the table.
-    level : float
-        The confidence level of the intervals.
-    adjust : Adjustment
-        The correction for multiple intervals, as in
-        :meth:`InteractionScores.intervals`.
-    ax : matplotlib Axes, optional
-        The axes to draw on; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    InvalidInput
-        If the scores are not those of pairs.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> X = np.random.default_rng(0).normal(size=(400, 3))
-    >>> scheme = po.interactions.DataSplit()
-    >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
-    >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
-    >>> axes = po.plots.interaction_network(pairs.result_)
-    >>> sorted(text.get_text() for text in axes.texts)
-    ['0', '1', '2']
-    """
-    above, below = clear_scores(result, level, adjust)
-    require_pairs(result, "interaction_network")
-    sizes = np.where(above | below, np.abs(result.estimates), 0.0)
-    features = np.sort(indices_of_strongest(result, sizes, n_features))
-    outwards = len(features) > _HORIZONTAL_NAMES
-    reach = _WIDE if outwards else _NARROW
-    axes = axes_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)
-    # clockwise from the top
-    angles = 0.5 * np.pi - 2.0 * np.pi * np.arange(len(features)) / len(features)
-    circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    names = [str(result.names[j]) for j in features]
-    areas = np.full(len(result.names), _SMALLEST)
-    if result.main is not None:
-        effects = np.nan_to_num(np.maximum(result.main.estimates, 0.0))
-        areas[result.main.sets[:, 0]] += _GROWN * effects / (effects.max() or 1.0)
-    _draw_nodes(axes, circle, names, areas[features])
-    nodes = np.full(len(result.names), -1)
-    nodes[features] = np.arange(len(features))
-    ends = nodes[result.sets]  # both nodes of each pair, −1 if not drawn
-    _draw_lines(axes, circle, ends, result, sizes * (ends >= 0).all(axis=1))
-    axes.set_aspect("equal")
-    axes.set(xlim=(-reach, reach), ylim=(-reach - 0.25, reach))
-    axes.axis("off")
-    in_words = intervals_in_words(result, level, adjust)
-    title_with_intervals(
-        axes, result, in_words, len(features), len(result.names), "features"
-    )
-    return axes
-
-
-def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) -> None:
-    """Dots with names, which run outwards where horizontal ones would overlap."""
-    axes.scatter(circle[:, 0], circle[:, 1], s=areas, c="0.25", zorder=3)
-    outwards = len(names) > _HORIZONTAL_NAMES
-    for (x, y), name in zip(circle, names, strict=True):
-        upright = abs(x) < 0.2 and not outwards
-        angle = np.degrees(np.arctan2(y, x)) if outwards else 0.0
-        axes.text(
-            1.1 * x,
-            1.1 * y,
-            matplotlib_text(shortened(name, _NAME_LENGTH)),
-            rotation=angle - 180.0 * (x < 0) if outwards else 0.0,
-            rotation_mode="anchor",
-            ha="center" if upright else "left" if x >= 0 else "right",
-            va=("bottom" if y > 0 else "top") if upright else "center",
-            fontsize="small",
-        )
-
-
-def _draw_lines(
-    axes: Axes, circle: Array, ends: Indices, result: InteractionScores, sizes: Values
-) -> None:
-    """Lines of clear pairs, strong ones on top, and a legend."""
-    if not sizes.any():
-        axes.text(
-            0.0, 0.0, "no pair clearly interacts", ha="center", va="center", color="0.4"
-        )
-        return
-    meanings = signs_in_words(result)
-    widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / sizes.max()
-    for q in np.argsort(sizes, kind="stable"):
-        if sizes[q] > 0.0:
-            joint = result.estimates[q] > 0.0
-            axes.plot(
-                *circle[ends[q]].T,
-                color=RAISES if joint else LOWERS,
-                linestyle="-" if joint else (0, (3, 1.5)),
-                linewidth=widths[q],
-                alpha=0.85,
-                solid_capstyle="round",
-                zorder=2,
-                label=meanings[int(joint)],
-            )
-    lines, names = axes.get_legend_handles_labels()
-    kinds = dict(sorted(zip(names, lines, strict=True), key=lambda entry: entry[0]))
-    axes.legend(
-        kinds.values(),
-        kinds.keys(),
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.02),
-        frameon=False,
-        fontsize="small",
-        ncols=2,
-        handlelength=4.0,
-        title="thicker line: larger score; larger dot: larger main effect",
-        title_fontsize="small",
-    )

@@ -1,4 +1,4 @@
-"""Plots of LIME's limits: coefficients, paths over widths, profiles and maps."""
+"""Plots of LIME's limits: coefficients, paths over widths, and profiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
@@ -17,7 +16,6 @@ from propopt.base.document import Bars
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
-from propopt.lime.exact_limits import cell_coefficients
 from propopt.lime.explanation import RUN_LEVEL, LimeExplanation
 from propopt.plots.attributions import (
     OPTIMIZED_COLOUR,
@@ -74,112 +72,6 @@ def _position(
         f"feature: there is no {where.format(repr(feature))}"
         f"{did_you_mean(feature, names)}; there are {listed(names)}"
     )
-
-
-@suggests_arguments
-def lime_map(
-    explanation: LimeExplanation,
-    first: str | int,
-    second: str | int,
-    row: Hashable | None = None,
-    *,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw LIME's coefficients of two columns as an arrow for each pair of bins.
-
-    An arrow points in the direction in which the surrogate of its cell increases: β of
-    the first column to the right, of the second column upwards. All cells have one
-    size, the cell of the row is marked, and the longest arrow spans most of a cell.
-
-    Parameters
-    ----------
-    explanation : LimeExplanation
-        A result of :func:`propopt.lime.limits`.
-    first, second : str or int
-        The columns to the right and upwards, by name or position.
-    row : label or int, optional
-        The row with the values of the other columns; by default the first.
-    ax : matplotlib Axes, optional
-        The axes of the plot; by default those of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes of the plot.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such row or column.
-    Refused
-        If the explanation was loaded.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
-    >>> axes = po.plots.lime_map(po.lime.limits(tree, X[:1], data=X), "x0", "x1")
-    >>> axes.get_xlabel()
-    'bin of x0'
-    """
-    subject = explanation.require_table("lime_map")
-    features = _features(explanation)
-    pair = _position(features, first), _position(features, second)
-    if pair[0] == pair[1]:
-        raise InvalidInput("lime_map: expected two columns, got one twice")
-    point = subject.points[[explanation.position(row)]]
-    beta = cell_coefficients(subject.limits, subject.law, point, pair)
-    columns = [subject.law.columns[j] for j in pair]
-    across, up = (
-        int(column.bin_index(point[:, j])[0])
-        for column, j in zip(columns, pair, strict=True)
-    )
-    wide, high = beta.shape[:2]
-    axes = axes_or_new(ax, 3.4 + 0.75 * wide, 2.2 + 0.75 * high)
-    row_cell = Rectangle((across - 0.5, up - 0.5), 1.0, 1.0, color=OPTIMIZED_COLOUR)
-    row_cell.set(alpha=0.16, linewidth=0.0)
-    axes.add_patch(row_cell)
-    longest = float(np.nanmax(np.hypot(beta[..., 0], beta[..., 1])))
-    unit = 0.8 / longest if longest > 0.0 else 1.0
-    axes.quiver(
-        *np.meshgrid(np.arange(wide), np.arange(high), indexing="ij"),
-        unit * beta[..., 0],
-        unit * beta[..., 1],
-        pivot="mid",
-        angles="xy",
-        scale_units="xy",
-        scale=1.0,
-        color="0.15",
-        width=0.006,
-        zorder=3,
-    )
-    names = [matplotlib_text(shortened(features[j], 30)) for j in pair]
-    words = [
-        [matplotlib_text(shortened(bin, 24)) for bin in column.bins]
-        for column in columns
-    ]
-    axes.set_xticks(np.arange(wide), words[0], rotation=30, ha="right")
-    axes.set_yticks(np.arange(high), words[1])
-    axes.set_xticks(np.arange(wide + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(high + 1) - 0.5, minor=True)
-    axes.grid(True, which="minor", color="0.85", linewidth=0.8)
-    axes.tick_params(which="both", length=0.0)
-    axes.set(
-        xlim=(-0.5, wide - 0.5),
-        ylim=(-0.5, high - 0.5),
-        aspect="equal",
-        xlabel=f"bin of {names[0]}",
-        ylabel=f"bin of {names[1]}",
-    )
-    axes.set_title(
-        f"{_explained(explanation, 48)}\n"
-        f"LIME in each cell; longest arrow: {longest:.3g}",
-        fontsize="medium",
-    )
-    axes.set_axisbelow(True)
-    return axes
 
 
 # ---- Curves of coefficients over widths: their colours, changes of sign, and frame

@@ -1,9 +1,9 @@
-"""Trade-off curves of two losses, and agreement between similar rows."""
+"""Trade-off curves of two losses."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from textwrap import fill
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -13,11 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 from pandas.api.types import is_numeric_dtype
 
-from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
-from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import in_percent, matplotlib_text
-from propopt.losses.graphs.points import Graph
 from propopt.plots.attributions import (
     CYCLE,
     OPTIMIZED_COLOUR,
@@ -25,8 +22,6 @@ from propopt.plots.attributions import (
     legend_below,
     styled,
 )
-from propopt.results.explanation import Explanation, common_quantity, explanations_of
-from propopt.tables.imported import AttributionsLike
 
 
 AxisScale: TypeAlias = Literal["linear", "log"]
@@ -227,87 +222,3 @@ def _families(others: pd.DataFrame) -> Iterator[_Family]:
             label = f"{method} ({values})" if values else str(method)
             ordered = family if run is None else family.sort_values(run)
             yield matplotlib_text(label), run, ordered
-
-
-@suggests_arguments
-def plot_agreement(
-    explanations: Sequence[AttributionsLike] | Mapping[str, AttributionsLike],
-    graph: Graph,
-    *,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the share of the similarity between rows whose attributions are close.
-
-    For each explanation, against t: the share of the similarity Σ S_nn' between rows
-    with ‖w_n − w_n'‖ ≤ t · rms_n ‖w_n‖. Higher curves are more robust. Scaling all
-    attributions by one factor does not move a curve.
-
-    Parameters
-    ----------
-    explanations : sequence, or mapping from names
-        Explanations with one line each: an Explanation, a ``shap.Explanation``, a
-        DataFrame or an array (N, D).
-    graph : Graph
-        The similar rows, as in the robustness losses.
-    ax : matplotlib Axes, optional
-        The axes to draw on; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    InvalidInput
-        If the graph has no edges, or another number of nodes than an explanation rows.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> X = np.linspace(-1, 1, 9)[:, None]
-    >>> best = po.solve(1.0 * po.GradientMatching(3 * X**2))
-    >>> po.plots.plot_agreement([best], po.graphs.chain_graph(9)).get_ylabel()
-    'share of similar pairs'
-    """
-    if not len(explanations):
-        raise InvalidInput("explanations: expected at least one, got none")
-    axes = axes_or_new(ax)
-    outcomes = list(explanations_of(explanations, "explanation"))
-    for index, outcome in enumerate(outcomes):
-        differences, shares = _distribution(outcome, graph)
-        is_optimized = outcome.method == _OPTIMIZED
-        colour = OPTIMIZED_COLOUR if is_optimized else CYCLE[index % len(CYCLE)]
-        scale = None if is_optimized else outcome.parameters.get("scale")
-        label = outcome.method if scale is None else f"{outcome.method}, scale={scale}"
-        label = matplotlib_text(label)
-        axes.step(differences, shares, where="post", color=colour, label=label)
-    axes.set(
-        xlabel="difference between neighbours, in rms attributions",
-        ylabel="share of similar pairs",
-        ylim=(0.0, 1.02),
-    )
-    axes.set_xlim(left=0.0)
-    if quantity := common_quantity(outcomes):
-        title = f"explanations of the {matplotlib_text(quantity.in_words())}"
-        axes.set_title(fill(title, 50), fontsize="medium")
-    axes.legend(frameon=False, fontsize="small", loc="lower right")
-    return styled(axes)
-
-
-def _distribution(outcome: Explanation, graph: Graph) -> tuple[Array, Array]:
-    """Differences in ascending order, and the share of similarity up to each."""
-    W = outcome.attributions
-    if len(W) != graph.n_nodes or not len(graph.edges):
-        raise InvalidInput(
-            f"graph: expected edges between the {len(W)} rows of the explanation, got "
-            f"{graph!r}"
-        )
-    first, second = graph.edges.T
-    typical = float(np.sqrt((W**2).sum() / len(W)))
-    differences = np.linalg.norm(W[first] - W[second], axis=1) / (typical or 1.0)
-    order = np.argsort(differences)
-    shares = np.cumsum(graph.strengths[order])
-    shares /= shares[-1]
-    # 400 steps look the same as a million
-    steps = np.unique(np.linspace(0, len(order) - 1, 400).astype(int))
-    return np.append(0.0, differences[order][steps]), np.append(0.0, shares[steps])

@@ -154,9 +154,6 @@ PLOTS = {
     "row": lambda e, ax: po.plots.plot_row(e, 0, ax=ax),
     "heatmap": lambda e, ax: po.plots.plot_heatmap(e, ax=ax),
     "comparison": comparison,
-    "agreement": lambda e, ax: po.plots.plot_agreement(
-        [e], po.graphs.chain_graph(3), ax=ax
-    ),
     "trade-offs": trade_offs,
     "maps": image_maps,
 }

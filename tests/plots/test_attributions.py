@@ -155,18 +155,6 @@ def test_a_comparison_tells_the_median_cosine(best):
     po.plots.plot_comparison(contributions(), SLOPES.attributions, ax=ax())
 
 
-def test_agreement_is_the_share_of_similarity_that_joins_like_rows(best):
-    half = po.results.Explanation(attributions=0.5 * best.attributions, method="half")
-    axes = po.plots.plot_agreement([best, half], po.graphs.chain_graph(9), ax=ax())
-    W = best.attributions
-    typical = np.sqrt((W**2).sum() / 9)
-    differences = np.sort(np.linalg.norm(np.diff(W, axis=0), axis=1)) / typical
-    for curve in axes.lines:  # whatever the size of attributions
-        distances, shares = curve.get_data()
-        np.testing.assert_allclose(distances, [0.0, *differences])
-        np.testing.assert_allclose(shares, np.arange(9) / 8)
-
-
 OTHER = po.results.Explanation(attributions=np.ones((2, 2)), method="other")
 ONES = np.ones((2, 20))
 SHAPE = po.functions.ImageShape(channels=1, height=4, width=5)
@@ -176,18 +164,14 @@ def maps(*given, **settings):
     return lambda: po.plots.plot_image_maps(list(given), SHAPE, **settings)
 
 
-ODD, CHAIN, plots = (
-    SimpleNamespace(signs=np.ones(3)),
-    po.graphs.chain_graph(4),
-    po.plots,
-)
+ODD = SimpleNamespace(signs=np.ones(3))
+plots = po.plots
 REFUSED = [
     (lambda: plots.plot_row(SLOPES, 3), "no row 3; there are 2, from 0 to 1"),
     (lambda: plots.plot_row(SLOPES), "there are 2 rows; name one, such as 0"),
     (lambda: plots.plot_row(SLOPES, 0, certain=ODD), r"signs of shape \(2, 3\)"),
     (lambda: plots.plot_comparison(SLOPES, OTHER), "expected the shape of the f"),
     (lambda: plots.plot_comparison(contributions(), SLOPES), "'output', got 'gradie"),
-    (lambda: plots.plot_agreement([SLOPES], CHAIN), "edges between the 2 rows"),
     (maps(), "maps: expected one map of each image .* got none"),
     (maps(ONES, np.ones((3, 20))), "got 2 and 3"),
     (maps(ONES, images=ONES[:1]), "got 1 and 2"),

@@ -1,10 +1,8 @@
 """Pictures of interactions draw the scores that they are given, with their signs."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
-from interaction_scores import random_scores, scores_of
+from interaction_scores import scores_of
 from matplotlib import pyplot as plt
 from matplotlib.colors import same_color
 from scipy.stats import norm
@@ -18,11 +16,7 @@ from propopt.plots.attributions import LOWERS, RAISES
 NAMES = ("a", "b in $", "c", "d")
 SCORES = {(0, 1): 2.0, (0, 2): 0.1, (1, 2): -1.0, (2, 3): 0.4}
 """Of errors of 0.1: clear are all but (0, 2), and (0, 3), (1, 3) were not scored."""
-PICTURES = [
-    po.plots.interaction_heatmap,
-    po.plots.interaction_intervals,
-    po.plots.interaction_network,
-]
+PICTURES = [po.plots.interaction_heatmap, po.plots.interaction_intervals]
 PAIRS = scores_of(NAMES, SCORES)
 LEAK = np.array([0.5, 0.1, -0.9, 0.2])
 """Of the scores above: the third is below zero, and no farther than its leak."""
@@ -136,56 +130,11 @@ def test_cells_have_the_scores_of_their_pairs_and_signs_where_they_are_clear():
     assert axes.get_title(loc="left").endswith("\nthe 3 strongest of 4 features")
 
 
-def test_lines_join_clear_pairs_by_sign_and_size():
-    axes = po.plots.interaction_network(PAIRS)
-    nodes = axes.collections[0].get_offsets()
-    circle = np.round(nodes, 6).tolist()
-    results = {}
-    for line in axes.lines:
-        ends = np.round(line.get_xydata(), 6).tolist()
-        results[tuple(sorted(circle.index(end) for end in ends))] = line
-    assert results.keys() == {(0, 1), (1, 2), (2, 3)}
-    assert results[0, 1].get_linestyle() == results[2, 3].get_linestyle() == "-"
-    assert results[1, 2].get_linestyle() == "--"
-    assert same_color(results[0, 1].get_color(), RAISES)
-    assert same_color(results[1, 2].get_color(), LOWERS)
-    widths = [results[pair].get_linewidth() for pair in [(0, 1), (1, 2), (2, 3)]]
-    assert widths == pytest.approx([6.0, 3.3, 1.68])
-    assert legend(axes) == ["can replace each other", "needed together"]
-    # names stand beside their nodes
-    assert [text.get_text() for text in axes.texts] == ["a", "b in \\$", "c", "d"]
-    positions = [text.get_position() for text in axes.texts]
-    np.testing.assert_allclose(positions, 1.1 * np.asarray(nodes), rtol=1e-12)
-    axes = po.plots.interaction_network(scores_of(NAMES, SCORES, errors=9.0))
-    assert not axes.lines
-    assert "no pair clearly interacts" in [text.get_text() for text in axes.texts]
-    # dots grow with the score of the feature alone
-    main = scores_of(NAMES, {(0,): 4.0, (1,): 2.0, (2,): -1.0, (3,): np.nan}, order=1)
-    axes = po.plots.interaction_network(scores_of(NAMES, SCORES, main=main))
-    sizes = axes.collections[0].get_sizes()
-    np.testing.assert_allclose(sizes, [240.0, 145.0, 50.0, 50.0], rtol=1e-12)
-
-
-def test_names_of_many_nodes_do_not_overlap():
-    many = random_scores([f"a column, number {j}" for j in range(30)])
-    for count in (12, 20):
-        axes = po.plots.interaction_network(many, n_features=count)
-        axes.figure.canvas.draw()
-        boxes = [text.get_window_extent() for text in axes.texts]
-        reference = axes.get_legend().get_window_extent()
-        assert len(boxes) == count
-        assert count > 12 or not any(a.overlaps(b) for a, b in pairwise(boxes))
-        assert not any(reference.overlaps(box) for box in boxes)
-        angles = np.array([text.get_rotation() for text in axes.texts])
-        assert (np.cos(np.deg2rad(angles)) > -1e-9).all()  # none stands on its head
-
-
 def test_what_leaks_is_drawn_and_is_no_interaction():
     axes = po.plots.interaction_intervals(LEAKY)
     ticks = axes.collections[0].get_offsets()
     assert ticks[:, 0].tolist() == [0.5, -0.9, 0.2, 0.1]
     assert "main effects alone" in legend(axes)
-    assert len(po.plots.interaction_network(LEAKY).lines) == 1
     cells = po.plots.interaction_heatmap(LEAKY)
     assert [text.get_text() for text in cells.texts] == ["+"]
     assert cells.get_xlabel().endswith("excludes zero and main effects")
@@ -195,7 +144,6 @@ def test_scores_that_are_not_known_are_drawn_as_such():
     unknown = scores_of(NAMES, {**SCORES, (1, 3): np.nan})
     cells = po.plots.interaction_heatmap(unknown)
     assert len(cells.patches) == 2
-    assert len(po.plots.interaction_network(unknown).lines) == 3
     of_patches = np.array([0.0, np.nan, 0.0, 0.0])
     blurred = scores_of(NAMES, SCORES, monte_carlo=of_patches)
     for picture in PICTURES:

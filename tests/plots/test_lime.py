@@ -14,7 +14,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import matplotlib_text
-from propopt.lime.exact_limits import cell_coefficients
 from propopt.plots.lime import shortened
 from propopt.problems.jobs.lime import write_lime_figure
 from propopt.tables.frames import Labels
@@ -138,10 +137,9 @@ def test_titles_and_axes_say_what_is_explained():
         title = axes.get_title() + axes.get_title(loc="right")
         assert title.startswith(f"{words}, row 36\n")
         assert words in axes.get_xlabel() + axes.get_ylabel()
-    assert po.plots.lime_map(lime, 0, 1).get_title().startswith(words)
 
 
-def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
+def test_profiles_are_means_of_bins(lime):
     _, ax = plt.subplots()
     axes = po.plots.lime_profile(lime, "x0", ax=ax)
     assert axes is ax
@@ -150,12 +148,6 @@ def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
     assert ends == pytest.approx(means.tolist())
     row_bin = lime.law.columns[0].bin_index(lime.points[:, 0])[0]
     assert axes.patches[row_bin].get_height() == pytest.approx(lime.coefficients[0, 0])
-    (arrows,) = po.plots.lime_map(lime, "x0", "x1").collections
-    subject = lime.subject
-    beta = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
-    longest = np.hypot(beta[..., 0], beta[..., 1]).max()
-    assert pytest.approx(0.8 / longest * beta[..., 0].ravel()) == arrows.U
-    assert pytest.approx(0.8 / longest * beta[..., 1].ravel()) == arrows.V
 
 
 def test_what_cannot_be_drawn_is_refused_and_flat_functions_can(lime, called):
@@ -163,7 +155,6 @@ def test_what_cannot_be_drawn_is_refused_and_flat_functions_can(lime, called):
     for draw, message in (
         (lambda: plots.lime_coefficients(lime, 7), "no row 7"),
         (lambda: plots.lime_profile(lime, "x9"), "no column 'x9'"),
-        (lambda: plots.lime_map(lime, 1, "x1"), "two columns"),
         (lambda: plots.lime_path(called), "can only be called"),
     ):
         with pytest.raises((InvalidInput, Refused), match=message):
@@ -171,7 +162,6 @@ def test_what_cannot_be_drawn_is_refused_and_flat_functions_can(lime, called):
     flat = explained(linear([0.0, 0.0], X), [0.3, 0.3], X)
     for draw in (plots.lime_coefficients, plots.lime_profile, plots.lime_path):
         draw(flat)
-    plots.lime_map(flat, 0, 1)
 
 
 TEXTS = pd.Series(

@@ -47,7 +47,6 @@ def test_all_that_is_read_says_what_is_explained(best):
         (po.plots.plot_heatmap, best),
         (po.plots.plot_row, best, FEW.index[0]),
         (po.plots.plot_comparison, best, best),
-        (po.plots.plot_agreement, [best], graph),
         (curve.plot,),
     ):
         axes = draw(*given, ax=Figure(layout="constrained").subplots())

@@ -227,7 +227,6 @@ def test_plots_take_what_carries_attributions():
     assert "cosine 1.00" in plots.plot_comparison(BEST, other).get_title()
     assert plots.plot_heatmap(FRAME).images
     assert len(plots.plot_row(of_shap(FRAME), 2).patches) == 3
-    assert len(plots.plot_agreement({"a": FRAME, "b": BEST}, GRAPH).lines) == 2
     X = pd.DataFrame(np.arange(21.0).reshape(7, 3), columns=NAMES, index=ROWS)
     axes = plots.plot_row(BEST, "q", X=X.iloc[::-1][TURNED])
     labels = {label.get_text() for label in axes.get_yticklabels()}

@@ -23,7 +23,6 @@ from propopt.lime import (
     limits,
     text_limits,
 )
-from propopt.lime.exact_limits import cell_coefficients
 from propopt.results.result import Result
 from propopt.tables.documents import PatternWords
 
@@ -232,18 +231,14 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
     assert lines[-1].endswith(runs.split("ranges: ")[1])
 
 
-def test_profiles_cells_paths_and_runs_are_those_of_the_explanation(lime):
-    subject, X = lime.subject, grid(2)
+def test_profiles_paths_and_runs_are_those_of_the_explanation(lime):
+    subject = lime.subject
     for j, (means,) in enumerate(subject.profiles(lime.points)):
         row_bin = lime.law.columns[j].bin_index(lime.points[:, j])[0]
         others = np.delete(means, row_bin).mean()  # bins have equal shares
         assert means[row_bin] - others == pytest.approx(
             lime.coefficients[0, j], rel=1e-9
         )
-    cells = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
-    assert cells[3, 0] == pytest.approx(lime.coefficients[0])
-    other = explained(product(X), [0.1, 0.6], X, lime.law)
-    assert cells[0, 2] == pytest.approx(other.coefficients[0])
     path = lime.path(widths=[0.4, 0.8])
     assert path.coefficients[1] == pytest.approx(lime.coefficients[0], rel=1e-12)
     # the mean of runs nears the limit, and r2 is what least squares explains
