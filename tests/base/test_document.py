@@ -135,6 +135,13 @@ def test_columns_have_as_many_decimals_as_each_other(values, texts):
     assert column_texts(pd.Series(values, dtype=float)) == texts
 
 
+def test_the_first_lines_of_a_table_and_the_count_of_the_rest_are_all_lines():
+    table = Table(pd.DataFrame({"a": range(10)}))
+    assert len(table.first(4).frame) == 4
+    assert table.first(4).rest == "6 more lines"
+    assert table.first(10) is table
+
+
 def test_all_results_have_the_bases_of_their_sentences():
     best = CURVE.optimized[1]
     for document in (best.document(), CURVE.document(), best.certain().document()):

@@ -179,6 +179,7 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
     title = reference.get_suptitle()
     assert title.startswith("Squared error of predicted price\n50 rows; 90 % intervals")
     assert len(reference.legends) == 1
+    assert any(axes.images for axes in reference.axes) == (order == 2)
     assert not any(axes.get_legend() for axes in reference.axes)
     for axes in reference.axes:
         names_of_lines = [t.get_window_extent() for t in axes.get_yticklabels()]
