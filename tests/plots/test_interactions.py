@@ -9,7 +9,6 @@ from scipy.stats import norm
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity
 from propopt.plots.attributions import LOWERS, RAISES
 
 
@@ -35,19 +34,6 @@ def columns_of(axes):
 
 def legend(axes):
     return [text.get_text() for text in axes.get_legend().get_texts()]
-
-
-def test_titles_name_the_error_and_the_predicted_quantity():
-    fields = {"kind": "probability", "outcome": "churn"}
-    for error, one, title in (
-        ("absolute", {"outcome": "price"}, "Absolute error of predicted price"),
-        ("probability", fields, "1 − probability of "),
-        ("brier", fields, "Brier error of the probabilities of SVC"),
-    ):
-        quantity = Quantity(model="SVC", **one)
-        scores = scores_of(NAMES, SCORES, error=error, quantity=quantity)
-        axes = po.plots.interaction_intervals(scores)
-        assert axes.get_title(loc="left").startswith(title)
 
 
 @each_picture

@@ -9,7 +9,7 @@ import pytest
 from lime_cases import explained, grid, linear, product, tabular
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
@@ -124,19 +124,6 @@ def test_close_lines_have_names_that_do_not_overlap(named):
     heights = sorted((box.y0 + box.y1) / 2.0 for box in boxes)
     apart = [above - below for below, above in pairwise(heights)]
     assert min(apart) > 9.0 * axes.figure.dpi / 72.0  # letters are of 9 points
-
-
-def test_titles_and_axes_say_what_is_explained():
-    X = pd.DataFrame(grid(2), columns=["a", "b"])
-    y = np.where(X["a"] > 0.5, "malignant", "benign")
-    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    f, words = po.wrap(tree, target="malignant", data=X), "probability of malignant"
-    lime = po.lime.limits(f, X.iloc[[36]], data=X)
-    for draw in (po.plots.lime_coefficients, po.plots.lime_path, po.plots.lime_profile):
-        axes = draw(lime)
-        title = axes.get_title() + axes.get_title(loc="right")
-        assert title.startswith(f"{words}, row 36\n")
-        assert words in axes.get_xlabel() + axes.get_ylabel()
 
 
 def test_profiles_are_means_of_bins(lime):

@@ -216,16 +216,3 @@ def test_the_legend_is_below_the_picture_and_the_figure_grows_with_it(count):
         assert legend.width * legend.height < 0.2 * whole.width * whole.height
     else:
         assert figure.get_figheight() > 8.0
-
-
-def test_axes_say_losses_and_units_where_they_are_known():
-    target = Estimate(values=G.copy(), source="exact", exact=True, units="scaled")
-    axes = curve(target).plot(ax=Figure().subplots(), scale="log")
-    assert axes.get_xlabel() == "gradient matching loss, (output per sd)²"
-    assert axes.get_ylabel() == "pairwise robustness loss, (output per sd)²"
-    problem = po.GradientMatching(target) + po.Sparsity()
-    sparse = po.sweep(problem, {"sparsity": [0.1, 1.0]})
-    axes = sparse.plot(ax=Figure().subplots(), scale="log")
-    assert axes.get_ylabel() == "sparsity loss, output per sd"
-    single = po.sweep(po.GradientMatching(G), {}).plot(ax=Figure().subplots())
-    assert single.get_ylabel() == "faithfulness given up"

@@ -1,7 +1,5 @@
 """Cards: what was found first, then the proof; how it was made is folded."""
 
-import dataclasses
-import io
 import re
 
 import numpy as np
@@ -13,12 +11,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import propopt as po
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES, to_card, to_text
-from propopt.base.document import Bar, Bars, Document, Finding, cell_text
+from propopt.base.document import Bar, Bars, Document, cell_text
 from propopt.base.text import value_in_words
-from propopt.losses.algebra import kind_of
-from propopt.losses.faithfulness import Estimate
-from propopt.problems.losses import LOSSES
-from propopt.proofs.certificate import Certificate
 from propopt.tables.frames import Labels
 
 
@@ -27,7 +21,6 @@ X = X.iloc[:, :7]
 FEW = X.iloc[:30]
 MODEL = HistGradientBoostingClassifier(max_iter=10).fit(X, Y)
 SETTINGS = {"data": X, "outcome": "cancer", "kind": "slopes", "robustness": 0.1}
-WORDS = "log-odds of cancer"
 
 
 @pytest.fixture(scope="module")
@@ -35,67 +28,8 @@ def best():
     return po.explain(MODEL, FEW, **SETTINGS)
 
 
-def test_all_that_is_read_says_what_is_explained(best):
-    graph = po.graphs.chain_graph(len(FEW))
-    objective = po.GradientMatching(best) + po.PairwiseRobustness(graph)
-    curve = po.sweep(objective, {"pairwise_robustness": [0.01, 0.1, 1.0]}, [best])
-    explainer = po.Explainer(MODEL, **SETTINGS).fit(FEW)
-    texts = [repr(best), str(best), best._repr_html_(), best.units_in_words]
-    texts += [explainer.explain(FEW.iloc[:1])._repr_html_(), repr(explainer)]
-    texts += [repr(curve), curve._repr_html_()]
-    for draw, *given in (
-        (po.plots.plot_heatmap, best),
-        (po.plots.plot_row, best, FEW.index[0]),
-        (po.plots.plot_comparison, best, best),
-        (curve.plot,),
-    ):
-        axes = draw(*given, ax=Figure(layout="constrained").subplots())
-        axes.figure.savefig(io.StringIO(), format="svg")
-        labels = [axes.get_title(), *(ours.get_ylabel() for ours in axes.figure.axes)]
-        texts.append(" ".join(" ".join([axes.get_xlabel(), *labels]).split()))
-    for text in texts:
-        assert WORDS in text
-        assert "target=None" not in text
-        assert "of the output" not in text
-
-
 def mine(W, **fields):
     return po.results.Explanation(attributions=np.array(W), method="mine", **fields)
-
-
-def test_the_finding_comes_first_then_numbers_then_the_proof(best, tmp_path):
-    seen, _, hidden = best._repr_html_().partition("<details")
-    W = best.to_frame()
-    order = W.abs().mean().sort_values(ascending=False, kind="stable").index
-    title = (
-        f"{order[0]}, {order[1]} and {order[2]} matter most to the log-odds of "
-        "cancer, by HistGradientBoostingClassifier"
-    )
-    unit = "change of the log-odds of cancer per standard deviation of each feature"
-    row = f">{W.abs().mean().idxmax()}<"
-    parts = [title, ", over 30 rows", unit, row, "optimal (gap 0)", "target exact"]
-    indices = [seen.index(part) for part in parts]
-    assert indices == sorted(indices)
-    share = best.clear().share
-    assert f"{100 * share:.0f} % of signs stay if the attributions" in seen
-    for machinery in ("sha256", "8 nearest of 500", "solver", "gradient_matching"):
-        assert machinery not in seen
-        assert machinery in hidden
-    assert "<details open" not in best._repr_html_()
-    # print shows five features and the proof, and no losses
-    lines = str(best).splitlines()
-    assert [line.split("  ")[1] for line in lines[2:7]] == list(order[:5])
-    rest = W.abs().mean()[order[5:]]
-    assert lines[7] == f"2 others, at most {rest.max():.3g} in size"
-    assert lines[8].startswith("optimal (gap 0) · target exact")
-    assert lines[-1].endswith("the others may change")
-    assert "gradient_matching" not in str(best)
-    assert len(repr(best).splitlines()) == 1
-    # and clear signs are counted after loading as well
-    best.save(tmp_path / "best.npz")
-    loaded = po.results.Explanation.load(tmp_path / "best.npz")
-    assert loaded.program is None
-    assert str(loaded) == str(best)
 
 
 def test_bars_reach_as_far_as_what_is_negative_and_positive(best):
@@ -136,48 +70,6 @@ def test_directions_are_shares_of_rows():
     assert re.search(r"x0 +0 +no effect", str(mine([[1e-17, 2.0], [-1e-17, 2.0]])))
 
 
-def test_a_headline_names_as_many_features_as_matter_and_fit():
-    W = np.array([[0.0, 2.0, 0.0, -1.0]])
-    of = {
-        "x1 and x3 matter most to the output, in row 0": W,
-        "x3 matters most to the output, in row 0": W * [0, 0, 0, 1],
-        "no feature matters to the output, in row 0": W * 0,
-    }
-    for title, array in of.items():
-        one = po.results.Explanation(attributions=array, method="optimized")
-        assert one.document().title == title
-    names = tuple(letter * 25 for letter in "abcd")
-    frame = pd.DataFrame([[1.0, 4.0, 3.0, 2.0]], columns=names)
-    best = po.solve(1.0 * po.GradientMatching(frame))
-    title = f"{'b' * 25} and {'c' * 25} matter most to the output, in row 0"
-    assert best.document().title == title
-
-
-GAPS = [
-    ({"lower_bound": 1.0 - 1e-9}, "optimal (gap 1e−09)"),
-    ({"lower_bound": 0.9}, "within 10 % of optimal (gap 1.0e−01)"),
-    ({"violation": 0.25}, "not proved: bounds are violated by 2.5e−01"),
-]
-
-
-def test_small_gaps_are_not_zero_and_the_target_follows():
-    best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
-    exact = {"value": 1.0, "lower_bound": 1.0, "scale": 1.0, "kind": "dual"}
-    for fields, words in GAPS:
-        certificate = Certificate(**{**exact, **fields})
-        shown = str(dataclasses.replace(best, certificate=certificate))
-        assert words in shown
-        assert "(gap 0)" not in shown
-        assert " · target given as numbers" in shown
-        assert "its error is unknown" not in shown  # settings have the rest
-    blocks = np.eye(3) + 0.1 * np.random.default_rng(0).normal(size=(5, 3, 3))
-    target = Estimate.of_blocks(blocks, source="noise", n_draws=50)
-    drawn = po.solve(1.0 * po.GradientMatching(target))
-    assert "; noise, 50 draws)" in str(drawn)
-    reported = str(dataclasses.replace(drawn, target=None))
-    assert "\noptimal (gap 0) · target error unknown · " in reported
-
-
 def luminance(colour):
     values = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
     power = ((values + 0.055) / 1.055) ** 2.4
@@ -205,29 +97,6 @@ def test_unknown_numbers_have_a_dash_and_no_bar():
     assert "<table" not in to_card(empty)
     assert "<details" not in to_card(empty)
     assert "width:clamp" in to_card(Document(title="zero", blocks=[Bars([zero])]))
-
-
-def test_lines_break_at_no_hyphen_and_before_no_per_cent():
-    word = "x" * 83
-    sentence = Finding(f"{word} log-odds {word} 5 %")
-    lines = to_text(Document(title="t", blocks=[sentence])).splitlines()
-    assert lines[1:] == [word, "  log-odds", f"  {word}", "  5 %"]
-
-
-def test_cards_and_pages_know_what_each_loss_of_a_file_is_called():
-    kinds = {section.name: kind_of(section.name) for section in LOSSES}
-    assert all(kind.share in ("retained", "removed") for kind in kinds.values())
-    assert {name: kind.reduces for name, kind in kinds.items() if kind.reduces} == {
-        "pairwise_robustness": "squared differences between neighbours",
-        "kernel_robustness": "squared differences between neighbours",
-        "shared_robustness": "squared differences between neighbours",
-        "max_difference_robustness": "largest differences between neighbours",
-        "smoothness": "squared differences between similar features",
-        "sparsity": "total size",
-    }
-    removed = {name for name, kind in kinds.items() if kind.share == "removed"}
-    assert removed == {name for name, kind in kinds.items() if kind.reduces}
-    assert kind_of("mine") is None
 
 
 # ---- values of cells: one text by each renderer

@@ -213,26 +213,6 @@ def test_tables_agree_with_what_is_certain():
     np.testing.assert_allclose(table["certain"].mean(), certain.share)
 
 
-def test_the_card_counts_signs_first_and_says_what_is_proved():
-    wide = np.arange(1.0, 13.0) * [[1.0], [1.1]]
-    robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
-    best = po.solve(po.GradientMatching(wide) + robust)
-    head, unit, names, first, *lines = str(best.certain()).splitlines()
-    assert [x.basis for x in best.certain().document().trust] == ["proved", "not said"]
-    assert head == "100 % of 24 signs are certain, over 2 rows"
-    assert "(budget) at which another sign is possible" in unit
-    assert names.split() == ["feature", "certain", "positive", "negative", "budget"]
-    assert first.split()[:7] == ["x11", "100", "%", "100", "%", "0", "%"]
-    assert lines[9] == "2 others, on average certain in 100 % of rows"
-    proof = " ".join(lines[10:])
-    delta = 0.05 * np.sqrt((best.attributions**2).sum(axis=1).mean())
-    assert f"moving one row of attributions by {delta:.3g}" in proof
-    assert "unknown" in proof
-    half = str(po.solve(objective()).certain()).splitlines()[0]
-    share = (BEST.certain().budget ** 2 < OPTIMUM * SIGN_PRICES).mean()
-    assert half == f"{100 * share:.0f} % of 12 signs are certain, over 4 rows"
-
-
 def test_what_has_no_objective_is_given_one(tmp_path):
     BEST.save(tmp_path / "best")
     loaded = po.results.Explanation.load(tmp_path / "best.npz")

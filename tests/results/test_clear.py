@@ -1,7 +1,6 @@
 """Clear signs and places: no small change of a row turns them, a larger one does."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import t as student
 from sklearn.datasets import load_breast_cancer
@@ -273,40 +272,6 @@ def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
     note = Finding("the target is computed exactly", "checked")
     assert plain.clear().notes == (note,)
     assert plain.clear().document().trust[-1] == note
-
-
-def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_path):
-    best = cancer(40)
-    clear = best.clear()
-    assert clear.meaning == (
-        "stays if the attributions of its row move by a distance of up to "
-        f"{clear.delta:.2g} (log-odds), and is the same in the exact contributions "
-        "and in values twice as far from them"
-    )
-    card = str(clear)
-    assert f"clear: {clear.meaning} the target is computed exactly" in " ".join(
-        card.split()
-    )
-    assert f"{100 * clear.share:.0f} % of signs are clear" in card.splitlines()[0]
-    assert f"{100 * clear.share:.0f} % of signs stay if the attributions" in str(best)
-    text = best.document().settings["clear signs"]
-    assert text.startswith(f"{100 * clear.share:.0f} % stay if the attributions")
-    assert f"of up to {clear.delta:.2g} (log-odds)" in text
-    best.save(tmp_path / "best")
-    loaded = po.results.Explanation.load(tmp_path / "best.npz")
-    assert str(loaded.clear()) == card
-    assert loaded.document().settings == best.document().settings
-    row = best.labels.points[3]
-    table = clear.of_row(row)
-    assert table["attribution"].abs().is_monotonic_decreasing
-    pd.testing.assert_series_equal(
-        table["sign"].sort_index(),
-        pd.Series(clear.signs[3], index=best.labels.features, name="sign").sort_index(),
-        check_names=False,
-    )
-    frame = clear.to_frame()
-    np.testing.assert_allclose(frame["clear"], clear.sign.mean(axis=0))
-    np.testing.assert_allclose(frame["clear_first"], (clear.worst_ranks == 1).mean(0))
 
 
 WRONG = {

@@ -168,34 +168,6 @@ def test_reasons_of_a_sample_say_so_and_their_intervals_hold(
 # ---- pages
 
 
-def test_a_page_says_what_is_of_a_sample(large, chapters, tmp_path):
-    large.to_html(tmp_path / "page.html")
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert len(text) < 3_000_000
-    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", text).replace("\xa0", " "))
-    assert f"over {LARGE:,} rows" in text
-    assert f"a sample of 2,000 of {LARGE:,} rows" in text
-    for title in ("Row by row", "Every optimized value compared with the exact one"):
-        (table,) = [x for x in chapters[title] if isinstance(x, Table)]
-        count = len(table.frame)
-        assert f"A sample of {count:,} of {LARGE:,} rows" in table.caption
-        shown = [int(name) for name in table.frame.index]
-        assert shown == RowSample.of(LARGE, count).rows.tolist()
-    title = next(title for title in chapters if title.startswith("Reasons for"))
-    share, low, high = map(
-        int, re.search(r"(\d+) % \((\d+) to (\d+) %\)", title).groups()
-    )
-    exact = 100.0 * large.reasons().shares[0]
-    assert low <= share <= high
-    assert low <= exact <= high
-    (explorer,) = [
-        x
-        for x in chapters["One row and its most similar row"]
-        if isinstance(x, Explorer)
-    ]
-    assert set(explorer.rows) <= set(RowSample.of(LARGE).rows.tolist())
-
-
 def test_the_values_on_a_page_are_those_of_their_rows(large, chapters):
     (table,) = [x for x in chapters["Row by row"] if isinstance(x, Table)]
     rows = [int(name) for name in table.frame.index]

@@ -174,17 +174,6 @@ def test_sampled_values_are_noted_and_fewer_reasons_are_clear():
     assert {note.basis for note in reasons.notes} == {"estimated"}
 
 
-def test_files_have_the_same_reasons(tmp_path):
-    best = parts()
-    best.save(tmp_path / "best")
-    loaded = po.results.Explanation.load(tmp_path / "best.npz")
-    for towards in ("higher", "lower"):
-        ours, other = best.reasons(towards=towards), loaded.reasons(towards=towards)
-        assert ours.words == other.words
-        settings = loaded.document().settings[f"clear reasons for a {towards} output"]
-        assert settings.startswith(f"1st in {100 * ours.shares[0]:.0f} %, 2nd in ")
-
-
 SLOPES = po.results.Explanation(attributions=PHI, method="mine")
 REFUSED = {
     "reasons: expected contributions, got slopes.*gives contributions$": lambda: (

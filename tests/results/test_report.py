@@ -12,7 +12,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.base.document import BASES, Chapter, Document, Finding, Table, minus
+from propopt.base.document import BASES, Chapter, Document, Finding, Table
 from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.proofs.fronts import ExactFront
 from propopt.results.report.explorer import Explorer
@@ -89,18 +89,6 @@ def test_rules_of_a_diagnosis_are_not_explained_as_words_of_ours():
     page = page_of([limits.diagnose().document()])
     assert "local gap" in page
     assert "gap" not in re.findall("<dt>([^<]*)</dt>", page)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("from -0.2 to (-3), 1e-06, -inf", "from −0.2 to (−3), 1e−06, −inf"),
-        ("path-dependent, 2026-11-22, A-1", "path-dependent, 2026-11-22, A-1"),
-        ("self-employed", "self-employed"),
-    ],
-)
-def test_numbers_have_a_minus_and_words_a_hyphen(text, shown):
-    assert minus(text) == shown
 
 
 # ---- rows beside their most similar, against loops over all pairs
@@ -333,22 +321,6 @@ def test_a_page_repeats_no_sentence():
     )
     assert page.count("So it is.") == 1
     assert "Emptied" not in page
-
-
-def test_each_sentence_of_an_audit_and_of_an_explanation_stands_once(slipped, best):
-    for result in (slipped, best):
-        document, text = result.document(), page_text(result)
-        every = [document, *document.chapters()]
-        blocks = [block for part in every for block in part.blocks]
-        statement = [
-            x.sentence for x in (*blocks, *document.trust) if type(x) is Finding
-        ]
-        for sentence in set(map(minus, statement)):
-            plain = re.sub(r"\s+", " ", sentence.replace(" %", "\xa0%"))[1:]
-            if result is best and plain.startswith("arget"):
-                continue  # the settings have the rest of it
-            if len(plain) > 20 and "<" not in plain and "&" not in plain:
-                assert text.count(plain) == 1, plain
 
 
 def test_the_page_has_every_row_with_base_prediction_decision_and_verdict(slipped):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.base.text import percent
 from propopt.laws.shapley_draws import shapley_of_sets
 
 
@@ -66,29 +65,6 @@ def test_the_stated_root_mean_square_is_that_of_the_errors(name):
     if bases:
         spread = math.sqrt(2.0 / N_SEEDS)  # of the mean of z², for normal errors
         assert abs(np.mean(np.square(bases)) - 1.0) < 4.0 * spread
-
-
-def test_cards_and_commands_print_both_errors(tmp_path):
-    X = np.random.default_rng(0).normal(1.0, 1.0, (300, 7))
-    best = po.explain(curved, X[:30], data=X, graph=FEW, outcome="price")
-    card, error = str(best), best.parameters["base error"]
-    share, rms = percent(best.target.share), f"{best.target.rms:.2g}"
-    assert f"target error {rms} (rms, in price), {share} % of its size (" in card
-    assert f"base {best.base_value[0]:.4g} ± {error:.2g}" in card
-    assert f"from {best.base_value[0]:.4g} ± {error:.2g} on average" in str(
-        po.explain(curved, X[:1], data=X, graph=FEW)
-    )
-    html = " ".join(best._repr_html_().split())
-    assert f"{share} % of its size" in html
-    assert f"± {error:.2g}" in html
-    best.to_html(tmp_path / "page.html")
-    page = " ".join((tmp_path / "page.html").read_text("utf-8").split())
-    assert f"{share} %" in page
-    assert f"± {error:.2g}" in page
-    saved = po.results.Explanation
-    best.save(tmp_path / "best.npz")
-    assert saved.load(tmp_path / "best.npz").target.rms == best.target.rms
-    assert best.target.rms**2 / best.target.size**2 == pytest.approx(best.target_error)
 
 
 def test_sampled_values_are_not_compared_with_themselves():
