@@ -273,11 +273,6 @@ def partitioned() -> str:
     return "table"
 
 
-def pickled() -> str:
-    np.savez("pickled.npz", values=np.array([{}]))
-    return "pickled.npz"
-
-
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
-from scipy.optimize import isotonic_regression
 
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.document import Bars
@@ -88,10 +87,6 @@ _COLOURS: Final = (
     "#56b4e9",
 )
 """Blue, orange, green, pink, brown, black and light blue, safe for colour blindness."""
-
-
-_POINTS: Final = 9.0
-"""The font size of names at the ends of lines."""
 
 
 @suggests_arguments
@@ -176,15 +171,12 @@ def lime_path(
         shown = [_position(names, one, where) for one in features]
     axes = axes_or_new(ax, 6.8, 3.9)
     changes = path.sign_changes
-    line_ends: list[tuple[float, str, str]] = []
     for k, j in enumerate(shown):
         colour = _COLOURS[k % len(_COLOURS)]
         style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
-        # names at the end of a line have room for 28 letters
         name = matplotlib_text(shortened(names[j], 28))
         curve = path.coefficients[:, j]
         axes.plot(grid, curve, color=colour, linestyle=style, label=name)
-        line_ends.append((float(curve[-1]), name, colour))
         if errors is not None:
             low = curve - 2.0 * errors[:, j]
             high = curve + 2.0 * errors[:, j]
@@ -202,7 +194,9 @@ def lime_path(
         )
     axes.axhline(0.0, color="0.3", linewidth=0.8)
     axes.margins(x=0.0)
-    _name_ends(axes, line_ends)
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small"
+    )
     if np.isfinite(law_width):
         axes.axvline(law_width, color="0.45", linestyle=":", linewidth=1.0)
         axes.text(
@@ -221,34 +215,6 @@ def lime_path(
     styled(axes)
     axes.set_title(_title(explanation, n), fontsize="medium", pad=16)
     return axes
-
-
-def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
-    """Write names at the right ends of lines, in their colours, without overlap."""
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high)
-    # a layout leaves some three quarters for the lines
-    height = 0.75 * axes.get_window_extent().height / axes.figure.dpi * 72.0
-    step = 1.25 * _POINTS / max(height, _POINTS)
-    heights = np.array([(y - low) / (high - low) for y, *_ in ends])
-    order = np.argsort(heights, kind="stable")
-    # the nearest heights that are a step apart: groups stand around their mean
-    steps = step * np.arange(len(order))
-    placed = isotonic_regression(heights[order] - steps).x + steps
-    for height, index in zip(placed, order, strict=True):
-        y, name, colour = ends[index]
-        axes.annotate(
-            name,
-            xy=(1.0, (y - low) / (high - low)),
-            xytext=(1.03, height),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            va="center",
-            fontsize=_POINTS,
-            color=colour,
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6},
-        )
 
 
 @suggests_arguments

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,7 +40,6 @@ from propopt.proofs.optimum import (
     target_in_words,
 )
 from propopt.results.clear import clear_share, ends_in_words, is_exact, unit_of
-from propopt.results.reasons import Reasons, Towards, ordinal
 
 
 _NAMED: Final = 3
@@ -48,12 +47,6 @@ _NAMED: Final = 3
 
 _ROOM: Final = 60
 """Most characters for the names of several features in a title."""
-
-_MOST_ROWS: Final = 1_000
-"""Most rows for which a card counts clear reasons."""
-
-_MOST_WORK: Final = 2e7
-"""Most pairs of columns N D² for the ranks of all rows."""
 
 
 def explanation_text(explanation: Optimum) -> str:
@@ -92,7 +85,6 @@ def explanation_document(
     bars = _bars(W, names, _of_one_row(explanation), subtitle)
     settings = dict(made_by(explanation))
     settings["clear signs"] = clear_in_words(explanation, share, delta)
-    settings |= _clear_reasons(explanation)
     findings = (*change_from_contributions(explanation), *_without_data(explanation))
     return Document(
         title=_title(explanation),
@@ -379,25 +371,6 @@ def _survive(explanation: Optimum, delta: float) -> str:
         unit = unit_of(explanation.quantity)
     distance = f"a distance of up to {delta:.2g} ({unit})"
     return f"stay if the attributions of their row move by {distance}"
-
-
-def _clear_reasons(explanation: Optimum) -> Iterator[tuple[str, str]]:
-    """The shares of rows with a clear first reason, second reason, and so on."""
-    N, D = explanation.shape
-    is_little = N <= _MOST_ROWS and float(N) * D**2 <= _MOST_WORK
-    if explanation.units != "output" or not is_little:
-        return
-    for side in get_args(Towards):
-        shares = Reasons.of(explanation, towards=side).shares
-        ranks = [
-            f"{ordinal(r)} in {rounded_percent(x)}" for r, x in enumerate(shares, 1)
-        ]
-        words = f"{', '.join(ranks)} of the rows that have one" if ranks else "none"
-        quantity = explanation.quantity
-        decision = f"a {side} output"
-        if quantity is not None and quantity.opposite is not None:
-            decision = quantity.decision(side)
-        yield f"clear reasons for {decision}", words
 
 
 def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import csv
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -121,8 +119,7 @@ def read_attributions(
                                    names of rows, as ``DataFrame.to_csv`` writes
     a path of ``.parquet``         the same columns; an index of pandas has names of
                                    rows; also ``.feather``, ``.arrow`` and folders
-    a path of ``.npz``             a saved explanation, or arrays ``values``,
-                                   ``base_values`` and ``feature_names``
+    a path of ``.npz``             a saved explanation
     a list of N LIME explanations, ``(name, weight)`` each; a name may be a condition
     or of their lists of pairs     such as ``1 < Age <= 4``; 0 without a pair
     ============================== ===================================================
@@ -435,7 +432,7 @@ class _Reader:
             )
         return names.index(longest[0])
 
-    # ---- files: CSV with a header, archives without pickles
+    # ---- files: CSV with a header, Parquet, saved explanations
 
     def _file(self, path: Path) -> ImportedAttributions:
         if not (path.is_file() or path.is_dir()):
@@ -453,7 +450,7 @@ class _Reader:
             return self._archive(path)
         raise InvalidInput(
             f"{self.label}: expected {IMPORTED_FILES}, got {path.name}; "
-            "DataFrame.to_csv, numpy.savez and DataFrame.to_parquet write them"
+            "DataFrame.to_csv and DataFrame.to_parquet write tables"
         )
 
     def _csv(self, path: Path) -> tuple[pd.DataFrame, bool]:
@@ -499,42 +496,13 @@ class _Reader:
         return table, bool(index)
 
     def _archive(self, path: Path) -> ImportedAttributions:
-        """A saved explanation, or plain arrays; nothing is unpickled."""
-        try:
-            with path.open("rb") as file:
-                archive = np.load(file, allow_pickle=False)
-                if isinstance(archive, np.ndarray):
-                    raise ValueError("the file has one array, as numpy.save writes")
-                members = {name: archive[name] for name in archive.files}
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            reason: object = error
-            if "pickle" in str(error):  # NumPy suggests to trust the file
-                reason = "it holds Python objects, or is no file of NumPy"
-            raise InvalidInput(
-                f"{self.label}: {path} is no archive of arrays: {reason}; numpy.savez("
-                "path, values=...) writes one"
-            ) from None
-        if "header" in members:
-            if self.saved is None:
-                self._refuse(
-                    f"{path.name} is a saved result; give "
-                    f"po.results.Explanation.load({path.name!r})"
-                )
-            return replace(self._explanation(self.saved(path)), source=path.name)
-        names = members.pop("feature_names", None)
-        bases = [name for name in _BASES if name in members]
-        base = members.pop(bases[0]) if bases else None
-        keys = [k for k in ("values", "shap_values", "attributions") if k in members]
-        if len(keys) != 1:
+        """A saved explanation."""
+        if self.saved is None:
             self._refuse(
-                f"{path.name}: expected one array 'values', got {listed([*members])}"
+                f"{path.name} is a saved result; give "
+                f"po.results.Explanation.load({path.name!r})"
             )
-        values = as_floats(members[keys[0]], self.label)
-        if base is None and names is None:
-            result = self._array(values)
-            return replace(result, source=_with_path(result.source, path))
-        source, base, values = self._one_output(path.name, base, values)
-        return self._by_columns(values, base, names, source)
+        return replace(self._explanation(self.saved(path)), source=path.name)
 
 
 _UNNAMED: Final = "Unnamed: 0"

@@ -66,11 +66,6 @@ def written(folder, frame, **how):
     return folder / "own.csv"
 
 
-def archived(folder, **arrays):
-    np.savez(folder / "own.npz", **arrays)
-    return folder / "own.npz"
-
-
 def saved(folder):
     labels = Labels(features=NAMES[::-1], points=tuple("srqp"))
     explanation = po.results.Explanation(
@@ -122,20 +117,6 @@ CARRIERS = {
     "bias_named": (lambda _: table(bias=BASE), NAMED, True),
     "biases_flat": (lambda _: np.hstack([-BIASED, BIASED]), NAMED, True),
     "biases": (lambda _: np.stack([-BIASED, BIASED], axis=1), NAMED, True),
-    "npz_bias": (lambda f: archived(f, values=BIASED), NAMED, True),
-    "npz": (lambda f: archived(f, values=W, base_values=BASE), NAMED, True),
-    "npz_names": (
-        lambda f: archived(f, values=W[:, ::-1], feature_names=np.array(NAMES[::-1])),
-        NAMED,
-        False,
-    ),
-    "npz_classes": (
-        lambda f: archived(
-            f, shap_values=BOTH, expected_value=np.stack([-BASE, BASE], axis=1)
-        ),
-        NAMED,
-        True,
-    ),
     "ours": (saved, NAMED, True),
     "shap": (lambda _: Package(W, BASE, list(NAMES)), NAMED, True),
     "shap_moved": (lambda _: Package(W[:, ::-1], BASE, NAMES[::-1]), NAMED, True),
@@ -174,7 +155,7 @@ def test_every_carrier_gives_the_numbers_in_order(name, tmp_path):
 def test_the_output_that_was_read_is_named_where_there_are_several(name, tmp_path):
     make, labels, _ = CARRIERS[name]
     source = read_parts(make(tmp_path), labels, W.shape, position=1).source
-    several = ("classes", "class_arrays", "npz_classes", "shap_classes", "biases")
+    several = ("classes", "class_arrays", "shap_classes", "biases")
     is_of_several = name in (*several, "biases_flat")
     assert ("output 1 of 0 to 1" in source) == is_of_several
 
@@ -269,7 +250,6 @@ def plotted(carrier):
 
 SAME = {
     "csv": lambda f: written(f, table(), index=False),
-    "npz": lambda f: archived(f, values=W),
     "shap": lambda _: Package(W, BASE, list(NAMES)),
     "tensor": lambda _: Tensor(),
 }
