@@ -10,7 +10,7 @@ from propopt.plots.documents import highlight
 from propopt.plots.images import plot_image_maps
 from propopt.plots.interactions import interaction_heatmap, interaction_intervals
 from propopt.plots.lime import lime_coefficients, lime_path, lime_profile
-from propopt.plots.rows import plot_comparison, plot_row
+from propopt.plots.rows import plot_row
 
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "lime_path",
     "lime_profile",
     "plot_changes",
-    "plot_comparison",
     "plot_heatmap",
     "plot_image_maps",
     "plot_row",

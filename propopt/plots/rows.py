@@ -6,16 +6,15 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count
-from propopt.base.document import Bar, Bars, Table, minus
+from propopt.base.document import Bar, Bars, minus
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import matplotlib_text, value_in_words
+from propopt.base.text import value_in_words
 from propopt.plots.attributions import (
     HATCH,
     OTHERS,
@@ -28,9 +27,9 @@ from propopt.plots.attributions import (
     uncertain,
     units_label,
 )
-from propopt.plots.blocks import draw_bars, draw_columns
+from propopt.plots.blocks import draw_bars
 from propopt.results.explanation import Explanation, explanation_of, inputs_of
-from propopt.tables.imported import AttributionsLike, aligned, is_shap
+from propopt.tables.imported import AttributionsLike
 
 
 @suggests_arguments
@@ -180,92 +179,3 @@ def _mark_base_and_prediction(axes: Axes, base: float, widths: Array) -> None:
             va="center",
         )
     axes.set_ylim(last + 0.35, -0.9)
-
-
-@suggests_arguments
-def plot_comparison(
-    first: AttributionsLike,
-    second: AttributionsLike,
-    *,
-    row: Hashable | None = None,
-    n_features: int = 10,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw two explanations as bars next to each other: one row, or means over all.
-
-    The title has the median cosine similarity of their rows.
-
-    Parameters
-    ----------
-    first, second : Explanation, shap.Explanation, DataFrame or array
-        Attributions W (N, D) of the same rows and features. The second is reordered to
-        the first by its names.
-    row : label or int, optional
-        The row to compare; by default the mean |w| over all rows is drawn.
-    n_features : int
-        The number of features to draw, those that are largest in either explanation.
-    ax : matplotlib Axes, optional
-        The axes to draw on; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    InvalidInput
-        If the two have different shapes, features or units, or if the row does not
-        exist.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> G = np.array([[1.0, -2.0], [0.5, 1.0]])
-    >>> one = po.solve(1.0 * po.GradientMatching(G))
-    >>> other = po.solve(po.GradientMatching(G) + 2.0 * po.Sparsity())
-    >>> po.plots.plot_comparison(one, other).get_title()
-    'all rows; median cosine 0.45'
-    """
-    pair = explanation_of(first, "first"), explanation_of(second, "second")
-    units = [  # a table without units has those of the other
-        result.units
-        for result, given in zip(pair, (first, second), strict=True)
-        if isinstance(given, Explanation) or is_shap(given)
-    ]
-    if len(set(units)) > 1:
-        raise InvalidInput(
-            f"second: expected an explanation in the units of the first, {units[0]!r}, "
-            f"got {units[1]!r}; convert one of them, or explain both in the same units"
-        )
-    W = pair[0].attributions
-    V = aligned(pair[1], pair[0].labels, "second", "the first")
-    if V.shape != W.shape:
-        raise InvalidInput(
-            f"second: expected the shape of the first, {W.shape}, got {V.shape}"
-        )
-    unit = units_label(pair[0])
-    if row is None:
-        widths = np.abs([W, V]).mean(axis=1)
-        rows = "all rows"
-        unit = f"mean size of the {unit}"
-    else:
-        n = pair[0].labels.position(row, len(W))
-        widths = np.stack([W[n], V[n]])
-        rows = f"row {row}"
-    order = largest(np.abs(widths).max(axis=0), read_count(n_features, "n_features"))
-    names = feature_names(pair[0])
-    methods = [result.method for result in pair]
-    if methods[0] == methods[1]:
-        methods = ["1", "2"]
-    frame = pd.DataFrame(
-        widths[:, order].T, index=[names[j] for j in order], columns=methods
-    )
-    axes = draw_columns(Table(frame, unit), ax)
-    # a zero row has the cosine 0 with any other
-    sizes = np.linalg.norm(W, axis=1) * np.linalg.norm(V, axis=1)
-    cosines = np.zeros(len(W))
-    products = np.einsum("nd,nd->n", W, V)
-    np.divide(products, sizes, out=cosines, where=sizes > 0)
-    title = f"{matplotlib_text(rows)}; median cosine {np.median(cosines):.2f}"
-    axes.set_title(title, fontsize="medium")
-    return axes

@@ -220,30 +220,6 @@ class NearOptimalConclusions(
         ).iloc[indices]
         return table.assign(distance_of_order=[*orders, np.nan][:count])
 
-    def top(self, count: int = 3) -> pd.DataFrame:
-        """The feature of each rank in each row, where near-optimal explanations agree.
-
-        Empty where they do not.
-
-        Parameters
-        ----------
-        count : int
-            The number of ranks.
-
-        Returns
-        -------
-        DataFrame
-            A row for each row, with columns ``rank 1``, ``rank 2`` and so on.
-        """
-        names = np.array(self.features, dtype=object)
-        fixed = (self.best_ranks == self.worst_ranks) & self._present
-        columns = {}
-        for rank in range(1, min(count, self.shape[1]) + 1):
-            here = fixed & (self.best_ranks == rank)
-            named = np.where(here.any(axis=1), names[here.argmax(axis=1)], "")
-            columns[f"rank {rank}"] = named
-        return pd.DataFrame(columns, index=self.labels.points)
-
     def __repr__(self) -> str:
         notes = "; ".join(note.sentence for note in self.notes)
         return (

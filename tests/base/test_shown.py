@@ -132,14 +132,6 @@ def svg_of(axes):
     return "\n".join(root.itertext())
 
 
-def comparison(explanation, axes):
-    labels = explanation.labels
-    other = po.results.Explanation(
-        attributions=np.eye(3), method="other", labels=labels
-    )
-    po.plots.plot_comparison(explanation, other, ax=axes)
-
-
 def trade_offs(explanation, axes):
     objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
     po.sweep(objective, {"sparsity": [0.1]}, [explanation]).plot(ax=axes)
@@ -153,7 +145,6 @@ def image_maps(explanation, axes):
 PLOTS = {
     "row": lambda e, ax: po.plots.plot_row(e, 0, ax=ax),
     "heatmap": lambda e, ax: po.plots.plot_heatmap(e, ax=ax),
-    "comparison": comparison,
     "trade-offs": trade_offs,
     "maps": image_maps,
 }

@@ -126,7 +126,6 @@ def test_the_heat_map_has_every_row_and_the_features_by_size(best):
     assert texts(axes.get_yticklabels()) == list(sizes.index[:3])
     nothing = po.results.Explanation(attributions=np.zeros((3, 2)), method="none")
     po.plots.plot_heatmap(nothing, ax=ax())
-    po.plots.plot_comparison(nothing, nothing, ax=ax())
 
 
 def test_the_heat_map_of_a_large_table_has_a_stated_sample_of_its_rows():
@@ -141,21 +140,6 @@ def test_the_heat_map_of_a_large_table_has_a_stated_sample_of_its_rows():
         np.testing.assert_array_equal(picture[:, index], W[int(name.get_text()), order])
 
 
-def test_a_comparison_tells_the_median_cosine(best):
-    V = best.attributions
-    W = V + 0.1
-    other = po.results.Explanation(attributions=W, method="other", labels=best.labels)
-    axes = po.plots.plot_comparison(best, other, ax=ax())
-    cosines = (
-        (V * W).sum(axis=1) / np.linalg.norm(V, axis=1) / np.linalg.norm(W, axis=1)
-    )
-    assert axes.get_title() == f"all rows; median cosine {np.median(cosines):.2f}"
-    assert texts(axes.get_legend().get_texts()) == ["optimized", "other"]
-    # tables without units of their own are compared with contributions
-    po.plots.plot_comparison(contributions(), SLOPES.attributions, ax=ax())
-
-
-OTHER = po.results.Explanation(attributions=np.ones((2, 2)), method="other")
 ONES = np.ones((2, 20))
 SHAPE = po.functions.ImageShape(channels=1, height=4, width=5)
 
@@ -170,8 +154,6 @@ REFUSED = [
     (lambda: plots.plot_row(SLOPES, 3), "no row 3; there are 2, from 0 to 1"),
     (lambda: plots.plot_row(SLOPES), "there are 2 rows; name one, such as 0"),
     (lambda: plots.plot_row(SLOPES, 0, certain=ODD), r"signs of shape \(2, 3\)"),
-    (lambda: plots.plot_comparison(SLOPES, OTHER), "expected the shape of the f"),
-    (lambda: plots.plot_comparison(contributions(), SLOPES), "'output', got 'gradie"),
     (maps(), "maps: expected one map of each image .* got none"),
     (maps(ONES, np.ones((3, 20))), "got 2 and 3"),
     (maps(ONES, images=ONES[:1]), "got 1 and 2"),

@@ -127,7 +127,6 @@ def test_other_names_are_refused_everywhere(line, message, form):
         lambda: MATCHING.gradient(given),
         lambda: po.sweep(OBJECTIVE, baselines=[given]),
         lambda: po.explainers.aggregate(OBJECTIVE, [BEST, given]),
-        lambda: po.plots.plot_comparison(BEST, given),
     ):
         with pytest.raises(InvalidInput, match=message):
             call()
@@ -223,8 +222,7 @@ def test_a_mixture_is_made_by_name():
 
 def test_plots_take_what_carries_attributions():
     mpl.use("Agg")
-    plots, other = po.plots, FRAME.iloc[::-1][TURNED]
-    assert "cosine 1.00" in plots.plot_comparison(BEST, other).get_title()
+    plots = po.plots
     assert plots.plot_heatmap(FRAME).images
     assert len(plots.plot_row(of_shap(FRAME), 2).patches) == 3
     X = pd.DataFrame(np.arange(21.0).reshape(7, 3), columns=NAMES, index=ROWS)
