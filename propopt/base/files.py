@@ -399,7 +399,7 @@ def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> 
     """
     shown = table.copy(deep=False)
     shown.columns = [escape_cell(name) for name in table.columns]
-    texts = shown.columns.tolist()
+    texts: list[object] = [*shown.columns]
     for j, dtype in enumerate(table.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
             column = table.iloc[:, j]

@@ -144,7 +144,7 @@ class TorchModel(WrappedModel):
                 gradients[rows] = self._slopes(tensor, scores)
         return gradients
 
-    def _batches(self, points: Points) -> Iterator[slice]:
+    def _batches(self, points: Points) -> list[slice]:
         most = min(AUTOGRAD_CALLS.n_rows, self.batch_rows)
         budget = replace(AUTOGRAD_CALLS, n_rows=most)
         return budget.blocks(len(points), points.shape[1] * points.itemsize)

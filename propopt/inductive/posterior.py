@@ -13,7 +13,6 @@ features Φ; the eigenbasis of ΦᵀΦ then serves all weights and all rotated f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self, final
 
@@ -106,7 +105,7 @@ class Posterior(ABC):
         return np.asarray(self.targets[:, columns] / table)
 
     @final
-    def _columns(self, count: int) -> Iterator[slice]:
+    def _columns(self, count: int) -> list[slice]:
         return CACHED_TABLES.blocks(count, 8 * len(self.eigenvalues))
 
     @final

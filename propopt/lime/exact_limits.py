@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, final
@@ -238,7 +238,7 @@ class ExactLimits:
         )
         return (first, which.ravel()) if len(first) < len(points) else (every, every)
 
-    def blocks(self, n: int) -> Iterator[slice]:
+    def blocks(self, n: int) -> list[slice]:
         """The blocks of situations whose tables are computed together."""
         of_means = 8 * 8 * self.function.n_factors
         most = max(ROWS_AT_ONCE.n_rows, _IN_CACHE.rows(of_means))

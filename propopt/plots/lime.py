@@ -195,8 +195,12 @@ def lime_path(
     axes.axhline(0.0, color="0.3", linewidth=0.8)
     axes.margins(x=0.0)
     if shown:
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-        axes.legend(**beside, frameon=False, fontsize="small")
+        axes.legend(
+            loc="upper left",
+            bbox_to_anchor=(1.0, 1.0),
+            frameon=False,
+            fontsize="small",
+        )
     if np.isfinite(law_width):
         axes.axvline(law_width, color="0.45", linestyle=":", linewidth=1.0)
         axes.text(

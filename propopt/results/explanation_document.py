@@ -259,7 +259,7 @@ def _means(W: Any, parts_of: Callable[[Any], list[Any]]) -> list[Any]:
     return [reduce(np.add, parts) / len(W) for parts in zip(*sums, strict=True)]
 
 
-def _blocks(W: Any) -> Iterator[slice]:
+def _blocks(W: Any) -> list[slice]:
     """Blocks of rows of bounded size; one block of a small table."""
     return BATCH_BUDGET.blocks(len(W), 8 * W.shape[1])
 

@@ -216,7 +216,7 @@ class Result(Declared, ABC):
             raise missing_attribute(self, name, self._words)
 
 
-def _suggest_arguments(cls: type[Result]) -> None:
+def _suggest_arguments(cls: Any) -> None:
     """Make public methods suggest arguments, those that have any."""
     for name, method in [*vars(cls).items()]:
         if isinstance(method, FunctionType) and not name.startswith("_"):

@@ -7,7 +7,7 @@ that have them: trees and tables need none.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 from propopt.base.arrays import Array, Points, Values
@@ -51,7 +51,7 @@ class Network(ABC):
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
         """Scores of points (n, D), and the pullback at these points."""
 
-    def blocks(self, points: Points) -> Iterator[slice]:
+    def blocks(self, points: Points) -> list[slice]:
         """Consecutive blocks of rows that take about 32 MiB each."""
         n_points, n_features = points.shape
         return BATCH_BUDGET.blocks(n_points, 8 * max(self.width, n_features))
