@@ -529,9 +529,9 @@ class ModelStructure:
         """The output as a sum of products; the reason if it is none."""
         if self.boxes is not None:
             return self.boxes
-        from propopt.structures.readers.model_products import exact_products  # if used
+        from propopt.structures.readers.model_products import without_trees  # if used
 
-        return self._read(exact_products)
+        return self._read(without_trees)
 
     def with_base_margins(self, margins: Array) -> Array | Reason:
         """The changes (m,) of the output if the library is given base margins o (m,).

@@ -313,6 +313,21 @@ def _one_of_several(
     return ModelSum((Part(1.0, member, ModelOutput("value", None), view),))
 
 
+def _one_against_rest(
+    model: Any, output: ModelOutput, view: ColumnView
+) -> ModelSum | Reason:
+    """A separate model for each class; a single one for two classes."""
+    if len(model.estimators_) == 1:
+        return ModelSum((Part(1.0, model.estimators_[0], output, view),))
+    if output.name != "margin" or output.index is None:
+        return Reason(
+            f"{output.name!r} of one class against the rest is normalised over "
+            "classes; output='margin' is exact"
+        )
+    estimator = model.estimators_[output.index]
+    return ModelSum((Part(1.0, estimator, ModelOutput("margin", 1), view),))
+
+
 def _boosted_label(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> ModelSum | Reason:
@@ -328,6 +343,10 @@ SUMS: Final[Mapping[str, SumRule]] = {
     "propopt.OneBoostedLabel": _boosted_label,
     "sklearn.Pipeline": _pipeline,
     "sklearn.MultiOutputRegressor": _one_of_several,
+    "sklearn.OneVsRestClassifier": _one_against_rest,
+    "sklearn.RANSACRegressor": lambda model, output, view: ModelSum(
+        (Part(1.0, model.estimator_, output, view),)
+    ),
     "sklearn.TransformedTargetRegressor": _transformed,
     **dict.fromkeys(
         (

@@ -329,6 +329,14 @@ def _components(pca: Any) -> Network:
     return Affine(components, -components @ mean)
 
 
+def _frequencies(weights: Any) -> Network | None:
+    """The inverse document frequencies of a TfidfTransformer without a norm."""
+    if weights.norm is not None or weights.sublinear_tf:
+        return None
+    zeros = np.zeros(weights.n_features_in_)
+    return Scaling(zeros, weights.idf_ if weights.use_idf else zeros + 1.0, zeros)
+
+
 def _fourier(sampler: Any) -> Network:
     frequencies = floats(sampler.random_weights_)
     waves = Activation("cosine", frequencies.shape[1])
@@ -391,6 +399,7 @@ NETWORKS: Final[Mapping[str, Reader]] = {
         lambda features: Monomials(features.powers_), None
     ),
     "sklearn.RBFSampler": Reader(_fourier, None),
+    "sklearn.TfidfTransformer": Reader(_frequencies, None),
     "sklearn.TruncatedSVD": Reader(
         lambda svd: Affine(floats(svd.components_), np.zeros(len(svd.components_))),
         None,

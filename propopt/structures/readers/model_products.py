@@ -127,10 +127,15 @@ def exact_products(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> SumOfProducts | Reason:
     """An output as a sum of products, boxes for trees; or the reason why not."""
-    model = as_estimator(model)
     boxes = exact_boxes(model, output, view)
-    if boxes is not None:
-        return boxes
+    return without_trees(model, output, view) if boxes is None else boxes
+
+
+def without_trees(
+    model: Any, output: ModelOutput, view: ColumnView
+) -> SumOfProducts | Reason:
+    """The same for a model that is no sum of trees."""
+    model = as_estimator(model)
     if type(model) is Pipeline:
         model, view = rest_of_pipeline(model, view)
     network = exact_network(model)
@@ -183,6 +188,7 @@ NEIGHBOURS: Final = "the nearest neighbours depend on all columns jointly"
 LINEAR_TREES: Final = "linear models in leaves, or instead of trees, are not supported"
 REASONS: Final[Mapping[str, str]] = {
     "AdaBoostRegressor": "a weighted median of trees is no sum of them",
+    "BernoulliNB": "output='log_odds' of two classes is a sum over its columns",
     "CalibratedClassifierCV": "a calibrated probability bends the score; the score, "
     "wrap(model.calibrated_classifiers_[0].estimator, output='margin'), is exact where "
     "that is a sum of products, and the only one if ensemble=False",
@@ -378,6 +384,8 @@ _CACHE_SIZE: Final = 32
 
 def through_view(function: SumOfProducts, view: ColumnView) -> SumOfProducts | Reason:
     """A function of the input columns of a view, by the columns of the table."""
+    if view.is_table:
+        return function
     used = {k: view.sources[k] for k in function.columns.tolist()}
     for source in used.values():
         if source.kind == "rising":
@@ -388,8 +396,21 @@ def through_view(function: SumOfProducts, view: ColumnView) -> SumOfProducts | R
     questions = InputProbe(view, table_numbers)
     numeric = [k for k in used if used[k].kind not in ("codes", "curved")]
     missing = questions.missing(numeric) if numeric else {}
+    straight = [k for k in used if used[k].kind == "straight"]
     inputs: list[InputColumn] = [constant(0, np.nan)] * len(view.sources)
-    for k in used:
+    if straight:  # probed together: each call transforms a whole table
+        columns = np.repeat(straight, 3)
+        probes = np.tile([-FAR_PROBE, 0.0, FAR_PROBE], len(straight))
+        ends = questions.probe(columns, probes).reshape(-1, 3)
+        for k, (low, middle, high) in zip(straight, ends.tolist(), strict=True):
+            slope = (high - low) / (2.0 * FAR_PROBE)
+            j = used[k].column
+            inputs[k] = (
+                AffineColumn(j, slope, -middle / slope, missing[k])
+                if slope != 0.0
+                else constant(j, middle, missing[k])
+            )
+    for k in used.keys() - set(straight):
         inputs[k] = _seen(questions, k, missing.get(k, np.nan))
     return by_table(function, inputs, view.n_columns)
 
@@ -407,16 +428,9 @@ def _seen(questions: InputProbe, k: int, missing: float) -> InputColumn:
             return CurvedColumn(
                 j, _with_cache(partial(questions.probe, k)), np.array(source.numbers)
             )
-        case "codes":
+        case _:  # codes
             codes = questions.codes(k)
             return TabulatedColumn(j, np.arange(float(len(codes))), codes)
-        case _:
-            probes = np.array([-FAR_PROBE, 0.0, FAR_PROBE])
-            low, middle, high = questions.probe(k, probes).tolist()
-            slope = (high - low) / (2.0 * FAR_PROBE)
-            if slope == 0.0:
-                return constant(j, middle, missing)
-            return AffineColumn(j, slope, -middle / slope, missing)
 
 
 def _with_cache(of: CurveRule) -> CurveRule:

@@ -10,7 +10,8 @@ import warnings
 from collections import UserList
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias, final
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -33,9 +34,7 @@ from propopt.tables.schema import TableSchema
 _Kind: TypeAlias = Literal["same", "straight", "rising", "steps", "curved", "codes"]
 
 
-@final
-@dataclass(frozen=True)
-class ColumnSource:
+class ColumnSource(NamedTuple):
     """The table column behind an input column of a model, and the kind of map.
 
     Kinds of maps: unchanged numbers, with missing ones possibly imputed (``same``); an
@@ -95,12 +94,18 @@ class ColumnView:
     # (M,): the source of each input column of the part
     sources: tuple[ColumnSource, ...]
     plain: bool  # whether the input is the numbers of the table, unchanged
+    counts: bool = False  # whether the table has counts, which are never missing
 
     @classmethod
     def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> ColumnView:
         """The view of a numeric table, in the form that ``table`` gives to a model."""
-        sources = tuple(map(ColumnSource, range(n_columns)))
+        sources = _unchanged(n_columns)
         return cls((None,) * n_columns, np.zeros(n_columns), table, sources, plain=True)
+
+    @classmethod
+    def of_counts(cls, n_features: int) -> ColumnView:
+        """The view of a sparse table of counts, as vectorisers make it."""
+        return replace(cls.of_numbers(n_features, sp.csr_array), counts=True)
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> ColumnView:
@@ -129,6 +134,11 @@ class ColumnView:
     def n_columns(self) -> int:
         """The number D of columns of the table."""
         return len(self.n_codes)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the input is the whole table of numbers, unchanged."""
+        return self.plain and self.sources == _unchanged(self.n_columns)
 
     @property
     def labels(self) -> list[Any] | None:
@@ -173,6 +183,12 @@ class ColumnView:
         points = np.tile(self.start, (int(row.max(initial=-1)) + 1, 1))
         points[row, column] = values
         return numbers(self.transform(points))[row, seen]
+
+
+@lru_cache(maxsize=1)  # texts have up to a million columns
+def _unchanged(n_columns: int) -> tuple[ColumnSource, ...]:
+    """The sources of the columns of a table of numbers."""
+    return tuple(map(ColumnSource, range(n_columns)))
 
 
 def plain_array(table: Any) -> NDArray[Any]:
@@ -326,7 +342,8 @@ def one_hot(step: Any, view: ColumnView) -> Sources | None:
         len(categories) - (0 if few is None else len(few) - 1) - (drop is not None)
         for categories, few, drop in zip(step.categories_, rare, dropped, strict=True)
     ]
-    return tuple(np.repeat(np.array(encoded, dtype=object), counts).tolist())
+    pairs = zip(encoded, counts, strict=True)
+    return tuple(source for source, count in pairs for _ in range(count))
 
 
 def _encoded(step: Any, view: ColumnView) -> Sources | None:

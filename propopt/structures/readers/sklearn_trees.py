@@ -121,6 +121,25 @@ def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
     return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
 
+def _presences(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
+    """Log p(k) + Σ_v log p or log(1 − p) of BernoulliNB, a stump for each feature v."""
+    present = floats(model.feature_log_prob_)
+    score = TreeScore.of(output, 1, logit=1.0)
+    if score is None or output.name != "log_odds" or len(present) != 2:
+        return None
+    if model.binarize is None:  # it relies on numbers 0 and 1
+        return None
+    logs = np.stack([np.log1p(-np.exp(present)), present])
+    low, high = score.factor * (logs[:, 1] - logs[:, 0])
+    cuts = [float(model.binarize), 0.0, 0.0]
+    stumps = [
+        Tree.of([v, -1, -1], cuts, [1, -1, -1], [2, -1, -1], [0.0, *ends])
+        for v, ends in enumerate(zip(low.tolist(), high.tolist(), strict=True))
+    ]
+    priors = floats(model.class_log_prior_)
+    return sum_of_trees(stumps, score.factor * float(priors[1] - priors[0]), view)
+
+
 # ---- Gradient boosting on histograms
 
 
@@ -215,6 +234,7 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
     "sklearn.BaseGradientBoosting": ModelReader(path_values=_path_values),
     "sklearn.BaseHistGradientBoosting": _TREES,
     "sklearn.BaseWeightBoosting": _ENSEMBLE,
+    "sklearn.BernoulliNB": ModelReader(trees=_presences),
     "sklearn.CalibratedClassifierCV": ModelReader(
         constant_if=lambda model: [m.estimator for m in model.calibrated_classifiers_]
     ),

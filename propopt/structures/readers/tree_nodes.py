@@ -242,7 +242,7 @@ class InputProbe:
 
     def missing(self, inputs: Sequence[int]) -> Mapping[int, float]:
         """The input value of a missing number in some columns; NaN if refused."""
-        if self.view.plain:
+        if self.view.plain or self.view.counts:
             return dict.fromkeys(inputs, np.nan)
         try:
             columns = np.array(inputs, dtype=np.intp)
@@ -304,10 +304,11 @@ class InputProbe:
                 return np.array([np.nan])
             return np.concatenate([self._with_refusals(k, v) for v in values[:, None]])
 
-    def probe(self, k: int, values: Array) -> Array:
-        """The input column k at values (n,) of its source."""
+    def probe(self, k: int | Indices, values: Array) -> Array:
+        """The input column k, or columns k (n,), at values (n,) of their sources."""
         with np.errstate(all="ignore"):  # such as logarithms of other columns at 0
-            return self.view.probe(self.numbers, np.full(len(values), k), values)
+            inputs = np.broadcast_to(k, values.shape)
+            return self.view.probe(self.numbers, inputs, values)
 
 
 def _secant_brackets(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
@@ -344,9 +345,8 @@ def resolved(
 
     The number ``absent`` stands for a missing one, compared in float32.
     """
-    unchanged = all(source == ColumnSource(k) for k, source in enumerate(view.sources))
-    plain = view.plain and unchanged and absent is None
-    if plain and not any(tree.left_codes for tree in trees):
+    plain = absent is None and not any(tree.left_codes for tree in trees)
+    if plain and view.is_table:
         return list(trees)
     ends = thresholds_by_column(trees)
     if any(view.sources[k].kind == "curved" for k in ends):

@@ -14,11 +14,14 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.text import Reason
+from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.kinds import UNREADABLE
-from propopt.structures.readers.model_products import exact_products
+from propopt.structures.kinds import UNREADABLE, class_name_of, is_a
+from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.readers.model_products import without_trees
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.registry import (
+    SUMS,
     ModelSum,
     final_of,
     members_in,
@@ -27,12 +30,7 @@ from propopt.structures.registry import (
 )
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import TextStructure
-from propopt.structures.tfidf.text_sums import (
-    AddedTexts,
-    TextLinear,
-    members_of,
-    read_text_linear,
-)
+from propopt.structures.tfidf.text_sums import AddedTexts, TextLinear
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
@@ -245,26 +243,16 @@ class TextTrees:
         return seen
 
 
-def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | Reason:
+def _of_trees(vectoriser: Vectoriser, trees: TreeSum) -> TextTrees | Reason:
     """Trees, forests or boosting on counts, presence or tf-idf without norm."""
-    view = ColumnView.of_numbers(vectoriser.n_features, sp.csr_array)
-    rest = vectoriser.rest
-    try:
-        trees = read_trees(rest, output, view)
-        products = exact_products(rest, output, view) if trees is None else None
-    except UNREADABLE as error:
-        return unreadable(rest, error)
-    if trees is None:
-        name = type(final_of(rest)).__name__
-        if isinstance(products, Reason):
-            return Reason(f"{name}: {products.reason}")
-        return Reason(f"{name} is no sum of trees")
-    if vectoriser.norm is not None:
+    joined = Tree.concatenate_trees(trees.trees)
+    # comparisons with 0 ask whether a word is present, whatever the norm
+    if vectoriser.norm is not None and joined.threshold[joined.feature >= 0].any():
         return Reason(
             f"trees test values that norm={vectoriser.norm!r} divides by a sum over "
             "all words; with norm=None they are exact"
         )
-    absent = _absent(rest)
+    absent = _absent(vectoriser.rest)
     if absent is None:
         return Reason(
             "a word that is absent is missing for some members and 0 for others"
@@ -275,7 +263,6 @@ def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | 
             "hashed words with cancelling signs are 0 to XGBoost, and absent ones are "
             "missing; with alternate_sign=False it is exact"
         )
-    joined = Tree.concatenate_trees(trees.trees)
     return TextTrees(vectoriser, trees.base, joined, absent)
 
 
@@ -309,35 +296,20 @@ def _members(model: Any) -> Iterator[Any]:
 def read_text_model(
     model: Any, output: str, index: int | None
 ) -> TextStructure | Reason:
-    """Exact structure of a fitted model of texts; the first reason if there is none."""
+    """Exact structure of a fitted model of texts, or the reason why there is none."""
     wanted = ModelOutput(output, index)
     vectoriser = Vectoriser.of(model)
-    reasons = []
     if isinstance(vectoriser, Reason):
-        reasons.append(vectoriser)
+        alone: TextStructure | Reason = vectoriser
     elif vectoriser.rest is None:
-        reasons.append(Reason("a vectoriser alone gives no number"))
+        alone = Reason("a vectoriser alone gives no number")
     else:
-        linear = read_text_linear(vectoriser, wanted)
-        if isinstance(linear, TextLinear):
-            return linear
-        trees = read_text_trees(vectoriser, wanted)
-        if isinstance(trees, TextTrees):
-            return trees
-        reasons += [trees] if linear is None else [linear, trees]
-    added = _read_members(model, wanted)
-    if isinstance(added, AddedTexts):
-        return added
-    if added is not None:
-        reasons.insert(-1, added)  # before the reason of the last attempt
-    return reasons[0]
-
-
-def _read_members(model: Any, output: ModelOutput) -> AddedTexts | Reason | None:
-    """The structure of a sum of models; None for other models."""
-    total = members_of(model, output)
+        alone = _behind(vectoriser, wanted)
+    if not isinstance(alone, Reason):
+        return alone
+    total = members_of(model, wanted)
     if not isinstance(total, ModelSum):
-        return total
+        return alone if total is None else total
     parts = []
     for part in total.parts:
         result = read_text_model(part.model, part.output.name, part.output.index)
@@ -345,3 +317,43 @@ def _read_members(model: Any, output: ModelOutput) -> AddedTexts | Reason | None
             return result
         parts.append((part.weight, result))
     return AddedTexts(tuple(parts), total.base)
+
+
+def _behind(vectoriser: Vectoriser, output: ModelOutput) -> TextStructure | Reason:
+    """The model after a vectoriser, if it is a sum of trees or linear."""
+    rest = vectoriser.rest
+    view = ColumnView.of_counts(vectoriser.n_features)
+    if vectoriser.chosen is not None:
+        view = view.chosen(vectoriser.chosen)
+    try:
+        trees = read_trees(rest, output, view)
+        if trees is not None:
+            return _of_trees(vectoriser, trees)
+        products = without_trees(rest, output, view)
+    except UNREADABLE as error:
+        return unreadable(rest, error)
+    linear = (
+        TextLinear.of(vectoriser, products)
+        if isinstance(products, SumOfProducts)
+        else products
+    )
+    if isinstance(linear, Reason):
+        return Reason(f"{type(final_of(rest)).__name__}: {linear.reason}")
+    return linear
+
+
+def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
+    """The sum of inner models with the same input; None if the model is no such sum."""
+    if type(model) is Pipeline:
+        result = members_of(model.steps[-1][1], output)
+        if not isinstance(result, ModelSum):
+            return result
+        parts = [
+            part._replace(model=Pipeline([*model.steps[:-1], ("member", part.model)]))
+            for part in result.parts
+        ]
+        return ModelSum(tuple(parts), result.base)
+    rule = SUMS.get(class_name_of(model))
+    if rule is None or is_a(model, "sklearn.BaseBagging"):
+        return None  # members of bags are applied to different columns
+    return rule(model, output, ColumnView.of_counts(0))

@@ -27,7 +27,6 @@ from propopt.structures.kinds import has_fitted
 from propopt.structures.networks import Scaling
 from propopt.structures.readers.fitted_networks import step_map
 from propopt.structures.registry import as_estimator, working_steps
-from propopt.structures.scores import Network
 from propopt.structures.subsets.sets import all_sets, random_sets
 from propopt.tables.documents import TextDocument
 
@@ -197,14 +196,6 @@ def takes_norm(step: Any) -> bool:
     return tfidf or type(step) is Normalizer
 
 
-def map_of(step: Any) -> Network | None:
-    """The map of a fitted step without its norm; None if there is no rule for it."""
-    if type(step) is TfidfTransformer and not step.sublinear_tf:
-        zeros = np.zeros(step.n_features_in_)
-        return Scaling(zeros, getattr(step, "idf_", zeros + 1.0), zeros)
-    return step_map(step)
-
-
 def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
     """The vectoriser with a step before a norm, or with the norm of the step."""
     columns = vectoriser.columns
@@ -217,7 +208,11 @@ def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
         return replace(vectoriser, idf=idf, chosen=columns[support])
     if type(step) is Normalizer and step.norm in ("l1", "l2"):
         return replace(vectoriser, norm=step.norm)
-    match map_of(step):
+    if type(step) is TfidfTransformer:  # its weights, without its norm
+        norm = step.norm
+        step = copy(step)
+        step.norm = None
+    match step_map(step):
         # scalers that take 0 to 0
         case Scaling(center, factor, offset) if (center * factor == offset).all():
             idf[columns] *= factor
@@ -226,7 +221,6 @@ def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
                 f"a norm follows {type(step).__name__}, which may combine several "
                 "features"
             )
-    norm = step.norm if takes_norm(step) else norm
     return replace(vectoriser, idf=idf, norm=norm)
 
 
