@@ -37,7 +37,7 @@ model = learner.fit(X, y)
 best = pairs.noted_in(po.explain(model, X.iloc[:60], data=X, outcome="compactness"))
 print(textwrap.fill(best.parameters["notes"], 80))
 print(f"gap {best.gap:.0e}")
-assert "perimeter × area (0.0325) matter jointly" in best.parameters["notes"]
+assert "perimeter × area (0.0221) matter jointly" in best.parameters["notes"]
 
 # %%
 # Orange cells are pairs that contribute jointly; blue ones stand in for each other.

@@ -14,14 +14,14 @@ from sklearn.linear_model import LinearRegression
 from papers.engine.findings import Claim, Invariant
 from papers.engine.studies import Study
 from papers.iloco.learners import LearnerName, paper_learner
-from papers.iloco.methods import PATCHES, SPLIT, quietly, schemes
+from papers.iloco.methods import PATCHES, SPLIT, halves, quietly, schemes
 from papers.iloco.scale import Scale
 from papers.iloco.shares import Successes, share_between
 from papers.iloco.success import success_lines
 from papers.lime.lines import Lines
 from papers.lime.statements import BAND
 from propopt.base.arrays import Array, Points, Values
-from propopt.interactions import ILOCO, DataSplit
+from propopt.interactions import ILOCO
 
 
 CORRELATIONS: Final = (0.0, 0.6, 0.97)
@@ -141,7 +141,7 @@ def least_squares_score(correlation: float, seed: int) -> float:
     rng = np.random.default_rng([seed, 16])
     X = correlated_pair(correlation, _N_EXACT, 2, rng)
     y = X @ np.array(_SLOPES) + rng.normal(size=_N_EXACT)
-    fitted = ILOCO(LinearRegression(), DataSplit(), progress=False).fit(X, y)
+    fitted = ILOCO(LinearRegression(), halves(), progress=False).fit(X, y)
     return float(fitted.result_.estimates[0])
 
 

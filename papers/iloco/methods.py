@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from papers.iloco.comparisons import faith_shap, h_statistic
-from propopt.base.arrays import Points, Values
+from propopt.base.arrays import Indices, Points, Values
 from propopt.base.errors import FewPatchesWarning
 from propopt.interactions import DataSplit, Minipatches
 
@@ -50,10 +51,32 @@ def comparison_scores(model: Any, X: Points, seed: int) -> dict[str, Values]:
     }  # fmt: skip
 
 
+@dataclass
+class Halves:
+    """A splitter: half of the rows, spread over a permutation, as on record."""
+
+    random_state: int | None = None
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[Indices, Indices]]:
+        """One pair of training rows and test rows."""
+        del y, groups
+        order = np.random.default_rng(self.random_state).permutation(len(X))
+        passed = np.arange(len(X) + 1) * round(0.5 * len(X)) // len(X)
+        is_test = np.diff(passed) > 0
+        yield order[~is_test], order[is_test]
+
+
+def halves() -> DataSplit:
+    """iLOCO-Split of the paper."""
+    return DataSplit(cv=Halves())
+
+
 def schemes(n_patches: int) -> dict[str, DataSplit | Minipatches]:
     """Those of the paper; a patch has a fifth of the rows and of the features."""
     return {
-        SPLIT: DataSplit(),
+        SPLIT: halves(),
         PATCHES: Minipatches(n_patches=n_patches, n_features=0.2, columns="fixed"),
     }
 

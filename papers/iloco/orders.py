@@ -14,12 +14,12 @@ from papers.engine.findings import Claim
 from papers.engine.studies import Study, draw_charts
 from papers.iloco.learners import LearnerName, paper_learner
 from papers.iloco.masked import masked_study
-from papers.iloco.methods import PAIRS, TRIPLES, WITHIN, quietly
+from papers.iloco.methods import PAIRS, TRIPLES, WITHIN, halves, quietly
 from papers.iloco.scale import Scale
 from papers.iloco.shares import Successes, excess_between, share_between
 from papers.iloco.simulations import Simulation
 from papers.iloco.success import success_charts
-from propopt.interactions import ILOCO, DataSplit
+from propopt.interactions import ILOCO
 
 
 _N_ROWS: Final = 1000
@@ -67,7 +67,7 @@ class OrderCurve:
         X, y = simulation.draw(self.scale.ratios[place], _N_ROWS, rng)
         seed = run + self.scale.n_orders * place
         own = paper_learner(self.learner, "classification", layers=_LAYERS)
-        fitted = ILOCO(own, DataSplit(), random_state=seed, progress=False).fit(X, y)
+        fitted = ILOCO(own, halves(), random_state=seed, progress=False).fit(X, y)
         product = set(simulation.products[0])
         pair, triple = (
             set(scores.sets[int(np.argmax(scores.estimates))].tolist())

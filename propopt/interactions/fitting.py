@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -142,7 +143,7 @@ def fitted_parts(
     *,
     spread: bool = False,  # several calls for each worker, even for few entries
     keep: bool = False,  # return the learners
-    used: frozenset[int] = frozenset(),  # features that earlier learners used
+    used: AbstractSet[int] = frozenset(),  # features that earlier learners used
     n_jobs: int | None,
     progress: bool | None,
 ) -> Iterator[tuple[slice, Fitted]]:

@@ -128,10 +128,11 @@ class Screen:
         is_independent = False
         label = "the minipatches that score them"
         if isinstance(source, SplitErrors):
-            is_independent = len(source.folds) == 1
+            folds = source.plan.folds
+            is_independent = len(folds) == 1
             refits = source.refits
             source_of_scores = self.scheme.fit(
-                refits.subset(source.folds[0].training) if is_independent else refits,
+                refits.subset(folds[0].training) if is_independent else refits,
                 seed=source.plan.seed,
                 n_jobs=source.n_jobs,
                 progress=source.progress,

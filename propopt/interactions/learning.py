@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from inspect import signature
-from itertools import chain
+from itertools import compress
 from numbers import Number
 from typing import Any, Final, TypeAlias, final
 
@@ -16,11 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import OneToOneFeatureMixin, clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
@@ -35,7 +32,7 @@ from propopt.base.checks import (
     refuse_underflow,
 )
 from propopt.base.errors import InvalidInput, PropoptError, WrongType
-from propopt.structures.kinds import fitted_value, has_method, is_passthrough
+from propopt.structures.kinds import fitted_value, has_method
 from propopt.tables.frames import (
     as_frame,
     column_names,
@@ -233,21 +230,6 @@ class ColumnSubset:
     table: Any = None
     counted: bool = True  # whether integers are positions of these columns
 
-    @cached_property
-    def dropped(self) -> frozenset[Hashable]:
-        """The columns that are left out, by name or position."""
-        return frozenset(self._all) - self.remaining
-
-    @cached_property
-    def remaining(self) -> frozenset[Hashable]:
-        """The columns that remain, by name or position."""
-        pairs = zip(self._all, self.mask, strict=True)
-        return frozenset(name for name, is_left in pairs if is_left)
-
-    @property
-    def _all(self) -> Sequence[Hashable]:
-        return range(len(self.mask)) if self.names is None else self.names
-
     def after_step(self) -> ColumnSubset:
         """The same columns after a step that may replace them."""
         return replace(self, table=None, counted=False)
@@ -256,166 +238,109 @@ class ColumnSubset:
         """The columns of a choice, in its order, as its transformer sees them."""
         if callable(choice):
             return self.after_step()
-        many = self.listed(choice)
-        mask = np.array([self.includes(column) for column in many], dtype=bool)
-        names = None if self.names is None else tuple(map(self._name, many))
-        return ColumnSubset(names, mask)
+        positions = self._positions(choice)
+        names = self.names
+        if names is not None:
+            names = tuple(names[position] for position in positions)
+        return ColumnSubset(names, self.mask[positions])
 
-    def listed(self, choice: ColumnChoice) -> list[Any]:
-        """A choice of columns as a list of names or positions."""
-        if isinstance(choice, slice):
-            return self._sliced(choice)
-        if isinstance(choice, str) or not isinstance(choice, _LISTS):
-            return [choice]
-        if isinstance(choice, np.ndarray | pd.Index | pd.Series):
-            many = choice.tolist()
-        else:
-            many = list(choice)
-        if many and all(isinstance(entry, bool | np.bool_) for entry in many):
-            return np.flatnonzero(many).tolist()
-        return many
+    def left(self, choice: ColumnChoice) -> ColumnChoice:
+        """A choice without the columns that are left out; it may be an empty list.
 
-    def includes(self, column: Any) -> bool:
-        """Whether a column remains; unknown names count as remaining."""
-        return self._name(column) not in self.dropped
-
-    def shortened(self, choice: ColumnChoice) -> ColumnChoice:
-        """A choice without the columns that are left out; it may be an empty list."""
+        Names stay, and positions become those among the remaining columns.
+        """
         if callable(choice):
-            return choice if self.table is None or self.members(choice) else []
-        many = self.remaining_in(choice)
-        alone = isinstance(choice, str | int | np.integer)
-        return many[0] if alone and many else many
+            is_empty = self.table is not None and not len(choice(self.table))
+            return [] if is_empty else choice
+        labels: Any = np.cumsum(self.mask) - 1
+        if self.names is not None and _is_by_name(choice):
+            labels = np.array(self.names, dtype=object)
+        remaining = [k for k in self._positions(choice) if self.mask[k]]
+        chosen = labels[remaining].tolist()
+        return chosen[0] if chosen and np.isscalar(choice) else chosen
 
-    def remaining_in(self, choice: ColumnChoice) -> list[Any]:
-        """The remaining columns of a choice, with positions renumbered."""
-        return [
-            self.relabelled(column)
-            for column in self.listed(choice)
-            if self.includes(column)
-        ]
-
-    def members(self, choice: ColumnChoice) -> set[Hashable]:
-        """The remaining columns of a choice, by name or original position."""
-        if callable(choice):
-            return set() if self.table is None else set(choice(self.table))
-        return {
-            self._name(column)
-            for column in self.listed(choice)
-            if self.includes(column)
-        }
-
-    def lists_missing(self, value: Any) -> bool:
-        """Whether a list has names of columns, one of which is left out."""
-        if self.names is None or not isinstance(value, _NAMING):
-            return False
-        named = all(isinstance(column, str) for column in value)
-        are_columns = named and set(value) <= set(self.names)
-        return are_columns and not self.dropped.isdisjoint(value)
-
-    def relabelled(self, column: Any) -> Any:
-        """The name of a column, or its position among the remaining columns."""
-        if not isinstance(column, int | np.integer):
-            return column
-        return int(np.count_nonzero(self.mask[: self._position(int(column))]))
-
-    def _name(self, column: Any) -> Hashable:
-        if not isinstance(column, int | np.integer):
-            return column
-        return self._all[self._position(int(column))]
-
-    def _position(self, number: int) -> int:
-        if not self.counted:
+    def entries(self, value: Any) -> Any:
+        """A list with an entry for each column, or a mapping from columns."""
+        if isinstance(value, Mapping):
+            left = {key: self.left(key) for key in value}
+            return {left[key]: value[key] for key in value if left[key] != []}
+        if len(value) != len(self.mask) or not self.counted:
             raise InvalidInput(
-                f"estimator: column {number} is selected by position after a step "
-                "that may change the columns; select columns by name or dtype instead"
+                f"estimator: one entry per column needs {len(self.mask)} entries of "
+                f"columns that no step changes, got {value!r}"
             )
-        if not -len(self.mask) <= number < len(self.mask):
+        if isinstance(value, list | tuple):
+            return type(value)(compress(value, self.mask))
+        return np.asarray(value)[self.mask]
+
+    def requested(self, choice: ColumnChoice) -> set[int]:
+        """Positions of the chosen columns that remain; none for a callable."""
+        if callable(choice) or not self.counted:
+            return set()
+        return {k for k in self._positions(choice) if self.mask[k]}
+
+    def _positions(self, choice: ColumnChoice) -> list[int]:
+        """Positions of the chosen columns, as ColumnTransformer finds them."""
+        by_name = _is_by_name(choice)
+        if not (by_name or self.counted):
             raise InvalidInput(
-                f"estimator: there is no column {number}; there are {len(self.mask)}"
+                f"estimator: {choice!r} counts columns after a step that may change "
+                "them; select columns by name or dtype instead"
             )
-        return number % len(self.mask)
-
-    def _sliced(self, choice: slice) -> list[Any]:
-        ends = [choice.start, choice.stop]
-        if not any(isinstance(end, str) for end in ends):
-            self._position(0)
-            return list(range(len(self.mask)))[choice]
-        if self.names is None:
-            return []
-        first, last = (None if e is None else self.names.index(e) for e in ends)
-        # as in scikit-learn, a slice includes its last name
-        stop = None if last is None else last + 1
-        return list(self.names[slice(first, stop, choice.step)])
+        indices = pd.Series(range(len(self.mask)), self.names)
+        if not (isinstance(choice, slice) or np.isscalar(choice)):
+            choice = list(choice)
+        try:
+            chosen = indices.loc[choice] if by_name else indices.iloc[choice]
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"estimator: {choice!r} is not among the {len(self.mask)} columns: "
+                f"{error}"
+            ) from None
+        return np.atleast_1d(chosen).tolist()
 
 
-_NAMING = list, tuple, set, frozenset, dict
-_LISTS = Sequence, np.ndarray, pd.Index, pd.Series, set, frozenset
+def _is_by_name(choice: ColumnChoice) -> bool:
+    """Whether columns are chosen by name: all of them are, or none."""
+    if isinstance(choice, slice):
+        choice = [choice.start, choice.stop]
+    some = [choice] if np.isscalar(choice) else choice
+    return any(isinstance(column, str) for column in some)
 
 
-Shorten: TypeAlias = Callable[[Any, ColumnSubset], Any]
-"""From the value of a parameter to its value without some columns."""
-
-
-def _columns(value: Any, columns: ColumnSubset) -> Any:
-    """Shorten a list, mask or name of columns."""
-    is_bool = (isinstance(entry, bool | np.bool_) for entry in value)
-    if not isinstance(value, str) and all(is_bool):
-        return _entries(value, columns)
-    return columns.remaining_in(value)
-
-
-def _entries(value: Any, columns: ColumnSubset) -> Any:
-    """Shorten a list with an entry for each column, or a mapping from columns."""
-    if isinstance(value, Mapping):
-        return {
-            columns.relabelled(key): entry
-            for key, entry in value.items()
-            if columns.includes(key)
-        }
-    if len(value) != len(columns.mask) or not columns.counted:
-        raise InvalidInput(
-            "estimator: a parameter with one entry per column needs "
-            f"{len(columns.mask)} entries, got {len(value)}"
-        )
-    if isinstance(value, np.ndarray):
-        return value[columns.mask]
-    left = [
-        entry for entry, is_left in zip(value, columns.mask, strict=True) if is_left
-    ]
-    return tuple(left) if isinstance(value, tuple) else left
-
-
-def _sets(value: Any, columns: ColumnSubset) -> Any:
-    """Shorten sets of columns that may interact."""
-    shortened_sets = [_columns(list(members), columns) for members in value]
-    return [
-        type(members)(rest)
-        for members, rest in zip(value, shortened_sets, strict=True)
-        if rest
-    ] or None
-
-
-SHORTEN: Final[Mapping[str, Shorten]] = {
-    "cat_features": _columns,
-    "categorical_feature": _columns,
-    "categorical_features": _columns,
-    "cols": _columns,
-    "embedding_features": _columns,
-    "ignored_features": _columns,
-    "text_features": _columns,
-    "variables": _columns,
-    "categories": _entries,
-    "drop": _entries,
-    "feature_types": _entries,
-    "feature_weights": _entries,
-    "length_scale": _entries,
-    "monotone_constraints": _entries,
-    "monotonic_cst": _entries,
-    "interaction_constraints": _sets,
-    "interaction_cst": _sets,
+SHORTEN: Final[Mapping[str, Callable[[ColumnSubset, Any], Any] | None]] = {
+    **dict.fromkeys(
+        (
+            "cat_features",
+            "categorical_feature",
+            "categorical_features",
+            "cols",
+            "embedding_features",
+            "ignored_features",
+            "text_features",
+            "variables",
+        ),
+        ColumnSubset.left,
+    ),
+    **dict.fromkeys(
+        (
+            "categories",
+            "drop",
+            "feature_types",
+            "feature_weights",
+            "length_scale",
+            "monotone_constraints",
+            "monotonic_cst",
+        ),
+        ColumnSubset.entries,
+    ),
+    "interaction_constraints": None,
+    "interaction_cst": None,
 }
-"""By parameter of scikit-learn, LightGBM, XGBoost, CatBoost and of encoders."""
+"""By parameter of scikit-learn, LightGBM, XGBoost, CatBoost and of encoders.
+
+None where sets of columns would have to be edited, which is refused.
+"""
 
 SPECIAL_VALUES: Final = frozenset(
     ["auto", "from_dtype", "first", "if_binary", "pairwise", "no_interactions"]
@@ -423,192 +348,117 @@ SPECIAL_VALUES: Final = frozenset(
 """Values of these parameters that refer to no column."""
 
 
-def refers_to_columns(name: str, value: Any) -> bool:
-    """Whether a parameter refers to columns by name or position."""
-    if name not in SHORTEN or value is None or np.isscalar(value):
-        return (
-            isinstance(value, str) and name in SHORTEN and value not in SPECIAL_VALUES
-        )
-    return len(value) > 0
+def _refers_to_columns(key: str, value: Any, names: Collection[Hashable]) -> bool:
+    """Whether a parameter refers to columns: by its name, or by listing theirs."""
+    if key.rpartition("__")[2] in SHORTEN:
+        if isinstance(value, str):
+            return value not in SPECIAL_VALUES
+        return not (value is None or np.isscalar(value)) and len(value) > 0
+    if not isinstance(value, list | tuple | set | frozenset | dict) or not value:
+        return False
+    return all(isinstance(column, str) and column in names for column in value)
 
 
 # ---- Estimators and pipelines that name columns, adapted to fewer columns
 
 
-_SAME_COLUMNS: Final = OneToOneFeatureMixin, SimpleImputer, KNNImputer
-"""Steps that preserve the number and order of columns."""
-
-_CONSTANT: Final = DummyClassifier, DummyRegressor
-
-_OF_OTHERS: Final = frozenset(["final_estimator", "transformer"])
-"""Inner estimators that do not see the columns of the table."""
-
-
-def mentions_columns(estimator: Any) -> bool:
-    """Whether an estimator, or one within it, refers to columns of its table."""
-    if isinstance(estimator, ColumnTransformer):
-        return True
-    plain, parts = _parameters(estimator)
-    if any(refers_to_columns(*item) for item in plain.items()):
-        return True
-    listed_parts = (
-        [item[1] for item in part] if isinstance(part, list) else [part]
-        for part in parts.values()
-    )  # unfitted ensembles have no truth value
-    return any(map(mentions_columns, filter(_is_estimator, chain(*listed_parts))))
+def mentions_columns(estimator: Any, names: Collection[Hashable] = ()) -> bool:
+    """Whether an estimator, or one within it, refers to columns (D,) of its table."""
+    return isinstance(estimator, ColumnTransformer) or any(
+        isinstance(value, ColumnTransformer) or _refers_to_columns(key, value, names)
+        for key, value in estimator.get_params().items()
+    )
 
 
-def restricted(estimator: Any, columns: ColumnSubset) -> Any | None:
-    """An estimator for a table without some columns; None if no column remains.
+def restricted(estimator: Any, columns: ColumnSubset) -> Any:
+    """An estimator for a table without some columns.
 
     The columns are removed from each ``ColumnTransformer`` and from the parameters in
-    :data:`SHORTEN`. A predictor without columns predicts the mean, or the shares of
-    classes.
+    :data:`SHORTEN`, also of estimators within. Other parameters that name columns are
+    refused.
     """
-    match estimator:
-        case Pipeline():
-            return _pipeline(estimator, columns)
-        case ColumnTransformer():
-            return _column_transformer(estimator, columns)
-        case FeatureUnion():
-            return _union(estimator, columns)
-        case _:
-            return _with_parts(estimator, columns)
-
-
-def _pipeline(pipeline: Pipeline, columns: ColumnSubset) -> Any | None:
-    steps = []
-    observed = columns
-    for name, step in pipeline.steps:
-        if is_passthrough(step):
-            steps.append((name, step))
+    if isinstance(estimator, ColumnTransformer):
+        return _column_transformer(estimator, columns)
+    parameters = estimator.get_params()
+    # parameters of transformers within one are those of its columns
+    inside = tuple(
+        f"{key}__"
+        for key, value in parameters.items()
+        if isinstance(value, ColumnTransformer)
+    )
+    later = _later_steps({"": estimator, **parameters})
+    changed = {}
+    for key, value in parameters.items():
+        observed = columns
+        if f"{key}__".startswith(later):
+            observed = columns.after_step()
+        if key.startswith(inside):
             continue
-        part = restricted(step, observed)
-        if part is None:
-            return _of_nothing(pipeline)
-        steps.append((name, part))
-        if not isinstance(step, _SAME_COLUMNS):
-            observed = observed.after_step()
-    return pipeline.set_params(steps=steps)
+        if isinstance(value, ColumnTransformer):
+            changed[key] = _column_transformer(value, observed)
+        elif _refers_to_columns(key, value, columns.names or ()):
+            changed[key] = _shortened(key, value, observed)
+    return estimator.set_params(**changed)
 
 
-def _of_nothing(estimator: Any) -> Any | None:
-    if is_classifier(estimator):
-        return DummyClassifier(strategy="prior")
-    return DummyRegressor() if is_regressor(estimator) else None
+def _later_steps(parts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Prefixes of parameters of steps that see the output of an earlier one."""
+    return tuple(
+        f"{key}__{name}__".removeprefix("__")
+        for key, part in parts.items()
+        if isinstance(part, Pipeline)
+        for name, _ in part.steps[1:]
+    )
+
+
+def _shortened(key: str, value: Any, columns: ColumnSubset) -> Any:
+    """The value of a parameter for fewer columns."""
+    shorten = SHORTEN.get(key.rpartition("__")[2])
+    if shorten is None or isinstance(value, str):
+        raise InvalidInput(
+            f"estimator: {key}={value!r} refers to columns in a way that cannot be "
+            "fitted without one of them; select columns by dtype, by a list, or by a "
+            "ColumnTransformer"
+        )
+    try:
+        return shorten(columns, value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error} ({key})") from None
 
 
 def _column_transformer(
-    estimator: ColumnTransformer, columns: ColumnSubset
-) -> ColumnTransformer | None:
-    """Shorten the columns; a part without columns stays, as grids may refer to it."""
-    parts: list[tuple[str, Any, ColumnChoice]] = []
-    for name, transformer, choice in estimator.transformers:
-        part = transformer
-        remaining = columns.shortened(choice)
-        if not isinstance(transformer, str) and not _is_empty(remaining):
-            part = restricted(transformer, columns.select(choice))
-        parts.append(
-            (name, transformer, []) if part is None else (name, part, remaining)
-        )
-    rest = estimator.remainder
+    transformer: ColumnTransformer, columns: ColumnSubset
+) -> ColumnTransformer:
+    """Shorten the choices; a part without columns stays, as grids may refer to it.
+
+    Where no column is left, a constant one takes their place.
+    """
+    parts = []
+    requested = set[int]()
+    is_blind = True
+    for name, part, choice in transformer.transformers:
+        left = columns.left(choice)
+        requested |= columns.requested(choice)
+        is_used = not (_drops(part) or (isinstance(left, list) and not left))
+        if is_used and not isinstance(part, str):
+            part = restricted(part, columns.select(choice))
+        parts.append((name, part, left))
+        is_blind = is_blind and not is_used
+    rest = transformer.remainder
     if not isinstance(rest, str):
         rest = restricted(rest, columns.after_step())
-    # without a column that no transformer requests, there is no remainder
-    requested = (columns.members(choice) for _, _, choice in estimator.transformers)
-    if rest is None or (
-        columns.counted and columns.remaining <= set().union(*requested)
-    ):
-        rest = "drop"
-    if _drops(rest) and all(
-        _drops(transformer) or _is_empty(remaining)
-        for _, transformer, remaining in parts
-    ):
-        return None
-    return estimator.set_params(transformers=parts, remainder=rest)
-
-
-def _is_empty(choice: ColumnChoice) -> bool:
-    return isinstance(choice, list) and not choice
+    has_rest = not (_drops(rest) or len(requested) == np.count_nonzero(columns.mask))
+    if is_blind and not has_rest:
+        parts.append(("constant", FunctionTransformer(_constant), [0]))
+    return transformer.set_params(transformers=parts, remainder=rest)
 
 
 def _drops(part: Any) -> bool:
     return isinstance(part, str) and part == "drop"
 
 
-def _union(union: FeatureUnion, columns: ColumnSubset) -> FeatureUnion | None:
-    parts = [
-        (name, part if isinstance(part, str) else restricted(part, columns))
-        for name, part in union.transformer_list
-    ]
-    left = [(name, part) for name, part in parts if part is not None]
-    if all(_drops(part) for _, part in left):
-        return None
-    return union.set_params(transformer_list=left)
-
-
-def _with_parts(estimator: Any, columns: ColumnSubset) -> Any:
-    """Shorten parameters that refer to columns, and inner estimators."""
-    changed: dict[str, Any] = {}
-    plain, parts = _parameters(estimator)
-    for name, value in plain.items():
-        if not refers_to_columns(name, value):
-            if name not in SHORTEN and columns.lists_missing(value):
-                raise InvalidInput(
-                    f"estimator: {name} names the columns {listed(list(value))}, so it "
-                    "cannot be fitted without one of them; select columns by dtype, "
-                    "or by a ColumnTransformer"
-                )
-        elif isinstance(value, str):
-            raise InvalidInput(
-                f"estimator: {name}={value!r} refers to columns in a syntax of the "
-                "learner, but some columns are left out; give a list or a mapping"
-            )
-        else:
-            try:
-                changed[name] = SHORTEN[name](value, columns)
-            except InvalidInput as error:
-                raise InvalidInput(f"{error} ({name})") from None
-    for name, part in parts.items():
-        if isinstance(part, list):  # pairs of a name and an estimator
-            changed[name] = [
-                (
-                    key,
-                    inner if isinstance(inner, str) else restricted(inner, columns),
-                )
-                for key, inner in part
-            ]
-        else:
-            changed[name] = restricted(part, columns)
-        left = changed[name]
-        # without columns for an inner estimator there are none for the outer one
-        blind = isinstance(left, _CONSTANT) and not isinstance(part, _CONSTANT)
-        if left is None or blind:
-            return _of_nothing(estimator)
-    return estimator.set_params(**changed) if changed else estimator
-
-
-def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters that are plain values, and inner estimators that see the columns."""
-    plain = dict[str, Any]()
-    parts = dict[str, Any]()
-    for name, value in estimator.get_params(deep=False).items():
-        if not (_is_estimator(value) or _is_list_of_parts(value)):
-            plain[name] = value
-        elif name not in _OF_OTHERS:
-            parts[name] = value
-    return plain, parts
-
-
-def _is_estimator(value: Any) -> bool:
-    return has_method(value, "get_params") and not isinstance(value, type)
-
-
-def _is_list_of_parts(value: Any) -> bool:
-    return isinstance(value, list) and any(
-        isinstance(item, tuple) and len(item) >= 2 and _is_estimator(item[1])
-        for item in value
-    )
+def _constant(table: Any) -> Array:
+    return np.zeros((len(table), 1))
 
 
 # ---- Tables of numbers, and learners that use only the numbers

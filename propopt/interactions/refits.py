@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -205,7 +206,7 @@ class RefitErrors(ABC):
     row_groups: NDArray[np.intp] | None = None
     # indices of features that some learner uses: permuting their values between rows
     # changes a prediction; None if all are used
-    used: frozenset[int] | None = None
+    used: AbstractSet[int] | None = None
     method: str = ""  # how the predictors were fitted, in words
     notes: tuple[str, ...] = ()  # sentences for readers of the scores
 
@@ -405,7 +406,7 @@ class Refits:
         )
         if sample_weight is not None:
             _ = refits._weight  # refused before anything is fitted
-        if mentions_columns(estimator) and len(names) > 1:
+        if refits._mentions_columns and len(names) > 1:
             included = np.arange(len(names)) > 0
             restricted(
                 unfitted_copy(estimator), ColumnSubset(column_names(table), included)
@@ -592,7 +593,7 @@ class Refits:
 
     @cached_property
     def _mentions_columns(self) -> bool:
-        return mentions_columns(self.estimator)
+        return mentions_columns(self.estimator, column_names(self.table) or ())
 
     @cached_property
     def _free_seeds(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ SPLIT = """\
 data: {sklearn: iris}
 model: {kind: logistic}
 interactions:
-  scheme: {kind: split, test_size: 0.4}
+  scheme: {kind: split, cv: 0.4}
   sets: [[petal length (cm), petal width (cm)]]
 """
 
@@ -118,14 +118,14 @@ def test_errors_of_a_constant_and_sets_that_are_chosen_are_told(done):
     split = done(SPLIT, "-q")
     stored, subject = split.stored, split.subject
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], 2 / 3)
-    scheme = po.interactions.DataSplit(test_size=0.4)
+    scheme = po.interactions.DataSplit(cv=0.4)
     fitted = po.interactions.ILOCO(subject.learner, scheme, order=1)
     fitted.fit(subject.points, subject.target)
     rows = fitted.refit_errors_.errors(np.zeros((1, 0), dtype=int)).rows
     assert rows.shape == (60, 1)
     np.testing.assert_allclose(stored["mean_error"], rows.mean())
     assert stored["n_sets"] == 1
-    text = ALL_SPLIT.replace("kind: split", "kind: split, test_size: 0.5")
+    text = ALL_SPLIT.replace("kind: split", "kind: split, cv: 0.5")
     stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored
     assert stored["n_sets"] == stored["n_candidates"] == 4
     assert any("4 of 45 sets were chosen" in note for note in stored["notes"])

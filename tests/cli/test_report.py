@@ -17,7 +17,7 @@ JOBS = {
     "lime": "data: {sklearn: iris, explain: 20}\nmodel: {kind: forest, target_class: "
     "setosa, n_estimators: 2}\nlime: {rows: 2, n_samples: 100}\n",
     "interactions": "data: {sklearn: iris}\nmodel: {kind: logistic}\ninteractions:\n"
-    "  scheme: {kind: split, test_size: 0.4}\n",
+    "  scheme: {kind: split, cv: 0.4}\n",
 }
 SAID = {
     "sweep": "What more similar explanations cost",

@@ -30,7 +30,6 @@ from propopt.interactions.features import Features, read_sets
 from propopt.interactions.inference import ErrorRange
 from propopt.interactions.patch_draws import additive_leak
 from propopt.interactions.refits import SQUARED, set_scores
-from propopt.interactions.splitting import held_out
 
 
 NAMES = ["age", "height", "weight", "income"]
@@ -151,7 +150,7 @@ def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(results):
 
 def test_features_that_a_learner_does_not_use_score_zero_exactly():
     model = ILOCO(Lasso(alpha=0.5), DataSplit()).fit(X, Y)
-    rows, used = held_out(120, 60, seed=0).training, set()
+    rows, used = model.refit_errors_.plan.folds[0].training, set()
     for left_out in [
         values for size in range(3) for values in combinations(range(4), size)
     ]:
@@ -197,7 +196,7 @@ def test_features_of_one_row_and_copies_of_others_are_used():
     rng = np.random.default_rng(3)
     table = np.column_stack([rng.normal(size=(120, 2)), np.zeros(120)])
     table[17, 2], y = 1.0, table[:, 0] + 30.0 * (np.arange(120) == 17)
-    for scheme in (Minipatches(n_patches=300, rows=0.5), DataSplit(n_folds=2)):
+    for scheme in (Minipatches(n_patches=300, rows=0.5), DataSplit(cv=2)):
         model = ILOCO(DecisionTreeRegressor(max_depth=2), scheme, order=1)
         assert 2 not in model.fit(table, y).result_.not_used
     table = rng.normal(size=(100, 3))
@@ -246,14 +245,14 @@ def test_of_a_split_only_the_training_rows_choose():
     assert chosen[1] == 3
     assert "3 of 15 sets were chosen by their scores in minipatches" in chosen[2][0]
     assert chosen[2][0].endswith("intervals are corrected for 3")
-    (fold,) = DataSplit().drawn_folds(200, 4)
-    for rows, are_equal in ((fold.test, True), (fold.training, False)):
+    ((training, test),) = DataSplit().rows(refits, 4)
+    for rows, are_equal in ((test, True), (training, False)):
         y = TARGET.copy()
         y[rows] = np.random.default_rng(9).normal(size=len(rows), scale=20)
         other = SCREEN.choose(DataSplit().fit(replace(refits, y=y), seed=4), 2)[0]
         assert np.array_equal(other, chosen[0]) is are_equal
     # of folds all rows choose, and all sets are counted
-    folds = SCREEN.choose(DataSplit(n_folds=4).fit(refits, seed=4), 2)
+    folds = SCREEN.choose(DataSplit(cv=4).fit(refits, seed=4), 2)
     assert (len(folds[0]), folds[1]) == (3, 15)
     assert "minipatches of all rows" in folds[2][0]
 
@@ -261,7 +260,7 @@ def test_of_a_split_only_the_training_rows_choose():
 @pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 @pytest.mark.parametrize(
-    ("scheme", "counted"), [(DataSplit(), 3), (DataSplit(n_folds=3), 15), (PATCHES, 15)]
+    ("scheme", "counted"), [(DataSplit(), 3), (DataSplit(cv=3), 15), (PATCHES, 15)]
 )
 def test_results_are_corrected_for_the_sets_that_count(scheme, counted):
     model = ILOCO(NEAR, scheme, sets=SCREEN).fit(MANY, TARGET)

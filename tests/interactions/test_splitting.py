@@ -25,7 +25,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from propopt.base.errors import InvalidInput, Refused
 from propopt.interactions import ILOCO, DataSplit, fitting
 from propopt.interactions.refits import set_scores
-from propopt.interactions.splitting import dealt_folds, held_out, held_out_groups
 
 
 X, Y = product_table()
@@ -40,14 +39,18 @@ def split(scheme, estimator=TREE, **settings):
     return scheme.fit(read(estimator, X, Y), seed=7, **settings)
 
 
+def rows_of(scheme):
+    """Training rows and test rows of the folds of this seed."""
+    return scheme.rows(read(TREE, X, Y), 7)
+
+
 @pytest.mark.parametrize(
     "estimator", [TREE, LinearRegression(), KNeighborsRegressor(3)]
 )
 def test_scores_are_the_co_moebius_transform_of_refits(estimator):
-    scheme = DataSplit(test_size=0.4)
-    source, (fold,) = split(scheme, estimator), scheme.drawn_folds(len(Y), 7)
-    parts = [(X[rows], Y[rows]) for rows in (fold.training, fold.test)]
-    game = worth(estimator, *parts)
+    scheme = DataSplit(cv=0.4)
+    source, (fold,) = split(scheme, estimator), rows_of(scheme)
+    game = worth(estimator, *[(X[rows], Y[rows]) for rows in fold])
 
     def play(coalitions):
         sets = [frozenset(np.flatnonzero(one).tolist()) for one in coalitions]
@@ -68,34 +71,34 @@ def test_scores_are_the_co_moebius_transform_of_refits(estimator):
 
 
 def test_each_row_is_judged_once_by_folds_that_did_not_have_it():
-    scheme = DataSplit(n_folds=4)
-    folds = scheme.drawn_folds(len(Y), 7)
-    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(60))
+    scheme = DataSplit(cv=4)
+    folds = rows_of(scheme)
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(60))
     expected = np.empty(60)
-    for fold in folds:
-        assert not set(fold.training) & set(fold.test)
-        model = LinearRegression().fit(X[fold.training][:, 1:], Y[fold.training])
-        expected[fold.test] = (Y[fold.test] - model.predict(X[fold.test][:, 1:])) ** 2
+    for training, test in folds:
+        assert not set(training) & set(test)
+        model = LinearRegression().fit(X[training][:, 1:], Y[training])
+        expected[test] = (Y[test] - model.predict(X[test][:, 1:])) ** 2
     source = split(scheme, LinearRegression(), sets=np.array([[0]]))
     assert_allclose(source.errors(np.array([[0]])).rows[:, 0], expected, rtol=1e-12)
     again = pickle.loads(pickle.dumps(source))
     assert_array_equal(again.errors(PAIRS).rows, source.errors(PAIRS).rows)
 
 
-@pytest.mark.parametrize("scheme", [DataSplit(), DataSplit(n_folds=7)])
+@pytest.mark.parametrize("scheme", [DataSplit(), DataSplit(cv=7)])
 def test_new_rows_are_judged_by_the_same_predictors(scheme):
     new, target = product_table(33, seed=5)
     source = split(scheme, Ridge())
     judged = source.evaluate_on(new, target)
     rows = judged.errors(np.array([[2], [3]])).rows
     expected, whole = np.zeros(33), np.zeros(33)
-    folds = scheme.drawn_folds(60, 7)
-    n_judged = sum(len(fold.test) for fold in folds)
-    for fold in folds:  # folds of 9 and of 8 rows count as they have rows
-        share = len(fold.test) / n_judged
-        model = Ridge().fit(X[fold.training][:, [0, 1, 3]], Y[fold.training])
+    folds = rows_of(scheme)
+    n_judged = sum(len(test) for _, test in folds)
+    for training, test in folds:  # folds of 9 and of 8 rows count as they have rows
+        share = len(test) / n_judged
+        model = Ridge().fit(X[training][:, [0, 1, 3]], Y[training])
         expected += share * (target - model.predict(new[:, [0, 1, 3]])) ** 2
-        whole += share * Ridge().fit(X[fold.training], Y[fold.training]).predict(new)
+        whole += share * Ridge().fit(X[training], Y[training]).predict(new)
     assert_allclose(rows[:, 0], expected, rtol=1e-12)
     assert_allclose(source.predict(new), whole, rtol=1e-12)
     again = judged.evaluate_on(new, target).errors(np.array([[2]])).rows
@@ -105,47 +108,34 @@ def test_new_rows_are_judged_by_the_same_predictors(scheme):
 def test_weights_of_rows_are_for_fits_and_for_means():
     weights = np.random.default_rng(3).uniform(0, 2, 60)
     source = DataSplit().fit(read(Ridge(), X, Y, sample_weight=weights), seed=7)
-    (fold,) = DataSplit().drawn_folds(60, 7)
-    values = weights[fold.test]
+    ((training, test),) = rows_of(DataSplit())
+    values = weights[test]
     assert_allclose(source.row_weights, values * 30 / values.sum(), rtol=1e-12)
-    model = Ridge().fit(X[fold.training], Y[fold.training], weights[fold.training])
-    expected = (Y[fold.test] - model.predict(X[fold.test])) ** 2
+    model = Ridge().fit(X[training], Y[training], weights[training])
+    expected = (Y[test] - model.predict(X[test])) ** 2
     rows = source.errors(EMPTY).rows[:, 0]
     assert_allclose(rows, expected, rtol=1e-12)
     mean = np.average(expected, weights=values)
     assert source.row_weights @ rows / 30 == pytest.approx(mean, rel=1e-12)
     for counted in (0, 1):  # weights of which nothing is held out
-        weights[fold.test] = np.arange(30) < counted
-        with pytest.raises(InvalidInput, match="of 30 test rows at most one has"):
+        weights[test] = np.arange(30) < counted
+        with pytest.raises(
+            InvalidInput, match=f"cv: .* sample_weight .* got {counted}"
+        ):
             DataSplit().fit(read(Ridge(), X, Y, sample_weight=weights), seed=7)
 
 
-def test_rows_that_are_judged():
-    of_groups = dealt_folds(5, 2, 0, groups=np.array([0, 0, 0, 1, 2]))
-    held = held_out_groups(np.array([0, 0, 1, 1, 2, 2]), 3, seed=0)
-    for folds, expected in [
-        (dealt_folds(5, 2, seed=0), [[1, 2, 3], [0, 4]]),
-        (of_groups, [[0, 1, 2], [3, 4]]),
-        ([held], [[0, 1, 4, 5]]),
-        ([held_out(9, 4, seed=0)], [[1, 2, 3, 7]]),
-    ]:
-        assert [fold.test.tolist() for fold in folds] == expected
-
-
-@pytest.mark.parametrize("n_folds", [None, 2, 5, 12])
-def test_drawn_groups_are_whole(n_folds):
-    scheme = DataSplit(n_folds=n_folds, groups=GROUPS)
-    for seed in range(5):
-        folds = scheme.drawn_folds(60, seed, np.repeat(np.arange(12), 5))
-        assert len(folds) == (n_folds or 1)
-        for fold in folds:
-            assert not set(GROUPS[fold.test]) & set(GROUPS[fold.training])
-            assert len(fold.test) == (30 if n_folds is None else len(fold.test))
-            assert len(fold.test) + len(fold.training) == 60
-        if n_folds:
-            every = np.concatenate([fold.test for fold in folds])
-            assert sorted(every) == list(range(60))
-            assert np.ptp([len(fold.test) for fold in folds]) <= 5
+@pytest.mark.parametrize("cv", [0.5, 2, 5, 12])
+def test_drawn_groups_are_whole(cv):
+    folds = rows_of(DataSplit(cv=cv, groups=GROUPS))
+    assert len(folds) == (1 if cv == 0.5 else cv)
+    for training, test in folds:
+        assert not set(GROUPS[test]) & set(GROUPS[training])
+        assert len(test) + len(training) == 60
+        assert len(test) == pytest.approx(30 if cv == 0.5 else 60 / cv, abs=5)
+    if cv != 0.5:
+        every = np.concatenate([test for _, test in folds])
+        assert sorted(every) == list(range(60))
 
 
 def judged(scheme, **settings):
@@ -165,7 +155,7 @@ def judged(scheme, **settings):
     ],
 )
 def test_a_splitter_says_which_rows_are_fitted_and_judged(splitter, groups):
-    scores, source = judged(DataSplit(folds=splitter, groups=groups), order=1)
+    scores, source = judged(DataSplit(cv=splitter, groups=groups), order=1)
     pairs = list(splitter.split(X, Y, groups))
     rows = np.sort(np.concatenate([test for _, test in pairs]))
     z = np.full(60, np.nan)
@@ -184,7 +174,7 @@ def test_a_splitter_says_which_rows_are_fitted_and_judged(splitter, groups):
         [(training.tolist(), test) for training, test in pairs],
         [(np.isin(every, a), np.isin(every, b)) for a, b in pairs],
     ):
-        again, _ = judged(DataSplit(folds=given, groups=groups), order=1)
+        again, _ = judged(DataSplit(cv=given, groups=groups), order=1)
         assert_array_equal(again.estimates, scores.estimates)
         assert_array_equal(again.standard_errors, scores.standard_errors)
 
@@ -193,14 +183,14 @@ def test_a_splitter_says_which_rows_are_fitted_and_judged(splitter, groups):
 def test_splitters_see_seeds_classes_and_groups():
     splitter = KFold(3, shuffle=True)
     one, two, other = (
-        judged(DataSplit(folds=splitter), random_state=seed)[0].estimates
+        judged(DataSplit(cv=splitter), random_state=seed)[0].estimates
         for seed in (1, 1, 2)
     )
     assert_array_equal(one, two)
     assert (one != other).all()
     assert splitter.random_state is None
     labels, learner = np.where(Y > 0, "yes", "no"), DecisionTreeClassifier(max_depth=9)
-    ILOCO(learner, DataSplit(folds=StratifiedKFold(3))).fit(X, labels)
+    ILOCO(learner, DataSplit(cv=StratifiedKFold(3))).fit(X, labels)
     groups = pd.Series(GROUPS, index=np.arange(60)[::-1])
     result = ILOCO(learner, DataSplit(groups=groups)).fit(X, labels).result_
     assert result.n_row_groups == 6
@@ -219,7 +209,7 @@ def test_splitters_see_seeds_classes_and_groups():
 FOREST = RandomForestRegressor(n_estimators=3, max_depth=3)
 
 
-@pytest.mark.parametrize("scheme", [DataSplit(), DataSplit(n_folds=3)])
+@pytest.mark.parametrize("scheme", [DataSplit(), DataSplit(cv=3)])
 def test_numbers_do_not_depend_on_workers_or_on_what_was_asked_before(scheme):
     one = split(scheme, FOREST).errors(PAIRS).rows
     two = split(scheme, FOREST, n_jobs=2, sets=PAIRS).errors(PAIRS).rows
@@ -267,55 +257,44 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatc
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"test_size": 0.0}, "test_size: expected a share between 0 and 1, got 0.0"),
-        ({"test_size": 1}, "test_size: expected a share between 0 and 1, got 1"),
-        ({"test_size": True}, "test_size: expected a share between 0 and 1, got True"),
-        ({"n_folds": 1}, "n_folds: expected an integer >= 2, got 1"),
-        ({"n_folds": 2.0}, "n_folds: expected an integer >= 1, got 2.0"),
-        ({"n_folds": 5, "test_size": 0.2}, "test_size: with n_folds=5 each row"),
-        (
-            {"folds": KFold(3), "n_folds": 5},
-            "by folds and also by n_folds; give only one",
+        *(
+            ({"cv": cv}, "cv: expected a share between 0 and 1")
+            for cv in (0.0, 1.0, True, None, KFold, "5", (1 for _ in range(2)))
         ),
-        ({"folds": KFold(3), "test_size": 0.4}, "also by test_size; give only one"),
-        ({"folds": KFold}, "folds: expected a splitter such as GroupKFold"),
-        ({"folds": 5}, "folds: expected a splitter such as GroupKFold.* got 5"),
-        ({"folds": [([0.5], [1])]}, "folds: expected a splitter such as GroupKFold"),
-        ({"groups": "customer"}, "groups: expected a label for each row, got 'cus"),
-        ({"groups": [[1, 2]]}, r"groups: expected a label for each row, got shape \("),
-        ({"groups": [1, None, 2]}, "groups: 1 rows have no label, the first is row 1"),
-    ],
-)
-def test_settings_that_cannot_be_used(settings, words):
-    with pytest.raises(InvalidInput, match=words):
-        DataSplit(**settings)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_folds": 61}, "n_folds: expected at most 60, the number of rows, got 61"),
-        ({"test_size": 0.02}, "0.02 of 60 rows gives 1 test rows"),
-        ({"test_size": 0.999}, "0.999 of 60 rows gives 60 test rows"),
+        ({"groups": "customer"}, "groups: expected a label for each row, .*'cus"),
+        ({"groups": [[1, 2]]}, "groups: expected a label for each row"),
+        ({"groups": [1, None, 2]}, "groups: .* none of them missing"),
         ({"groups": [1, 2, 3]}, "groups: expected a label for each of 60 rows, got 3"),
-        ({"groups": [0] * 30 + [1] * 30}, "groups: expected at least 3, .* got 2"),
-        ({"groups": GROUPS, "n_folds": 13}, "n_folds: expected at most 12, the number"),
-        ({"folds": GroupKFold(3)}, "folds: GroupKFold.* 'groups' parameter should not"),
-        ({"folds": ShuffleSplit(3)}, "folds: row .* is tested twice; use folds that"),
-        ({"folds": [([0, 1], [1, 2])]}, "folds: row 1 is a training row and"),
-        ({"folds": [([0, 1], [99])]}, "folds: expected rows from 0 to 59"),
-        ({"folds": [([], [3, 4])]}, "folds: fold 0 has no training rows"),
-        ({"folds": [([1, 2], [3])]}, "folds: expected at least two rows for testing"),
-        ({"folds": KFold(7), "groups": GROUPS}, "folds: a group has training rows"),
+        ({"groups": [0] * 30 + [1] * 30}, "cv: expected at least two groups .* got 1"),
+        ({"cv": 1}, "cv: .*n_splits=1"),
+        ({"cv": 61}, "cv: .*n_splits=61"),
+        ({"groups": GROUPS, "cv": 13}, "cv: .*n_splits=13"),
+        ({"cv": 1 / 60}, "cv: expected at least two rows .* got 1"),
+        ({"cv": 0.999}, "cv: .* train set will be empty"),
+        ({"cv": GroupKFold(3)}, "cv: GroupKFold.* 'groups' parameter should not"),
+        ({"cv": ShuffleSplit(3)}, "cv: row .* is tested twice; use .* KFold"),
+        ({"cv": [([0, 1], [1, 2])]}, "cv: a row has training rows and test rows"),
+        ({"cv": [([0, 1], [60])]}, "cv: .*out of bounds"),
+        ({"cv": [([0.5], [1])]}, "cv: .*integer"),
+        ({"cv": [(range(0), [3, 4])]}, "cv: "),
+        ({"cv": [([], [3, 4])]}, "cv: "),
+        ({"cv": [([True] * 60, [False] * 60)]}, "cv: fold 0 has no training rows or"),
+        ({"cv": [([1, 2], [3])]}, "cv: expected at least two rows .* got 1"),
+        ({"cv": KFold(7), "groups": GROUPS}, "cv: a group has .*; use GroupKFold"),
         (
-            {"folds": [(range(10), range(10, 15))], "groups": GROUPS},
-            "folds: expected at least two groups for testing, got 1",
+            {"cv": [(range(10), range(10, 15))], "groups": GROUPS},
+            "cv: expected at least two groups .* got 1",
         ),
     ],
 )
-def test_rows_that_do_not_fit_the_table_are_refused(settings, message):
-    with pytest.raises(InvalidInput, match=message):
+def test_rows_that_do_not_fit_the_table_are_refused(settings, words):
+    with pytest.raises(InvalidInput, match=words):
         judged(DataSplit(**settings))
+
+
+def test_two_test_rows_are_enough():
+    source = split(DataSplit(cv=2 / 60), LinearRegression(), sets=np.array([[0]]))
+    assert source.errors(EMPTY).rows.shape == (2, 1)
 
 
 def test_more_that_cannot_be_fitted(monkeypatch):

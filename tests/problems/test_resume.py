@@ -43,7 +43,7 @@ JOBS = {
     + "audit: {attributions: shap.csv, base: 0}\n",
     "interactions": TABLE.replace(", explain: 16", "")
     + "model: {kind: forest, n_estimators: 1, task: regression}\n"
-    "interactions: {scheme: {kind: split, n_folds: 3}}\n",
+    "interactions: {scheme: {kind: split, cv: 3}}\n",
     "patches": TABLE.replace(", explain: 16", "")
     + "model: {kind: forest, n_estimators: 1, task: regression}\n"
     "interactions: {scheme: {kind: minipatches, n_patches: 150}}\n",

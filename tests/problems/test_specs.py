@@ -46,7 +46,7 @@ NOT_OF_FILES = {
     "SharedRobustness": {"present"},
     "KernelRobustness": {"kernel_matrix"},
     "Minipatches": {"keep", "folder"},
-    "DataSplit": {"folds", "groups"},
+    "DataSplit": {"groups"},
     "Screen": {"scheme"},
 }
 """Tables, laws and objects, which a file cannot hold."""

@@ -92,10 +92,16 @@ SplitSection: Final = section_of(
     Section,
     "SplitSection",
     "One fit for each set of features, by :class:`DataSplit`.",
-    without=("folds", "groups"),
+    without=("groups",),
     kind=Literal["split"],
-    test_size=BelowOne,
-    n_folds=Annotated[int, Field(ge=2, le=10_000)] | None,
+    cv=(
+        Annotated[
+            Annotated[int, Field(ge=2, le=10_000)] | BelowOne,
+            Shaped("a share of test rows such as 0.5, or a number of folds"),
+        ],
+        "The share of test rows, or a number of folds, each of which serves once as "
+        "the test rows",
+    ),
 )
 
 

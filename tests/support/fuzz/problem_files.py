@@ -136,7 +136,7 @@ data: {csv: table.csv, target: y, categorical: [city, label],
   groups: {colour: [red, blue]}}
 model: {kind: linear}
 interactions:
-  scheme: {kind: split, test_size: 0.4}
+  scheme: {kind: split, cv: 0.4}
   sets: [[city, colour], [label, colour]]
   level: 0.5
   adjust: holm
