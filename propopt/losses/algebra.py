@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
+from typing import Any, ClassVar, Final, Literal, NoReturn, TypeAlias, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ from propopt.losses.maps import (
     Identity,
     ImplicitOverPoints,
     LinearMap,
+    OverFeatures,
     OverPoints,
     Penalty,
     RowSums,
@@ -200,10 +201,10 @@ class PropertyLoss(Atom, ABC):
         """The linear map A of the loss φ(A(W) − T), applied to attributions W."""
         raise NotImplementedError
 
-    @property
-    @abstractmethod
+    @cached_property
     def penalty(self) -> Penalty:
         """The convex penalty φ of the residual."""
+        raise NotImplementedError
 
     @cached_property
     def target(self) -> Array | float:
@@ -410,6 +411,7 @@ class _RecastLoss(PropertyLoss):
 
     name: str
     map: LinearMap
+    penalty: Penalty
     target: Array | float
 
     def __init__(
@@ -421,13 +423,9 @@ class _RecastLoss(PropertyLoss):
     ) -> None:
         self.name = loss.name
         self.constant = constant
-        self._penalty = loss.penalty
+        self.penalty = loss.penalty
         self.map = over
         self.target = loss.target if target is None else target
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -531,9 +529,15 @@ class Objective(Atom):
         InvalidInput
             If a parameter has no value.
         """
+        if self._has_numbers:
+            return self.rates
         return tuple((_number(rate, loss), loss) for rate, loss in self.rates)
 
-    @property
+    @cached_property
+    def _has_numbers(self) -> bool:
+        return all(type(rate) is float for rate, _ in self.rates)
+
+    @cached_property
     def losses(self) -> tuple[PropertyLoss, ...]:
         """The losses of the objective, in order."""
         return tuple(loss for _, loss in self.rates)
@@ -752,6 +756,30 @@ def _number(rate: Rate, loss: PropertyLoss) -> float:
 # ---- Programs: losses and bounds, with their common shape and names
 
 
+LossKind: TypeAlias = Literal[
+    "gradient-matching", "robustness", "smoothness", "other squared", "sparsity", "rest"
+]
+"""Squared losses of W itself, over points, over features, or of another map; ℓ1 losses
+of W itself without a target; and the rest."""
+_KINDS: Final[tuple[LossKind, ...]] = get_args(LossKind)
+
+
+def _kind(loss: PropertyLoss) -> LossKind:
+    match loss.penalty, loss.map:
+        case Squared(), Identity():
+            return "gradient-matching"
+        case Squared(), OverPoints() | ImplicitOverPoints():
+            return "robustness"
+        case Squared(), OverFeatures():
+            return "smoothness"
+        case Squared(), _:
+            return "other squared"
+        case Absolute(), Identity() if not loss.has_target:
+            return "sparsity"
+        case _:
+            return "rest"
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """The losses to weight, the bounds and the shape of W, for a solver.
@@ -796,10 +824,23 @@ class Program:
         """The common names of points and features of all losses."""
         return common_labels(self.all_losses)
 
-    @property
+    @cached_property
     def all_losses(self) -> tuple[PropertyLoss, ...]:
         """The losses of the objective and of the bounds."""
         return self.losses + tuple(bound.loss for bound in self.bounds)
+
+    @cached_property
+    def kinds(self) -> Mapping[LossKind, Sequence[PropertyLoss]]:
+        """The losses of the objective by kind: what solvers choose and refuse by."""
+        kinds: dict[LossKind, list[PropertyLoss]] = {kind: [] for kind in _KINDS}
+        for loss in self.losses:
+            kinds[_kind(loss)].append(loss)
+        return kinds
+
+    def named(self, weights: Array) -> dict[str, float]:
+        """The weights (k,) by the names of the losses."""
+        names = [loss.name for loss in self.losses]
+        return dict(zip(names, weights.tolist(), strict=True))
 
     def weighed(self, weights: Array) -> Objective:
         """Make the objective with these weights (k,) ≥ 0, which are not checked."""

@@ -202,6 +202,8 @@ def split_constraints(
     if not isinstance(subject_to, Iterable):
         return (), bounds_of(subject_to, losses)
     given = list(subject_to)
+    if not given:
+        return (), ()
     custom = (CustomConstraints(x, n) for n, x in enumerate(given) if _is_function(x))
     others = [x for x in given if not _is_function(x)]
     return tuple(custom), bounds_of(others, losses)

@@ -79,22 +79,19 @@ class Lagrangian:
         self.W = W
         self.duals = duals
         self.values = values
-        of_W = (
-            isinstance(loss.map, Identity) for _, loss in terms if _is_squared(loss)
-        )
-        self._has_modulus = any(of_W)
-        self.squared = [t for t in terms if self._in_q(t[1])]
-        self.others = [t for t in terms if not self._in_q(t[1])]
-
-    def _in_q(self, loss: PropertyLoss) -> bool:
-        """Whether it is squared, unless its dual is given and q is convex without it.
-
-        A dual has the forces between neighbours more accurately than W, whose last
-        digits a large weight amplifies.
-        """
-        if isinstance(loss.map, Identity) or not self._has_modulus:
-            return _is_squared(loss)
-        return _is_squared(loss) and loss.name not in self.duals
+        squared = [t for t in terms if isinstance(t[1].penalty, Squared)]
+        has_modulus = any(isinstance(loss.map, Identity) for _, loss in squared)
+        # a dual has the forces between neighbours more accurately than W, whose last
+        # digits a large weight amplifies: it is used if q is convex without the loss
+        by_dual = {
+            id(loss)
+            for _, loss in squared
+            if has_modulus and loss.name in duals and not isinstance(loss.map, Identity)
+        }
+        self.squared = [t for t in squared if id(t[1]) not in by_dual]
+        self.with_duals = [t for t in squared if id(t[1]) in by_dual]
+        in_q = {id(loss) for _, loss in self.squared}
+        self.others = [t for t in terms if id(t[1]) not in in_q]
 
     def lower_bound(self) -> tuple[float, str, float | None]:
         """The bound, its kind, and the distance to the optimum that it implies."""
@@ -116,7 +113,7 @@ class Lagrangian:
     @cached_property
     def _roundings(self) -> list[tuple[float, PropertyLoss, Rounding]]:
         """Rounding of the squared losses; all others have exact residuals."""
-        terms = [t for t in self.squared + self.others if _is_squared(t[1])]
+        terms = self.squared + self.with_duals
         return [(c, loss, self._rounding_of(loss)) for c, loss in terms]
 
     def _rounding_of(self, loss: PropertyLoss) -> Rounding:
@@ -157,8 +154,8 @@ class Lagrangian:
         size = float(np.linalg.norm(slope))
         size += math.fsum(
             2 * c * error.gradient
-            for c, loss, error in self._roundings
-            if self._in_q(loss)  # the others have duals instead of gradients
+            # the others have duals instead of gradients
+            for c, loss, error in self._roundings[: len(self.squared)]
         )
         excess = max(math.fsum(gaps), 0.0) + size**2 / (2 * modulus)
         excess *= 1.0 + LOST
@@ -249,13 +246,10 @@ class Lagrangian:
         duals: list[_Dual] = []
         for c, loss in [*self.squared, *self.others]:
             R = loss.residual(self.W)
-            default = 2 * c * R if _is_squared(loss) else np.zeros_like(R)
+            is_squared = isinstance(loss.penalty, Squared)
+            default = 2 * c * R if is_squared else np.zeros_like(R)
             duals.append((c, loss, R, self.duals.get(loss.name, default)))
         return duals
-
-
-def _is_squared(loss: PropertyLoss) -> bool:
-    return isinstance(loss.penalty, Squared)
 
 
 def values_at(

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.linalg as la
@@ -30,15 +30,14 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.resources import few_threads
-from propopt.losses import Program, PropertyLoss
+from propopt.losses import Program
+from propopt.losses.algebra import LossKind
 from propopt.losses.linear_algebra import EPSILON, Components
 from propopt.losses.maps import (
-    Identity,
     ImplicitOverPoints,
     LinearMap,
     OverFeatures,
     OverPoints,
-    Squared,
     dense_matrix,
 )
 from propopt.losses.operators import LatticeLaplacian, Operator
@@ -47,12 +46,11 @@ from propopt.losses.operators import LatticeLaplacian, Operator
 # ---- The squared losses that structured solvers share: a‖W − G‖² + b‖B W‖² + c‖W Cᵀ‖²
 
 
-_NOUNS: dict[type[LinearMap], str] = {
-    Identity: "gradient-matching",
-    OverPoints: "robustness",
-    ImplicitOverPoints: "robustness",
-    OverFeatures: "smoothness",
-}
+_COUPLED: Final[tuple[LossKind, ...]] = (
+    "gradient-matching",
+    "robustness",
+    "smoothness",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,29 +70,28 @@ class Quadratic:
     lattices: tuple[LatticeLaplacian | None, LatticeLaplacian | None] = (None, None)
 
     @classmethod
-    def of(cls, losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> Quadratic:
-        """Take the squared losses among ``losses``, accepted by the refusals below."""
-        indices: dict[str, int] = {}
-        for index, loss in enumerate(losses):
-            if isinstance(loss.penalty, Squared):
-                indices[_NOUNS[type(loss.map)]] = index
-        matching, over_points, over_features = (
-            indices.get(noun)
-            for noun in ("gradient-matching", "robustness", "smoothness")
-        )
+    def of(cls, program: Program) -> Quadratic:
+        """Take the squared losses of a program that the refusals below accept."""
+        found = [next(iter(program.kinds[kind]), None) for kind in _COUPLED]
+        matching, over_points, over_features = found
         assert matching is not None, (
             "the solver refuses programs without gradient matching"
         )
-        # they have a Gram matrix and parts, as _NOUNS has it
-        points: Any = None if over_points is None else losses[over_points].map
-        features: Any = None if over_features is None else losses[over_features].map
+        # they have a Gram matrix and parts, by their kind
+        points: Any = None if over_points is None else over_points.map
+        features: Any = None if over_features is None else over_features.map
+        place = {id(loss): index for index, loss in enumerate(program.losses)}
         return cls(
-            G=np.broadcast_to(losses[matching].target, shape),
+            G=np.broadcast_to(matching.target, program.shape),
             P=None if points is None else points.gram,
             Q=None if features is None else features.gram,
             point_parts=None if points is None else points.components,
             feature_parts=None if features is None else features.components,
-            positions=(matching, over_points, over_features),
+            positions=(
+                place[id(matching)],
+                place.get(id(over_points)),
+                place.get(id(over_features)),
+            ),
             lattices=(lattice_of(points), lattice_of(features)),
         )
 
@@ -144,27 +141,23 @@ def lattice_of(map_: LinearMap | None) -> LatticeLaplacian | None:
             return None
 
 
-def quadratic_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+def quadratic_refusal(program: Program) -> str | None:
     """The reason why the squared losses are not such a sum; None if they are."""
-    for loss in losses:
-        coupled = isinstance(loss.penalty, Squared) and type(loss.map) is not Identity
-        if coupled and type(loss.map) in _NOUNS and loss.has_target:
+    for loss in (*program.kinds["robustness"], *program.kinds["smoothness"]):
+        if loss.has_target:
             return f"{loss.name} couples attributions, and has a target"
-    return curvature_refusal(losses)
+    return curvature_refusal(program)
 
 
-def curvature_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+def curvature_refusal(program: Program) -> str | None:
     """The reason why their curvature is not that of such a sum, or None."""
-    nouns = []
-    for loss in losses:
-        if isinstance(loss.penalty, Squared):
-            if type(loss.map) not in _NOUNS:
-                return f"{loss.name} is not a loss of W itself, over points or features"
-            nouns.append(_NOUNS[type(loss.map)])
-    for noun in dict.fromkeys(nouns):
-        if nouns.count(noun) > 1:
-            return f"it takes one {noun} loss, and there are {nouns.count(noun)}"
-    if "gradient-matching" not in nouns:
+    for loss in program.kinds["other squared"]:
+        return f"{loss.name} is not a loss of W itself, over points or features"
+    for kind in _COUPLED:
+        count = len(program.kinds[kind])
+        if count > 1:
+            return f"it takes one {kind} loss, and there are {count}"
+    if not program.kinds["gradient-matching"]:
         return "there is no squared gradient-matching loss"
     return None
 
@@ -180,16 +173,15 @@ def curve_refusal(program: Program) -> str | None:
     """The reason why the program is not only such a sum; None if it is."""
     return (
         bounds_refusal(program)
-        or all_squared_refusal(program.losses)
-        or quadratic_refusal(program.losses)
+        or all_squared_refusal(program)
+        or quadratic_refusal(program)
     )
 
 
-def all_squared_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+def all_squared_refusal(program: Program) -> str | None:
     """The reason why not all losses are squared; None if they are."""
-    for loss in losses:
-        if not isinstance(loss.penalty, Squared):
-            return f"{loss.name} is not a squared loss"
+    for loss in (*program.kinds["sparsity"], *program.kinds["rest"]):
+        return f"{loss.name} is not a squared loss"
     return None
 
 

@@ -99,7 +99,7 @@ class ExactFront:
         program = optima[0].program if optima else None
         if program is None:
             return Reason("the losses are not available, as in a saved result")
-        reason = all_squared_refusal(program.losses)
+        reason = all_squared_refusal(program)
         if reason is not None or not all(map(is_completeness, program.bounds)):
             return Reason(reason or "there are bounds on losses")
         if np.prod(optima[0].shape) > _MOST_NUMBERS:

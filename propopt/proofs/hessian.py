@@ -385,7 +385,7 @@ class QuadraticPart:
         few = (
             max(self.program.shape) <= MAX_SPECTRAL_SIZE or self.eigenbases is not None
         )
-        if few and curvature_refusal(self._losses) is None:
+        if few and curvature_refusal(self._squared_part) is None:
             a, b, c = self._quadratic.coefficients(weights[list(self._squared)])
             points, features = self._bases
             values = a + b * points.values[:, None] + c * features.values
@@ -448,17 +448,18 @@ class QuadraticPart:
         return tuple(k for k, loss in enumerate(losses) if is_squared(loss))
 
     @cached_property
-    def _losses(self) -> tuple[PropertyLoss, ...]:
-        return tuple(self.program.losses[k] for k in self._squared)
+    def _squared_part(self) -> Program:
+        losses = tuple(self.program.losses[k] for k in self._squared)
+        return Program(losses, (), self.program.shape)
 
     @cached_property
     def _entries(self) -> Support | None:
         """The entries in use, if losses couple single entries."""
-        return entry_support(Program(self._losses, (), self.program.shape))
+        return entry_support(self._squared_part)
 
     @cached_property
     def _quadratic(self) -> Quadratic:
-        return Quadratic.of(self._losses, self.program.shape)
+        return Quadratic.of(self._squared_part)
 
     @cached_property
     def _bases(self) -> tuple[QuadraticBasis, QuadraticBasis]:

@@ -54,6 +54,7 @@ the gradients among those at no cost, means over the components.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -84,7 +85,6 @@ from propopt.losses.linear_algebra import (
 from propopt.losses.maps import (
     Identity,
     ImplicitOverPoints,
-    OverFeatures,
     OverPoints,
 )
 from propopt.losses.operators import Operator
@@ -99,10 +99,8 @@ from propopt.proofs.curvature import (
     lattice_of,
 )
 from propopt.solvers.factored import (
+    Elimination,
     Factored,
-    elimination_of,
-    forget_elimination,
-    stored_graph,
 )
 from propopt.solvers.solver import (
     Curve,
@@ -405,19 +403,24 @@ class Spectral(Solver):
     name = "spectral"
 
     def refusal(self, program: Program) -> str | None:
-        # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis; of a
-        # lattice nothing but coefficients
-        is_lattice = _is_lattice(program)
-        n_points, n_features = program.shape
-        n_bytes = 32.0 * n_features**2 + 80.0 * n_points * n_features
-        if not is_lattice:
-            n_bytes = sum(32.0 * size**2 for size in program.shape)
-        label = f"the eigenbasis of {n_points} points and {n_features} features"
-        reason = memory_refusal(n_bytes, label, "the krylov solver works without it")
-        return curve_refusal(program) or reason
+        return curve_refusal(program) or _eigenbasis_refusal(
+            program, _is_lattice(program)
+        )
 
     def prepare(self, program: Program) -> Prepared:
-        return Diagonal(Quadratic.of(program.losses, program.shape))
+        return Diagonal(Quadratic.of(program))
+
+
+def _eigenbasis_refusal(program: Program, is_lattice: bool) -> str | None:
+    """The reason why the eigenbases exceed memory; None if they do not."""
+    # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis; of a
+    # lattice nothing but coefficients
+    n_points, n_features = program.shape
+    n_bytes = 32.0 * n_features**2 + 80.0 * n_points * n_features
+    if not is_lattice:
+        n_bytes = 32.0 * n_points**2 + 32.0 * n_features**2
+    label = f"the eigenbasis of {n_points} points and {n_features} features"
+    return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
 @final
@@ -723,17 +726,13 @@ class Krylov(Solver):
     most_steps : int, optional
         Steps of Lanczos, and of conjugate gradients, before it gives up; by default
         10,000 and 50,000.
-    otherwise : Solver, optional
+    fallback : Solver, optional
         Another solver with curves, for weights at which this one fails or misses the
         tolerance.
-    reader : Solver, optional
-        A solver for attributions once losses of the curve were computed: many may
-        follow, and an eigenbasis computes each in two products.
     """
 
     most_steps: int | None = None
     fallback: Solver | None = None
-    reader: Solver | None = None
 
     name = "krylov"
 
@@ -746,36 +745,10 @@ class Krylov(Solver):
         return curve_refusal(program) or reason
 
     def prepare(self, program: Program) -> Prepared:
-        quadratic = Quadratic.of(program.losses, program.shape)
-        curve: Curve = _KrylovSpaces(quadratic, self.most_steps)
-        if self.fallback is not None:
-            curve = Fallback(program, curve, self.fallback)
-        return curve if self.reader is None else _Read(program, curve, self.reader)
-
-
-@final
-class _Read(Curve):
-    """A curve with another solver for attributions after losses were computed."""
-
-    def __init__(self, program: Program, curve: Curve, reader: Solver) -> None:
-        self._program = program
-        self._curve = curve
-        self._solver = reader
-        self._is_measured = False
-
-    def measure(self, weights: Array, tolerance: float) -> Measurement:
-        self._is_measured = True
-        return self._curve.measure(weights, tolerance)
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        chosen = self._reader if self._is_measured else self._curve
-        return chosen.solve(weights, tolerance, start)
-
-    @cached_property
-    def _reader(self) -> Prepared:
-        return self._solver.prepare(self._program)
+        curve = _KrylovSpaces(Quadratic.of(program), self.most_steps)
+        if self.fallback is None:
+            return curve
+        return Fallback(program, curve, self.fallback)
 
 
 class _KrylovSpaces(Curve):
@@ -895,14 +868,10 @@ class _KrylovSpaces(Curve):
 
 
 _USUAL_STEPS = 40.0  # Lanczos or gradient steps that usual weights take
-SECONDS_PER_CUBE = 6e-10  # eigenvectors of an N × N matrix, over N³
-SECONDS_PER_ENTRY = 6e-10  # product with a stored matrix, over its entries
+SECONDS_PER_OPERATION = 6e-10  # of eigenvectors, over N³, and of products with a matrix
 SECONDS_PER_STEP = 6e-5  # overhead of a step
 SECONDS_PER_NUMBER = 1e-8  # overhead of a step per point
-SECONDS_PER_FACTOR = 5e-4  # overhead of one weight
 PATIENCE = 3.0  # Lanczos may cost this many factors before Factored takes over
-FEWEST_STEPS = 200
-FEW = 3.0  # an eigenbasis may cost this many attributions of a curve
 
 
 def choose_curve_solver(program: Program) -> Solver | Reason:
@@ -914,65 +883,55 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
     reason = curve_refusal(program)
     if reason is not None:
         return Reason(reason)
-    spectral = Spectral()
-    eigenbasis_fits = spectral.refusal(program) is None
-    if eigenbasis_fits and _is_lattice(program):
-        return spectral
-    maps = (loss.map for loss in program.losses if isinstance(loss.map, OverPoints))
-    if eigenbasis_fits and any(isinstance(A.matrix, np.ndarray) for A in maps):
-        return spectral
-    n_points, n_features = program.shape
-    step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points  # for each feature
-    step += SECONDS_PER_ENTRY * _entries(program)
-    lanczos = _USUAL_STEPS * (n_features * step)
-    eigenbasis = SECONDS_PER_CUBE * float(n_points) ** 3
-    if eigenbasis_fits and eigenbasis <= lanczos:
-        return spectral
-    reader = spectral if eigenbasis_fits and eigenbasis <= FEW * lanczos else None
-    if Factored().refusal(program) is not None:
-        return Krylov(reader=reader).take(program)
-    factors = _seconds_per_weight(program)
+    robust = program.kinds["robustness"]
+    coupled = robust[0].map if robust else None
+    is_lattice = lattice_of(coupled) is not None
+    if _eigenbasis_refusal(program, is_lattice) is None:
+        n_points, _ = program.shape
+        is_dense = isinstance(getattr(coupled, "matrix", None), np.ndarray)
+        eigenbasis = SECONDS_PER_OPERATION * float(n_points) ** 3
+        if is_lattice or is_dense or eigenbasis <= _seconds_of_lanczos(program):
+            return Spectral()
+    factored = Factored().take(program)
+    if isinstance(factored, Reason):
+        return Krylov().take(program)
+    assert isinstance(factored, Factored), "it takes the program itself"
+    assert factored.elimination is not None, "see Factored.take"
+    lanczos = _seconds_of_lanczos(program)
+    factors = _seconds_per_weight(program, factored.elimination)
     if factors <= lanczos:
-        return Factored()
+        return factored
     # stop Lanczos after the time of a few factors
-    steps = max(FEWEST_STEPS, int(_USUAL_STEPS * PATIENCE * factors / lanczos))
-    krylov = Krylov(most_steps=steps, fallback=Factored(), reader=reader).take(program)
-    forget_elimination(program)
-    return krylov
+    steps = math.ceil(_USUAL_STEPS * PATIENCE * factors / lanczos)
+    return Krylov(most_steps=steps, fallback=Factored()).take(program)
 
 
 def _is_lattice(program: Program) -> bool:
     """Whether points form a lattice, which transforms diagonalise."""
-    maps = (x.map for x in program.losses if not isinstance(x.map, OverFeatures))
-    return any(lattice_of(A) is not None for A in maps)
+    return any(lattice_of(loss.map) for loss in program.kinds["robustness"])
 
 
-def _seconds_per_weight(program: Program) -> float:
-    """Estimated seconds for factors, one per feature eigenvalue with two solves."""
-    graph = stored_graph(program)
-    assert graph is not None, "see the refusal of Factored"
-    _, n_features = program.shape
-    elimination = elimination_of(graph)
-    n_factors = 1 if len(program.losses) < 3 else n_features
-    solves = 2 * n_features - n_factors
-    seconds = n_factors * elimination.seconds(1)
-    seconds += solves * (elimination.seconds(1) - elimination.seconds(0))
-    return SECONDS_PER_FACTOR + seconds
-
-
-def _entries(program: Program) -> float:
-    """Numbers read by one product with the matrix over points."""
-    total = 0.0
-    for loss in program.losses:
+def _seconds_of_lanczos(program: Program) -> float:
+    """Estimated seconds for the steps of all features that usual weights take."""
+    n_points, n_features = program.shape
+    step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points
+    for loss in program.kinds["robustness"]:
         match loss.map:
             case OverPoints(matrix=B) if not isinstance(B, np.ndarray):
                 # a row of B with two entries gives two of BᵀB off its diagonal
-                total += B.nnz
+                step += SECONDS_PER_OPERATION * B.nnz
             case ImplicitOverPoints(gram=gram):
-                total += 20.0 * gram.size
-            case _:
-                pass
-    return total
+                step += SECONDS_PER_OPERATION * 20.0 * gram.size
+    return _USUAL_STEPS * (n_features * step)
+
+
+def _seconds_per_weight(program: Program, elimination: Elimination) -> float:
+    """Estimated seconds for factors, one per feature eigenvalue with two solves."""
+    _, n_features = program.shape
+    n_factors = 1 if len(program.losses) < 3 else n_features
+    solves = 2 * n_features - n_factors
+    solve = elimination.seconds(1) - elimination.seconds(0)
+    return n_factors * elimination.seconds(1) + solves * solve
 
 
 # ---- One bound on a squared loss: a scalar root on the exact curve
@@ -1002,8 +961,6 @@ class OneBound(Dispatcher):
         if self.curve is not None:
             return self
         solver = choose_curve_solver(_with_bound_as_loss(program))
-        if isinstance(solver, Krylov):  # one W after many points of the curve
-            solver = replace(solver, reader=None)
         return solver if isinstance(solver, Reason) else replace(self, solver=solver)
 
     def prepare(self, program: Program) -> Prepared:

@@ -27,7 +27,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.linalg as la
@@ -39,10 +38,18 @@ from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads, memory_refusal
+from propopt.base.text import Reason
 from propopt.losses import Program
 from propopt.losses.maps import OverPoints
 from propopt.proofs.curvature import Eigenbasis, Quadratic, curve_refusal
-from propopt.solvers.solver import Curve, Measurement, Prepared, Solution, Solver
+from propopt.solvers.solver import (
+    Curve,
+    Dispatcher,
+    Measurement,
+    Prepared,
+    Solution,
+    Solver,
+)
 
 
 # ---- The same losses as the closed form, by a factor of the graph for each weight
@@ -235,26 +242,39 @@ _ABC: TypeAlias = tuple[float, float, float]
 
 @final
 @dataclass(frozen=True)
-class Factored(Solver):
+class Factored(Dispatcher):
     """Sparse Cholesky factors, one for each weight; see the module's formulas."""
+
+    # of the graph: its order takes seconds for large graphs, and is computed once
+    elimination: Elimination | None = None
 
     name = "factored"
 
-    def refusal(self, program: Program) -> str | None:
-        return curve_refusal(program) or _graph_refusal(program)
+    def take(self, program: Program) -> Solver | Reason:
+        reason = curve_refusal(program)
+        if reason is not None:
+            return Reason(reason)
+        graph = stored_graph(program)
+        if graph is None:
+            return Reason("there is no robustness loss with a stored, sparse graph")
+        n_points, n_features = program.shape
+        elimination = self.elimination or Elimination.of(graph.gram)
+        n_bytes = elimination.n_bytes + 100.0 * n_points * n_features
+        label = f"a factor of the graph of {n_points} points"
+        too_large = memory_refusal(n_bytes, label, "the krylov solver works without it")
+        return Factored(elimination) if too_large is None else Reason(too_large)
 
     def prepare(self, program: Program) -> Prepared:
-        quadratic = Quadratic.of(program.losses, program.shape)
-        index = quadratic.positions[1]
-        assert index is not None, "it refuses programs without a graph"
-        loss = program.losses[index]
-        assert isinstance(loss.map, OverPoints), "it refuses other graphs"
-        return _Factors(quadratic, loss.map, loss.name)
+        graph = stored_graph(program)
+        assert graph is not None, "it refuses other programs"
+        elimination = self.elimination or Elimination.of(graph.gram)
+        [loss] = program.kinds["robustness"]
+        return _Factors(Quadratic.of(program), graph, loss.name, elimination)
 
 
 def stored_graph(program: Program) -> OverPoints | None:
     """The sparse map over points of a program, if there is one."""
-    for loss in program.losses:
+    for loss in program.kinds["robustness"]:
         if isinstance(loss.map, OverPoints) and not isinstance(
             loss.map.matrix, np.ndarray
         ):
@@ -262,40 +282,18 @@ def stored_graph(program: Program) -> OverPoints | None:
     return None
 
 
-_ELIMINATIONS: WeakKeyDictionary[OverPoints, Elimination] = WeakKeyDictionary()
-"""Orders of large graphs take seconds, and several steps of a solution ask for them."""
-
-
-def elimination_of(graph: OverPoints) -> Elimination:
-    """The elimination of BᵀB of a graph, computed once."""
-    if graph not in _ELIMINATIONS:
-        _ELIMINATIONS[graph] = Elimination.of(graph.gram)
-    return _ELIMINATIONS[graph]
-
-
-def forget_elimination(program: Program) -> None:
-    """Free the memory of an elimination that is not used."""
-    graph = stored_graph(program)
-    if graph is not None:
-        _ELIMINATIONS.pop(graph, None)
-
-
-def _graph_refusal(program: Program) -> str | None:
-    graph = stored_graph(program)
-    if graph is None:
-        return "there is no robustness loss with a stored, sparse graph"
-    n_points, n_features = program.shape
-    n_bytes = elimination_of(graph).n_bytes + 100.0 * n_points * n_features
-    label = f"a factor of the graph of {n_points} points"
-    return memory_refusal(n_bytes, label, "the krylov solver works without it")
-
-
 class _Factors(Curve):
-    def __init__(self, quadratic: Quadratic, graph: OverPoints, name: str) -> None:
+    def __init__(
+        self,
+        quadratic: Quadratic,
+        graph: OverPoints,
+        name: str,
+        elimination: Elimination,
+    ) -> None:
         self._quadratic = quadratic
         self._graph = graph
         self._name = name
-        self._elimination = elimination_of(graph)
+        self._elimination = elimination
         self._basis = Eigenbasis(
             quadratic.Q, quadratic.feature_parts, quadratic.G.shape[1]
         )

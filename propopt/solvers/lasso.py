@@ -45,16 +45,13 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import Refused
 from propopt.base.resources import few_threads, memory_refusal
 from propopt.base.text import Reason
-from propopt.losses import Program, PropertyLoss
+from propopt.losses import Program
 from propopt.losses.algebra import objective_scale
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
-    Absolute,
-    Identity,
     ImplicitOverPoints,
     OverFeatures,
     OverPoints,
-    Squared,
 )
 from propopt.proofs.curvature import (
     Quadratic,
@@ -267,16 +264,16 @@ class Lasso(Solver):
     def refusal(self, program: Program) -> str | None:
         return (
             bounds_refusal(program)
-            or _sparsity_refusal(program.losses)
-            or quadratic_refusal(program.losses)
+            or _sparsity_refusal(program)
+            or quadratic_refusal(program)
             or _memory_refusal(program)
         )
 
     def prepare(self, program: Program) -> Prepared:
-        quadratic = Quadratic.of(program.losses, program.shape)
-        squared = [isinstance(loss.penalty, Squared) for loss in program.losses]
-        sparsity_index = squared.index(False)
-        name = program.losses[sparsity_index].name
+        quadratic = Quadratic.of(program)
+        [sparsity] = program.kinds["sparsity"]
+        sparsity_index = program.losses.index(sparsity)
+        name = sparsity.name
 
         def lasso(columns: NDArray[np.bool_]) -> Prepared:
             part = replace(quadratic, G=quadratic.G[:, columns])
@@ -313,15 +310,11 @@ def _method(quadratic: Quadratic) -> LassoMethod:
 SECOND_METHOD = 2_000  # largest number of points or features for the eigenbasis
 
 
-def _sparsity_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
-    others = [loss for loss in losses if not isinstance(loss.penalty, Squared)]
-    for loss in others:
-        direct = isinstance(loss.map, Identity) and isinstance(loss.penalty, Absolute)
-        if not direct or loss.has_target:
-            return f"{loss.name} is neither a squared loss nor sparsity"
-    if len(others) != 1:
-        return f"it takes one sparsity loss, and there are {len(others)}"
-    return None
+def _sparsity_refusal(program: Program) -> str | None:
+    for loss in program.kinds["rest"]:
+        return f"{loss.name} is neither a squared loss nor sparsity"
+    count = len(program.kinds["sparsity"])
+    return None if count == 1 else f"it takes one sparsity loss, and there are {count}"
 
 
 def _memory_refusal(program: Program) -> str | None:

@@ -107,7 +107,7 @@ class MinimumNorm(Solver):
     name = "minimum_norm"
 
     def refusal(self, program: Program) -> str | None:
-        return bounds_refusal(program) or all_squared_refusal(program.losses)
+        return bounds_refusal(program) or all_squared_refusal(program)
 
     def prepare(self, program: Program) -> Prepared:
         flats = [loss.map.flat(program.shape) for loss in program.losses]

@@ -76,7 +76,7 @@ class NormalEquations(Solver):
     def refusal(self, program: Program) -> str | None:
         return (
             bounds_refusal(program)
-            or all_squared_refusal(program.losses)
+            or all_squared_refusal(program)
             or _map_refusal(program.losses)
             or _memory_refusal(program)
             or undetermined_refusal(program)

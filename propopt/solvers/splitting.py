@@ -218,7 +218,7 @@ class Splitting(Solver):
         return (
             _bounds_refusal(program)
             or _loss_refusal(program.losses)
-            or quadratic_refusal(program.losses)
+            or quadratic_refusal(program)
             or _memory_refusal(program)
         )
 
@@ -266,7 +266,7 @@ def _lesser(first: Point, second: Point) -> Point:
 class _Split(Prepared):
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._quadratic = Quadratic.of(program.losses, program.shape)
+        self._quadratic = Quadratic.of(program)
         self._totals = Totals.of(program.bounds)
         self._size = _size(self._quadratic.G, self._totals)
         self._layout = choose_layout(_grams(program.losses))

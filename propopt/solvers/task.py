@@ -141,9 +141,10 @@ class Auto(Dispatcher):
 
 def _first(program: Program) -> Solver | Reason:
     """The first solver of the table that takes the program, or the last reason."""
-    choice = EntryReduction(Auto()).take(program)
-    if isinstance(choice, Solver):
-        return choice
+    if program.bounds or program.kinds["other squared"]:
+        choice = EntryReduction(Auto()).take(program)
+        if isinstance(choice, Solver):
+            return choice
     n_points, n_features = program.shape
     if n_features > max(MANY_FEATURES, WIDE * n_points):
         choice = TransposeReduction(Auto()).take(program)
@@ -221,6 +222,8 @@ def _without_shift(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
     """The solver for W − G if losses have an offset G, else for the program."""
+    if all(loss.offset is None for loss in program.all_losses):
+        return _without_totals(program, take)
     reduced = ShiftReduction(None).reduced(program)
     if isinstance(reduced, Program):
         inner = _without_totals(reduced, take)
@@ -322,7 +325,7 @@ class Task:
     @cached_property
     def _active_program(self) -> Program:
         """The program given to the solver, with active losses only."""
-        if self.active is None:
+        if self.active is None or len(self.active) == len(self.program.losses):
             return self.program
         losses = tuple(self.program.losses[index] for index in self.active)
         return replace(self.program, losses=losses, sizes=self.program.shape)
@@ -347,7 +350,7 @@ class Task:
             W (N, D) and, where the solver has them, duals.
         """
         shape = self.program.shape
-        self._trivial.refuse_underflow(self.program.weighed(weights).weights)
+        self._trivial.refuse_underflow(self.program.named(weights))
         if self._zero_is_free(weights):
             tied = [loss for c, loss in self.program.weighed(weights).terms if c > 0]
             tied += [bound.loss for bound in self.program.bounds]
@@ -463,7 +466,7 @@ class Task:
             method="optimized",
             labels=program.labels,
             parameters=_similar_rows(program),
-            weights=program.weighed(weights).weights,
+            weights=program.named(weights),
             certificate=certificate,
             multipliers=prices or {},
             # a curve does not give the losses of bounds
@@ -674,7 +677,7 @@ class Task:
         Explanation
             With the losses of the curve and their certificate.
         """
-        named = self.program.weighed(weights).weights
+        named = self.program.named(weights)
         self._trivial.refuse_underflow(named)
         measurement = self.measure(weights, tolerance)
         value = float(weights @ measurement.losses)

@@ -122,6 +122,8 @@ class Frame:
         """The names of rows, if they have any; missing names are one NaN object."""
         if not self.named_rows:
             return None
+        if not self.table.index.hasnans:
+            return tuple(self.table.index)
         return tuple(
             np.nan if isinstance(name, float) and math.isnan(name) else name
             for name in self.table.index

