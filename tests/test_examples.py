@@ -17,6 +17,7 @@ NEEDS = {
     "more/digits_cnn.py": ("torch",),
     "more/five_models.py": ("catboost", "lightgbm", "shap", "xgboost"),
     "more/log_to_mlflow.py": ("lightgbm", "mlflow"),
+    "more/read_boosting_machines.py": ("interpret",),
 }
 
 

@@ -30,7 +30,6 @@ from propopt.structures.kinds import (
 )
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.catboost import CATBOOST
-from propopt.structures.readers.interpret import INTERPRET
 from propopt.structures.readers.lightgbm import LIGHTGBM
 from propopt.structures.readers.model_reader import ModelReader
 from propopt.structures.readers.pipelines import (
@@ -50,7 +49,6 @@ from propopt.structures.readers.xgboost import XGBOOST
 
 READERS: Final[dict[str, ModelReader]] = {
     **CATBOOST,
-    **INTERPRET,
     **LIGHTGBM,
     **SKLEARN,
     **XGBOOST,

@@ -83,17 +83,6 @@ def _of(library, kind, target=TWO, data=NUMBERS, fitting=None, **settings):
     return model(**{**few, **quiet, **settings}).fit(data, target, **(fitting or {}))
 
 
-def _machine(kind, target, data=NUMBERS):
-    from interpret import glassbox
-
-    settings = {"outer_bags": 1, "max_rounds": 20, "n_jobs": 1, "interactions": 2}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return getattr(glassbox, f"ExplainableBoosting{kind}")(**settings).fit(
-            data, target
-        )
-
-
 def _custom_lightgbm():
     import lightgbm
 
@@ -294,18 +283,6 @@ CASES: dict[str, Case] = {
         "catboost",
     ),
     "CatBoost: ranker": Case(lambda: _ranker("catboost"), needs="catboost"),
-    "explainable boosting machine: regression, categories": Case(
-        lambda: _machine("Regressor", Y, MIXED), MIXED, "interpret"
-    ),
-    "explainable boosting machine: two classes": Case(
-        lambda: _machine("Classifier", TWO, GAPS), GAPS, "interpret"
-    ),
-    "explainable boosting machine: three classes": Case(
-        lambda: _machine("Classifier", THREE),
-        needs="interpret",
-        asked=_CLASS,
-        scores=_decision,
-    ),
     # what combines and wraps
     "votes, bagging: means of regressions": Case(
         lambda: sk.BaggingRegressor(random_state=0, n_estimators=4).fit(NUMBERS, Y)

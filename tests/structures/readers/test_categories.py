@@ -1,7 +1,6 @@
-"""Explainable boosting machines and CatBoost with categories, read as they predict."""
+"""Models of CatBoost with categories, read as they predict."""
 
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,6 @@ import pytest
 from coalitions import shapley_by_definition
 from model_answers import is_read
 from quiet_boosters import booster
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning
@@ -44,17 +41,6 @@ THREE = np.digitize(Y, [0.5, 2.5])
 WHOLE = X.fillna({"size": 0.3})
 
 
-def machine(kind="Regressor", target=Y, data=X, interactions=3, **settings):
-    """A fitted explainable boosting machine; skips without the library."""
-    library = pytest.importorskip("interpret.glassbox")
-    few = {"outer_bags": 2, "max_rounds": 40, "n_jobs": 1, "random_state": 0}
-    model = getattr(library, f"ExplainableBoosting{kind}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of its plots
-        settings = {**few, "interactions": interactions, **settings}
-        return model(**settings).fit(data, target)
-
-
 def cat(kind="Regressor", target=Y, data=X, **settings):
     """A fitted model of CatBoost."""
     few = {"iterations": 40, "depth": 4, "cat_features": CATEGORIES, "random_seed": 0}
@@ -63,20 +49,6 @@ def cat(kind="Regressor", target=Y, data=X, **settings):
 
 MARGIN = {"output": "margin"}
 CASES = {
-    "terms": (machine, {}, {}),
-    "additive terms": (machine, {"interactions": 0}, {}),
-    "terms of three columns": (machine, {"interactions": [(0, 1, 2), (2, 3)]}, {}),
-    "terms, two classes": (machine, {"kind": "Classifier", "target": Y > 1}, MARGIN),
-    "terms, first class": (
-        machine,
-        {"kind": "Classifier", "target": Y > 1},
-        {"output": "log_odds", "target": False},
-    ),
-    "terms, three classes": (
-        machine,
-        {"kind": "Classifier", "target": THREE},
-        {**MARGIN, "target": 2},
-    ),
     "statistics and combinations": (cat, {}, {}),
     "no gaps": (cat, {"data": WHOLE}, {}),
     "deep": (cat, {"depth": 7, "iterations": 60}, {}),
@@ -114,37 +86,13 @@ def test_statistics_combine_categories_and_numbers(tmp_path):
     is_read(po.wrap(model, data=X), X)
 
 
-@pytest.mark.parametrize("fit", [machine, cat])
-def test_categories_that_are_new_or_missing(fit):
-    model = fit(data=X[X["job"] != "z"], target=Y[X["job"] != "z"])
+def test_categories_that_are_new():
+    model = cat(data=X[X["job"] != "z"], target=Y[X["job"] != "z"])
     is_read(po.wrap(model, data=X), X)
-    if fit is machine:  # missing ones have one bin
-        rows = X.assign(job=X["job"].where(X.index % 5 > 0, None))
-        is_read(po.wrap(model, data=rows), rows)
-        assert np.ptp(model.eval_terms(rows)[rows["job"].isna(), 2]) == 0.0
-
-
-def test_numbers_are_cut_where_the_model_cuts_them():
-    model = machine()
-    cuts = model.bins_[0][0]
-    edges = [np.nextafter(cuts, -np.inf), cuts, np.nextafter(cuts, np.inf)]
-    rows = X.sample(3 * len(cuts), replace=True, random_state=0)
-    rows = rows.assign(size=np.concatenate(edges))
-    is_read(po.wrap(model, data=rows), rows)
-
-
-def test_terms_behind_a_scaler():
-    numbers = WHOLE[["size", "count"]]
-    scaler = StandardScaler().set_output(transform="pandas")
-    model = make_pipeline(scaler, machine(data=scaler.fit_transform(numbers)))
-    assert isinstance(is_read(po.wrap(model, data=numbers), numbers), Boxes)
 
 
 def test_numbers_as_categories():
     """As codes of shops are, which are no quantities."""
-    rows = X[["count", "size"]]
-    model = machine(data=rows, feature_types=["nominal", "continuous"])
-    assert isinstance(is_read(po.wrap(model, data=rows), rows), Boxes)
     rows = X.assign(code=X["code"].map({"7": 7, "3a": 3, "11": 11}))
     model = cat(data=rows)
     assert po.wrap(model, data=rows).boxes is None  # of numbers there might be more
@@ -153,7 +101,6 @@ def test_numbers_as_categories():
 
 
 OUTPUTS = {
-    "terms": (machine, "log_odds", lambda model: model.decision_function),
     "log-odds": (
         cat,
         "log_odds",
@@ -179,15 +126,7 @@ def test_contributions_are_those_of_all_coalitions(name):
     assert best.contributions == pytest.approx(truth, abs=1e-12)
 
 
-def test_models_that_differ_from_their_structure_or_have_none(monkeypatch):
-    model = machine()
-    function = po.wrap(model, data=X)
-    assert function.boxes is not None
-    model.term_scores_[0][1:] += np.linspace(0, 0.3, len(model.term_scores_[0]) - 1)
-    with pytest.warns(InexactBoxesWarning, match="differs from its values"):
-        po.explain(function, X.iloc[:3], data=X.iloc[:40], robustness=0)
-    model = machine(target=np.exp(Y / 4), objective="poisson_deviance")
-    assert po.wrap(model, data=X).boxes is None
+def test_models_without_a_structure(monkeypatch):
     assert po.wrap(cat(grow_policy="Depthwise"), data=X).boxes is None
     limit = "propopt.structures.readers.catboost.MAX_LEAF_INDICES"
     monkeypatch.setattr(limit, 5)

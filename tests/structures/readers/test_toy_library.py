@@ -1,11 +1,16 @@
 """A library that nobody has heard of is a file of readers, and a line for them."""
 
+import runpy
+import warnings
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from coalitions import shapley_by_definition
+from model_answers import is_read
 from scipy.special import expit
 
 import propopt as po
@@ -115,12 +120,57 @@ def test_a_subclass_with_answers_of_its_own_is_not_read(model):
     assert not fitted.is_explained_by_margin
 
 
-def test_what_its_file_says_wrongly_is_not_believed(model, monkeypatch):
-    def wrong(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-        result = _trees(model, output, view)
-        return None if result is None else result.scaled(1.001)
+def wrong(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
+    result = _trees(model, output, view)
+    return None if result is None else result.scaled(1.001)
 
-    reader = replace(CORNERS["corners.Corners"], trees=wrong)
+
+def broken(model: Any, *_: Any) -> TreeSum | None:
+    return model.stored_elsewhere
+
+
+@pytest.mark.parametrize("trees", [wrong, broken])
+def test_a_faulty_reader_is_not_believed_and_raises_if_warnings_are_errors(
+    model, trees, monkeypatch
+):
+    reader = replace(CORNERS["corners.Corners"], trees=trees)
     monkeypatch.setitem(READERS, "corners.Corners", reader)
-    with pytest.warns(InexactBoxesWarning, match="differ"):
-        po.explain(model, NEW, data=X)
+    with pytest.warns(InexactBoxesWarning, match="differ|cannot be computed"):
+        found = po.explain(model, NEW, data=X).contributions
+    assert found == pytest.approx(shapley_by_definition(model.raw, NEW, X))
+    with warnings.catch_warnings():  # the strict mode of the page for authors
+        warnings.simplefilter("error", InexactBoxesWarning)
+        with pytest.raises(InexactBoxesWarning) as caught:
+            po.explain(model, NEW, data=X)
+    assert (trees is broken) == isinstance(caught.value.__cause__, AttributeError)
+
+
+# ---- The library of an example
+
+
+@pytest.mark.parametrize("interactions", [0, [(0, 1), (0, 1, 2)]])
+def test_boosting_machines_are_read_as_an_example_reads_them(interactions, monkeypatch):
+    library = pytest.importorskip("interpret.glassbox")
+    path = Path(__file__).parents[3] / "examples/more/read_boosting_machines.py"
+    read = runpy.run_path(str(path))["read_machine"]
+    reader = replace(CONSTANT, trees=read)
+    monkeypatch.setitem(READERS, "interpret.ExplainableBoostingRegressor", reader)
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.normal(size=(300, 3)).round(2), columns=["a", "b", "c"])
+    y = table["a"] * table["b"] + table["c"]
+    table.loc[::7, "b"] = np.nan
+    few = {"outer_bags": 1, "max_rounds": 30, "n_jobs": 1, "random_state": 0}
+    machine = library.ExplainableBoostingRegressor(interactions=interactions, **few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of its plots
+        machine.fit(table, y)
+    cuts = machine.bins_[0][0]
+    ends = np.concatenate([np.nextafter(cuts, -np.inf), cuts])
+    rows = table.sample(len(ends), replace=True, random_state=0).assign(a=ends)
+    for data in (table, rows):
+        is_read(wrap(machine, data=data), data)
+    counted = machine.set_params(feature_types=["nominal", "continuous", "continuous"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        counted.fit(table.assign(a=table["a"].round()), y)
+    assert wrap(counted, data=table.round()).boxes is None
