@@ -4,16 +4,16 @@ A saved optimum has attributions, losses, weights and a lower bound. The targets
 graphs of its losses, saved with it, show that these belong together. Keys combine the
 name of the loss and of the array::
 
-    <loss>.target                   T (N, D) of Σ (W − T)²
-    <loss>.sizes                    T of Σ |W − T|
-    <loss>.rows, .similarities      edges (E, 2) and S (E,) of 2 Σ_e S_e ‖w_n − w_n'‖²
-    <loss>.offset                   subtracted from W first
-    <loss>.neighbours, .similarities rows with fixed neighbours: indices j and s (N, k)
-    of <loss>.fixed                    2 Σ_nj s_nj ‖w_n − r_j‖², r (R, D); −1: none
-    <loss>.columns, .similarities   the same for columns of W <loss>.entries,
-    .similarities   the same for entries of W, numbered by rows <loss>.totals, .parts
-    t (N,) and v of the constraint W v = t <loss>.limit                    for a bounded
-    loss
+    <loss>.target                     T (N, D) of Σ (W − T)²
+    <loss>.sizes                      T of Σ |W − T|
+    <loss>.rows, .similarities        edges (E, 2), S (E,) of 2 Σ_e S_e ‖w_n − w_n'‖²
+    <loss>.offset                     subtracted from W first
+    <loss>.neighbours, .similarities  rows with fixed neighbours: indices j and s (N, k)
+    <loss>.fixed                      of 2 Σ_nj s_nj ‖w_n − r_j‖², r (R, D); −1: none
+    <loss>.columns, .similarities     edges and S of columns of W
+    <loss>.entries, .similarities     edges and S of entries of W, numbered by rows
+    <loss>.totals, .parts             t (N,) and v of the constraint W v = t
+    <loss>.limit                      for a bounded loss
 
 In a metric ω (``metric``), W, targets and the like are divided by √ω in losses, over
 columns with ω > 0; other columns equal those of the target.

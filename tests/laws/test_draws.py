@@ -21,7 +21,7 @@ from propopt.laws import perturbations
 from propopt.laws import regressions as least_squares
 from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
-from propopt.laws.perturbations import Perturbations, prefetch
+from propopt.laws.perturbations import AntitheticPairs, Perturbations, prefetch
 from propopt.laws.regressions import Regressions
 
 
@@ -329,3 +329,15 @@ def test_a_regressor_that_is_zero_is_undetermined(rng):
     targets = rng.normal(size=(N_PROBLEMS, N_SAMPLES))
     fits = Regressions(design, targets, None, np.zeros((N_PROBLEMS, N_COLUMNS)))
     assert fits.undetermined.tolist() == [False, False, True, True]
+
+
+def test_as_few_pairs_as_the_message_allows_give_slopes(rng):
+    moved = np.array([True, False, True, True])
+    noise = rng.normal(size=(6, 4)) * moved
+    slopes = np.array([1.0, 0.0, -2.0, 0.5])
+    enough = AntitheticPairs(noise, moved)
+    result = enough.slopes((noise @ slopes)[None])
+    np.testing.assert_allclose(result, slopes[None], atol=1e-12)
+    few = AntitheticPairs(noise[:5], moved)
+    with pytest.raises(InvalidInput, match="give at least 6"):
+        few.slopes(np.ones((1, 5)))

@@ -416,3 +416,18 @@ def test_parameters_of_cvxpy_in_custom_programs():
     fresh = po.solve(gradient + 0.5 * squares, subject_to=[lambda W: W[:, 0] >= 0.2])
     assert best.objective == pytest.approx(fresh.objective, rel=1e-7)
     assert best.weights == {"gradient_matching": 1.0, "squares": 0.5}
+
+
+def test_sums_without_an_entry_are_those_of_the_others(rng):
+    rows = np.repeat(np.arange(5), 4)
+    a = rng.normal(size=20)
+    low = rng.normal(size=20)
+    high = low + rng.random(20)
+    a[:5] = 1.0
+    low[[0, 1, 4]] = -np.inf  # two in the first row, one in the second
+    sums = conic_bound._sums_without_entry(rows, a, low, high, 5)
+    least = np.minimum(a * low, a * high)
+    for i, row in enumerate(rows):
+        others = np.delete(least, i)[np.delete(rows, i) == row].sum()
+        assert sums[i] <= others  # a bound, never above
+        assert sums[i] == pytest.approx(others, abs=1e-7)
