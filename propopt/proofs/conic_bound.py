@@ -230,7 +230,7 @@ class ConicProgram:
             # a x_k = (row) − (other terms), from below and above
             for sign, top in ((1.0, greatest), (-1.0, -least)):
                 a = sign * values
-                others = _sums_without_entry(
+                others = sums_without_entry(
                     rows, a, low[columns], high[columns], len(top)
                 )
                 limit = top[rows] - others
@@ -398,7 +398,7 @@ def _least_parts(a: Array, low: Array, high: Array) -> Array:
     return np.asarray(np.where(a == 0.0, 0.0, parts))
 
 
-def _sums_without_entry(
+def sums_without_entry(
     rows: NDArray[np.integer], a: Array, low: Array, high: Array, count: int
 ) -> Array:
     """For each entry, the minimum of the sum of the other entries of its row."""

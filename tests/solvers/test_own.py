@@ -425,7 +425,7 @@ def test_sums_without_an_entry_are_those_of_the_others(rng):
     high = low + rng.random(20)
     a[:5] = 1.0
     low[[0, 1, 4]] = -np.inf  # two in the first row, one in the second
-    sums = conic_bound._sums_without_entry(rows, a, low, high, 5)
+    sums = conic_bound.sums_without_entry(rows, a, low, high, 5)
     least = np.minimum(a * low, a * high)
     for i, row in enumerate(rows):
         others = np.delete(least, i)[np.delete(rows, i) == row].sum()
