@@ -123,9 +123,9 @@ GROUPS = {
     "propopt.lime.LimeExplanation": {
         "The numbers": "flat_coefficients flat_errors flat_alpha intercept "
         "log_weight effective_share",
-        "What is explained": "labels values cells bins documents quantity subject",
-        "How they were computed": "sources reasons law_in_words n_samples ridge "
-        "first_row evaluations scatter notes",
+        "What is explained": "labels values quantity subject",
+        "How they were computed": "sources reasons law_in_words n_samples "
+        "evaluations scatter notes",
     },
 }
 """Each page with more than eight parameters has an entry here, which a test checks."""

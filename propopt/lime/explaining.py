@@ -26,12 +26,13 @@ from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.laws.data_law import Reference
-from propopt.lime.explanation import LimeExplanation
+from propopt.lime.documents import LimeDocuments
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import columns_of
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
+from propopt.lime.rows import LimeRows
 from propopt.lime.sampled_limits import (
     LimeSubject,
     checked_products,
@@ -85,7 +86,7 @@ def limits(
     max_evaluations: int | None = None,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
-) -> LimeExplanation:
+) -> LimeRows:
     """Compute the coefficients that LIME has for infinitely many samples.
 
     .. math::
@@ -129,7 +130,7 @@ def limits(
 
     Returns
     -------
-    LimeExplanation
+    LimeRows
         The coefficients (N, D), their errors, and the noise of one run.
 
     Raises
@@ -239,7 +240,7 @@ class LimeExplainer:
     def __str__(self) -> str:
         return f"{self!r}; next: print(explainer.limits(X))"
 
-    def limits(self, X: Any, *, progress: bool | None = None) -> LimeExplanation:
+    def limits(self, X: Any, *, progress: bool | None = None) -> LimeRows:
         """The coefficients of LIME for infinitely many samples, at each row of X.
 
         Parameters
@@ -251,7 +252,7 @@ class LimeExplainer:
 
         Returns
         -------
-        LimeExplanation
+        LimeRows
             The same numbers as those of :func:`limits`.
 
         Raises
@@ -351,7 +352,7 @@ def output_of_lime(model: Any, target: Target, output: Output) -> Output:
 
 def explain_rows(
     subject: LimeSubject, values: Values | None = None, *, progress: bool | None = None
-) -> LimeExplanation:
+) -> LimeRows:
     """The explanation of the rows of a subject, with the values of f if given."""
     before = subject.function.calls.rows
     subject, result = limits_or_estimates(subject, progress)
@@ -370,7 +371,7 @@ def explain_rows(
         source = f"estimate ({result.n_draws:,} samples of the weighted law)"
     as_package = isinstance(law, TabularLaw)
     N = len(values)
-    return LimeExplanation(
+    return LimeRows(
         flat_coefficients=result.coefficients.ravel(),
         flat_errors=None if errors is None else errors.ravel(),
         flat_alpha=result.alpha.ravel(),
@@ -396,7 +397,8 @@ def explain_rows(
 
 def _cells(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...], ...]:
     """Numbers, names of categories, and None for missing values, (N, D)."""
-    shown = np.where(np.isnan(points), None, points)
+    shown = points.astype(object)
+    shown[np.isnan(points)] = None
     columns = () if schema is None else schema.columns
     for j, column in enumerate(columns):
         if isinstance(column, CategoricalColumn):
@@ -457,7 +459,7 @@ def text_limits(
     max_enumerated: int = 0,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
-) -> LimeExplanation:
+) -> LimeDocuments:
     """Compute the coefficients of LIME on texts with infinitely many samples.
 
     β = Σ⁻¹ Γ of Mardaoui and Garreau (2021, Eq. 12). They are exact for models with a
@@ -514,7 +516,7 @@ def text_limits(
 
     Returns
     -------
-    LimeExplanation
+    LimeDocuments
         Coefficients (d,) for the words of each document, in units of the output.
 
     Raises
@@ -568,7 +570,7 @@ def text_limits(
 
 def explain_documents(
     subject: TextSubject, names: Any = None, *, progress: bool | None = None
-) -> LimeExplanation:
+) -> LimeDocuments:
     """The explanation of the documents of a subject."""
     before = subject.function.calls.rows
     documents = subject.documents
@@ -627,8 +629,9 @@ def explain_documents(
     if errors:
         worst = max(errors, key=lambda label: errors[label])
         subject.draws.warn_if_larger(errors[worst], f" of document {worst!r}")
-    return LimeExplanation.of_records(
+    return LimeDocuments.of_records(
         records,
+        documents=documents,
         law_in_words=repr(subject.law),
         n_samples=subject.draws.n_samples,
         labels=Labels(points=names),
@@ -725,7 +728,6 @@ def _explained(
         effective_share=np.nan,
         source=NO_COEFFICIENTS,
         reason=refusal,
-        document=document,
     )
     if means is None or refusal:
         return record, None

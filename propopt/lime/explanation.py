@@ -1,19 +1,20 @@
-"""The coefficients that LIME converges to, as a result with one record for each row."""
+"""The coefficients that LIME converges to: what results of rows and documents share."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.checks import read_count, read_level, read_positive
 from propopt.base.declared import field, transient
 from propopt.base.document import (
@@ -23,43 +24,21 @@ from propopt.base.document import (
     Chapter,
     Document,
     Finding,
-    Markup,
     minus,
     table_chapter,
 )
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.html import marked_html
+from propopt.base.files import archive_path, format_of
 from propopt.base.text import Quantity, plural, printable, value_in_words
 from propopt.functions.function import EXACT
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, row_label, run_rules
-from propopt.lime.diagnosis.evidence import (
-    Evidence,
-    RowsEvidence,
-    TextEvidence,
-)
-from propopt.lime.diagnosis.rules import LIME_RULES, TEXT_RULES
-from propopt.lime.exact_limits import Limits
-from propopt.lime.finite_samples import (
-    RunScatter,
-    expected,
-    required_samples,
-)
-from propopt.lime.paths import (
-    BandwidthPath,
-    RowLimits,
-    WordLimits,
-    bandwidth_path,
-)
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
+from propopt.lime.diagnosis.evidence import Evidence
+from propopt.lime.finite_samples import RunScatter, required_samples
+from propopt.lime.paths import BandwidthPath
 from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
-from propopt.lime.sampled_limits import LimeSubject
-from propopt.lime.text.sampled_words import TextSubject
 from propopt.results.result import Result
-from propopt.tables.documents import TextDocument
 from propopt.tables.frames import Labels
 
-
-MOST_ROWS_SAMPLED = 100
-"""A document of a result with more rows does not sample the noise of single runs."""
 
 RUN_LEVEL: Final = 0.95
 """The share of single runs within the ranges that a document shows."""
@@ -70,36 +49,21 @@ _MOST_BARS: Final = 15
 _MOST_CHAPTERS: Final = 10
 """The number of rows with a chapter in a report."""
 
-_MOST_TEXTS: Final = 3
-"""The number of highlighted documents on a card."""
-
 _ROUNDING: Final = 1e-6
 
-_TABLE_COLUMNS: Final = (
-    *("row", "feature", "value", "bin", "coefficient", "standard_error", "alpha"),
-    *("single_run_sd", "single_run_sd_source", "expected", "n_samples"),
-    *("intercept", "prediction", "surrogate_at_row", "effective_share"),
-    *("source", "units"),
-)
-
-_TEXT_COLUMNS: Final = (
-    *("document", "word", "count", "coefficient", "standard_error"),
-    *("single_run_sd", "expected", "n_samples"),
-    *("intercept", "prediction", "surrogate_at_row", "source", "reason", "units"),
-)
+OTHER_RUNS: Final = "scatter: it belongs to other rows, or to other runs"
+"""The refusal of noise that contradicts an explanation."""
 
 
-@final
 class LimeExplanation(
-    Result, kind="propopt lime", noun="saved limits of LIME", version=3
+    Result, kind="propopt lime", noun="saved limits of LIME", version=4
 ):
     """The coefficients that LIME converges to, for rows of a table or for documents.
 
-    The surrogate is g(z) = β_0 + Σ_j β_j z_j. For a table the bit z_j says whether a
-    sample is in the bin of the row in column j; for a document, whether it has all
-    occurrences of word j. Coefficients are in units of the output.
+    The surrogate is g(z) = β_0 + Σ_j β_j z_j, with a bit z_j for each feature.
+    Coefficients are in units of the output. :class:`LimeRows` has the columns of a
+    table as features, and :class:`LimeDocuments` the words of each document.
 
-    Features are the D columns of a table, or the d distinct words of each document.
     Arrays with a number for each feature are (N, D) for a table, and a list with one
     array (d,) for each document. They are stored row by row in one array (M,), and
     ``records`` are views of it.
@@ -128,15 +92,6 @@ class LimeExplanation(
         The sampling law, its bins and its width.
     n_samples : int
         The samples of one run of LIME, for ``noise``, ``expected`` and tables.
-    ridge : float
-        The ridge λ of one run; that of the package ``lime`` is 1.
-    first_row : bool
-        Whether the row itself is the first sample of a run, as in the package.
-    cells, bins : tuple of tuples (N, D)
-        The values in a table (numbers, names of categories, None) and their bins in
-        words; empty for documents.
-    documents : tuple of TextDocument (N,)
-        The documents; empty for a table.
     labels : Labels
         Names of rows and columns.
     evaluations : int
@@ -152,6 +107,10 @@ class LimeExplanation(
     """
 
     units: ClassVar[str] = "units of the output"
+    nouns: ClassVar[tuple[str, str]]  # what has coefficients, and its features
+    computed_by: ClassVar[str]  # the function of po.lime
+    compared: ClassVar[str]  # what a coefficient compares
+    per_row: ClassVar[tuple[str, ...]]  # fields with an entry for each row
 
     flat_coefficients: Array = field("M", missing=True)
     flat_errors: Array | None = field("M", low=0.0, missing=True, default=None)
@@ -164,58 +123,37 @@ class LimeExplanation(
     reasons: tuple[str, ...] = field()
     law_in_words: str = field()
     n_samples: int = field(low=1)
-    ridge: float = field(low=0.0, default=1.0)
-    first_row: bool = field(default=True)
-    cells: tuple[tuple[float | str | bool | None, ...], ...] = field(
-        missing=True, default=()
-    )
-    bins: tuple[tuple[str, ...], ...] = field(default=())
-    documents: tuple[TextDocument, ...] = field(by_column=True, default=())
     labels: Labels = field(default=Labels())
     evaluations: int = field(default=0, low=0)
     notes: tuple[str, ...] = field(default=())
     quantity: Quantity | None = field(default=None)
     scatter: RunScatter | None = field(default=None)
-    subject: LimeSubject | TextSubject | None = transient(default=None)
+    subject: Any = transient(default=None)
 
     @classmethod
-    def of_records(
-        cls, records: Sequence[LimeRecord], **fields: Any
-    ) -> LimeExplanation:
-        """Join the coefficients of several documents to one explanation.
+    def load(cls, path: str | Path) -> Self:
+        """Read a file of rows or documents that :meth:`save` wrote.
 
         Parameters
         ----------
-        records : sequence of LimeRecord (N,)
-            The coefficients of each document, in order.
-        **fields
-            The other parameters of :class:`LimeExplanation`, such as ``n_samples``.
+        path : path
+            The file.
 
         Returns
         -------
-        LimeExplanation
-            With ``flat_errors`` None if all coefficients are exact.
+        LimeRows or LimeDocuments
+            The result without its model.
 
         Raises
         ------
         InvalidInput
-            If fields contradict each other.
+            If it is no such file, or of another version.
         """
-        explained = [record for record in records if record.has_coefficients]
-        errors = np.concatenate([record.errors for record in records])
-        return cls(
-            flat_coefficients=np.concatenate([r.coefficients for r in records]),
-            flat_errors=None if all(r.is_exact for r in explained) else errors,
-            flat_alpha=np.concatenate([record.alpha for record in records]),
-            intercept=np.array([record.intercept for record in records]),
-            values=np.array([record.value for record in records]),
-            log_weight=np.array([record.log_weight for record in records]),
-            effective_share=np.array([record.effective_share for record in records]),
-            sources=tuple(record.source for record in records),
-            reasons=tuple(record.reason for record in records),
-            documents=tuple(r.document for r in records if r.document is not None),
-            **fields,
-        )
+        kind = format_of(archive_path(path))
+        for one in cls.__subclasses__():
+            if one.form.name == kind:
+                return one.load(path)
+        return super().load(path)
 
     def validate(self) -> None:
         """Raise an error if fields contradict each other.
@@ -258,30 +196,13 @@ class LimeExplanation(
         if runs is not None and (
             len(runs.deviations) != M
             or len(runs.variance) != N
-            or len(runs.deviations if runs.means is None else runs.means) != M
-            or (runs.means is None) == bool(self.documents)
             or runs.n_samples != self.n_samples
         ):
-            raise InvalidInput("scatter: it belongs to other rows, or to other runs")
+            raise InvalidInput(OTHER_RUNS)
 
+    @abstractmethod
     def _validate_names(self, N: int) -> None:
-        """Refuse documents that contradict themselves, and tables of other shapes."""
-        if not self.documents:
-            for name, rows in (("cells", self.cells), ("bins", self.bins)):
-                if len(rows) != N or len({len(row) for row in rows}) != 1:
-                    raise InvalidInput(f"{name}: expected a table of {N} rows")
-            if len(self.cells[0]) != len(self.bins[0]):
-                raise InvalidInput("cells: expected as many columns as bins")
-            self.labels.check(self.shape, "labels")
-            return
-        for n, document in enumerate(self.documents):
-            try:
-                document.validate()
-            except InvalidInput as error:
-                raise InvalidInput(f"document {n}: {error}") from None
-        names = self.labels.points
-        if len(self.documents) != N or (names is not None and len(names) != N):
-            raise InvalidInput(f"labels: expected one name for each of {N} documents")
+        """Refuse rows that contradict themselves, and names of others."""
 
     # ---- rows and their features
 
@@ -304,27 +225,14 @@ class LimeExplanation(
                 effective_share=float(self.effective_share[n]),
                 source=self.sources[n],
                 reason=self.reasons[n],
-                document=self.documents[n] if self.documents else None,
             )
             for n, label in enumerate(self.row_names)
         )
 
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """The number of rows or documents N, and of columns or different words."""
-        if self.documents:
-            return len(self.documents), len(self.vocabulary)
-        return len(self.bins), len(self.bins[0])
-
-    @property
-    def words(self) -> tuple[tuple[str, ...], ...]:
-        """The distinct words of each document, in order of first occurrence."""
-        return tuple(document.words for document in self.documents)
-
-    @cached_property
-    def vocabulary(self) -> tuple[str, ...]:
-        """The distinct words of all documents, in order of first occurrence."""
-        return tuple(dict.fromkeys(word for words in self.words for word in words))
 
     @property
     def row_names(self) -> tuple[Hashable, ...]:
@@ -346,11 +254,6 @@ class LimeExplanation(
     def alpha(self) -> Any:
         """The weighted share of samples in the same bin as the row, for each column."""
         return self._split(self.flat_alpha)
-
-    @property
-    def points(self) -> Points:
-        """The rows of a table as encoded numbers, (N, D)."""
-        return self.require_table("points").points
 
     @property
     def law(self) -> Any:
@@ -378,14 +281,6 @@ class LimeExplanation(
         return "output" if self.quantity is None else self.quantity.in_words()
 
     @property
-    def mean(self) -> Values:
-        """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
-        if self.documents:
-            return np.array([record.mean for record in self.records])
-        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
-        return np.asarray(self.intercept + pulls)
-
-    @property
     def mean_weight(self) -> Values:
         """The mean weight of a sample, C = E π, (N,)."""
         return np.asarray(np.exp(self.log_weight))
@@ -400,22 +295,6 @@ class LimeExplanation(
     def local_gap(self) -> Values:
         """The difference f(x) minus the surrogate at the row, (N,)."""
         return np.asarray(self.values - self.at_row)
-
-    @cached_property
-    def limits(self) -> Limits:
-        """The arrays of coefficients for infinitely many samples; rows of a table."""
-        if self.documents:
-            raise Refused("limits: expected rows of a table, got texts")
-        moments = self.mean, self.alpha, self.log_weight
-        return Limits(self.coefficients, *moments, self.standard_errors)
-
-    @property
-    def r2(self) -> Values:
-        """The share of Var_Q f that the surrogate explains, (N,); 1 for constant f.
-
-        Var_Q f is estimated from some thousands of draws.
-        """
-        return self.limits.r2(self.runs.variance)
 
     def position(self, row: Hashable | None = None) -> int:
         """The position of a row by its name; by default the first with coefficients.
@@ -440,7 +319,7 @@ class LimeExplanation(
         sources = enumerate(self.sources)
         return next((n for n, name in sources if name != NO_COEFFICIENTS), 0)
 
-    def require_subject(self, label: str) -> LimeSubject | TextSubject:
+    def require_subject(self, label: str) -> Any:
         """Return the model and the sampling law; an error if they were not saved.
 
         Parameters
@@ -459,21 +338,13 @@ class LimeExplanation(
             If the explanation was loaded, and has no model.
         """
         if self.subject is None:
-            again = "text_limits" if self.documents else "limits"
             reason = self.missing_reason(
                 "subject",
                 "the model and the law are not saved with an explanation; compute it "
-                f"again with propopt.lime.{again}",
+                f"again with propopt.lime.{self.computed_by}",
             )
             raise Refused(f"{label}: {reason}")
         return self.subject
-
-    def require_table(self, label: str) -> LimeSubject:
-        """Return the model and the sampling law; documents raise an error."""
-        subject = self.require_subject(label)
-        if isinstance(subject, TextSubject):
-            raise Refused(f"{label}: expected rows of a table, got texts")
-        return subject
 
     def of_rows(self, rows: Sequence[Hashable]) -> Self:
         """The same explanation for some rows or documents; nothing is computed.
@@ -510,9 +381,9 @@ class LimeExplanation(
             name: getattr(self, name)[indices]
             for name in ("intercept", "values", "log_weight", "effective_share")
         }
-        for name in ("sources", "reasons", "cells", "bins", "documents"):
-            per_row = getattr(self, name)
-            changed[name] = tuple(per_row[n] for n in chosen) if per_row else ()
+        for name in self.per_row:
+            entries = getattr(self, name)
+            changed[name] = tuple([entries[n] for n in chosen])
         return replace(
             self,
             flat_coefficients=self.flat_coefficients[features],
@@ -546,16 +417,13 @@ class LimeExplanation(
     # ---- arrays of all features, row by row
 
     @property
+    @abstractmethod
     def _lengths(self) -> list[int]:
         """The number of features of each row."""
-        rows = self.documents or self.bins
-        return [x.n_words if isinstance(x, TextDocument) else len(x) for x in rows]
 
+    @abstractmethod
     def _split(self, flat: Array) -> Any:
         """Numbers (M, ...) by rows: (N, D, ...), or a list with (d, ...) for each."""
-        if not self.documents:
-            return flat.reshape(*self.shape, *flat.shape[1:])
-        return np.split(flat, np.cumsum(self._lengths)[:-1])
 
     def _feature_indices(self, rows: Indices) -> Indices:
         """The positions of features of some rows in arrays (M,)."""
@@ -571,16 +439,9 @@ class LimeExplanation(
             return self._split(0.0 * self.flat_coefficients)
         return self._split(self.flat_errors)
 
+    @abstractmethod
     def _names(self, n: int) -> tuple[str, ...]:
         """The columns of a row with their bins, or the words of a document."""
-        if self.documents:
-            return self.documents[n].words
-        names = self.labels.feature_names(self.shape[1])
-        # a bin may start with a sign
-        return tuple(
-            f"{name} {bin}" if bin[:1] in "<>≤≥=" else f"{name}: {bin}"
-            for name, bin in zip(names, self.bins[n], strict=True)
-        )
 
     # ---- single runs of LIME
 
@@ -589,14 +450,12 @@ class LimeExplanation(
         """The noise of single runs of n samples, computed when first needed."""
         if self.scatter is not None:
             return self.scatter
-        n = self.n_samples
-        cases = self.evidence(self.n_samples, "noise")
-        if self.documents:
-            unknown = np.full(len(self.values), np.nan)
-            means = _of_runs(cases, lambda case: case.finite.coefficients)
-            return RunScatter(_deviations(cases), unknown, n, means, n_draws=0)
-        variance = self.require_table("noise").variance()
-        return RunScatter(_deviations(cases), variance, n)
+        self.require_subject("noise")
+        return self._computed_runs()
+
+    @abstractmethod
+    def _computed_runs(self) -> RunScatter:
+        """The noise of single runs, from the model and the law."""
 
     @property
     def _available_runs(self) -> RunScatter | None:
@@ -624,36 +483,14 @@ class LimeExplanation(
         tuple of Evidence
             One for a table, or one for each of N documents.
         """
-        if n_samples in self._evidence_cache:
-            return self._evidence_cache[n_samples]
-        subject = self.require_subject(label)
-        if isinstance(subject, TextSubject):
-            vectorisers = subject.function.vectorisers
-            law = subject.law
-            cases: list[Evidence] = [
-                TextEvidence(
-                    means=means,
-                    law=law,
-                    document=document,
-                    vectorisers=vectorisers,
-                    **self._block(n_samples, document.words, slice(n, n + 1), beta),
-                )
-                for n, (document, beta, means) in enumerate(
-                    zip(self.documents, self.coefficients, subject.means, strict=True)
-                )
-            ]
-        else:
-            names = self.labels.feature_names(self.shape[1])
-            beta = self.coefficients
-            rows = self._block(n_samples, names, slice(None), beta)
-            scatter = partial(getattr, self, "runs")
-            cases = [
-                RowsEvidence(
-                    subject=subject, limits=self.limits, scatter=scatter, **rows
-                )
-            ]
-        self._evidence_cache[n_samples] = tuple(cases)
-        return tuple(cases)
+        if n_samples not in self._evidence_cache:
+            self.require_subject(label)
+            self._evidence_cache[n_samples] = self._evidence(n_samples)
+        return self._evidence_cache[n_samples]
+
+    @abstractmethod
+    def _evidence(self, n_samples: int) -> tuple[Evidence, ...]:
+        """The evidence of runs of n samples, from the model and the law."""
 
     def _block(
         self, n_samples: int, names: tuple[str, ...], rows: slice, beta: Array
@@ -662,8 +499,6 @@ class LimeExplanation(
         coefficients = np.atleast_2d(beta)
         return {
             "n_samples": n_samples,
-            "ridge": self.ridge,
-            "first_row": self.first_row,
             "names": names,
             "beta": coefficients,
             "is_exact": all(s.startswith(EXACT) for s in self.sources[rows]),
@@ -676,24 +511,11 @@ class LimeExplanation(
         n = self._read_samples(n_samples)
         if n == self.n_samples:
             return self.runs.deviations
-        label = "noise" if self.documents else "a run with another number of samples"
-        return _deviations(self.evidence(n, label))
+        return deviations_of(self.evidence(n, "noise"))
 
+    @abstractmethod
     def _flat_means(self, n_samples: int | None) -> Array:
-        n = self._read_samples(n_samples)
-        if not self.documents:
-            fit = expected(self.limits, self.values, n, self.ridge, self.first_row)
-            return fit.coefficients.ravel()
-        if n == self.n_samples and self.runs.means is not None:
-            return self.runs.means
-        return np.concatenate(
-            [
-                case.finite.coefficients[0] if record.has_coefficients else case.beta[0]
-                for case, record in zip(
-                    self.evidence(n, "expected"), self.records, strict=True
-                )
-            ]
-        )
+        """The mean coefficients of runs, row by row, (M,)."""
 
     def _read_samples(self, n_samples: int | None) -> int:
         """The samples of a run; by default those of the explanation."""
@@ -724,11 +546,11 @@ class LimeExplanation(
         return self._split(self._flat_noise(n_samples))
 
     @property
-    def available_noise(self) -> Any:
-        """The noise of one run of LIME; NaN if neither saved nor computable."""
+    def _available_noise(self) -> Array:
+        """The noise of one run of LIME, (M,); NaN if neither saved nor computable."""
         if self.scatter is None and self.subject is None:
-            return self._split(np.full(len(self.flat_coefficients), np.nan))
-        return self.noise()
+            return np.full(len(self.flat_coefficients), np.nan)
+        return self.runs.deviations
 
     def expected(self, n_samples: int | None = None) -> Any:
         """The mean coefficients of runs of LIME, with their ridge penalty.
@@ -833,18 +655,12 @@ class LimeExplanation(
             If coefficients of columns are estimated, the explanation was loaded, or
             LIME has no coefficients for the document.
         """
-        subject = self.require_subject("path")
-        n = self.position(row)
-        if isinstance(subject, TextSubject):
-            means = subject.means[n]
-            width = subject.law.bandwidth
-            if means is None:
-                raise Refused(f"path: {self.reasons[n]}")
-            limits = WordLimits(means, width if np.isfinite(width) else 1.0)
-            return bandwidth_path(limits, widths)
-        if subject.exact is None:
-            raise Refused(f"path: coefficients are estimated, as {self.reason}")
-        return bandwidth_path(RowLimits(subject.exact, subject.points[n]), widths)
+        self.require_subject("path")
+        return self._path(self.position(row), widths)
+
+    @abstractmethod
+    def _path(self, n: int, widths: ArrayLike | None) -> BandwidthPath:
+        """The coefficients of row n over kernel widths."""
 
     # ---- diagnosis
 
@@ -894,32 +710,11 @@ class LimeExplanation(
         n = self._read_samples(n_samples)
         if rows is not None:
             return self.of_rows(rows).diagnose(n, progress=progress)
-        cases = self.evidence(n, "diagnose")
-        labels = self.labels
-        table = cases[0]
-        if isinstance(table, RowsEvidence):
-            with table.announced(progress):
-                findings = run_rules(
-                    LIME_RULES, lambda rule: rule.findings(table), progress
-                )
-        else:
-            texts = {
-                k: case
-                for k, case in enumerate(cases)
-                if isinstance(case, TextEvidence) and case.means is not None
-            }
-            if not texts:
-                raise Refused("diagnose: LIME has no coefficients for these documents")
-            labels = Labels(labels.points, self.vocabulary)
-            columns = {word: j for j, word in enumerate(self.vocabulary)}
+        return self._diagnosed(n, progress)
 
-            def column(row: int, j: int) -> int:
-                return columns[self.words[row][j]]
-
-            findings = run_rules(
-                TEXT_RULES, lambda rule: rule.in_documents(texts, column), progress
-            )
-        return LimeDiagnosis.of_findings(findings, self.shape, labels, n, self.source)
+    @abstractmethod
+    def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
+        """The findings of all rules about runs of n samples."""
 
     # ---- as a table, as lists, as one line and as a document
 
@@ -933,13 +728,12 @@ class LimeExplanation(
         """
         lengths = self._lengths
         lines = np.repeat(range(len(lengths)), lengths)
-        noun = self._nouns[0]
         names = self.row_names
-        columns = {
-            noun: [names[n] for n in lines.tolist()],
+        shared = {
+            self.nouns[0]: [names[n] for n in lines.tolist()],
             "coefficient": self.flat_coefficients,
             "standard_error": np.concatenate(list(self._errors)),
-            "single_run_sd": np.concatenate(list(self.available_noise)),
+            "single_run_sd": self._available_noise,
             "expected": self._flat_means(None),
             "n_samples": self.n_samples,
             "intercept": self.intercept[lines],
@@ -948,29 +742,11 @@ class LimeExplanation(
             "source": [self.sources[n] for n in lines.tolist()],
             "units": self.units,
         }
-        if self.documents:
-            words = [word for row in self.words for word in row]
-            columns["word"] = pd.Series(words, dtype=object)
-            columns["count"] = np.concatenate([x.counts for x in self.documents])
-            columns["reason"] = [self.reasons[n] for n in lines.tolist()]
-            return pd.DataFrame({name: columns[name] for name in _TEXT_COLUMNS})
-        sampled = self.scatter is not None or self.subject is not None
-        cells = [cell for row in self.cells for cell in row]
-        columns["feature"] = self.labels.feature_names(self.shape[1]) * self.shape[0]
-        columns["value"] = pd.Series(cells, dtype=object)
-        columns["bin"] = [bin for row in self.bins for bin in row]
-        columns["alpha"] = self.flat_alpha
-        # deviations of runs are estimated, also where coefficients are exact
-        columns["single_run_sd_source"] = (
-            f"estimate ({self.runs.n_draws:,} draws a row)" if sampled else ""
-        )
-        columns["effective_share"] = self.effective_share[lines]
-        return pd.DataFrame({name: columns[name] for name in _TABLE_COLUMNS})
+        return self._framed(shared, lines)
 
-    @property
-    def _nouns(self) -> tuple[str, str]:
-        """What has coefficients, and what they belong to."""
-        return ("document", "word") if self.documents else ("row", "feature")
+    @abstractmethod
+    def _framed(self, shared: dict[str, Any], lines: Indices) -> pd.DataFrame:
+        """The table, with the columns of all results; the row of each line (M,)."""
 
     def top(self, k: int = 10, row: Hashable | None = None) -> pd.DataFrame:
         """The k largest coefficients of a row or document, as lines of the table.
@@ -1045,7 +821,7 @@ class LimeExplanation(
     def _basis(self) -> tuple[str, str, str]:
         """How many rows are exact, and estimated, in words, and why; or empty."""
         records = self.records
-        noun, _ = self._nouns
+        noun, _ = self.nouns
         count = sum(record.is_exact for record in records)
         estimated = [r for r in records if r.has_coefficients and not r.is_exact]
         exact = ""
@@ -1055,9 +831,7 @@ class LimeExplanation(
         if not estimated:
             return exact, "", ""
         largest = max(float(record.errors.max()) for record in estimated)
-        how = f"estimated for {plural(len(estimated), noun)}"
-        if not self.documents:
-            how = f"from an {self.source}"
+        how = self._estimated_in_words(len(estimated))
         reasons = list(dict.fromkeys(record.reason for record in estimated))
         more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
         return (
@@ -1066,10 +840,14 @@ class LimeExplanation(
             f"{reasons[0]}{more}",
         )
 
+    @abstractmethod
+    def _estimated_in_words(self, count: int) -> str:
+        """How many rows are estimated, or how."""
+
     @property
     def size_in_words(self) -> str:
         """The number of rows and columns, or of documents and words, as text."""
-        sizes = zip(self.shape, self._nouns, strict=True)
+        sizes = zip(self.shape, self.nouns, strict=True)
         return ", ".join(plural(size, noun) for size, noun in sizes)
 
     def document(self, row: Hashable | None = None) -> Document:
@@ -1105,19 +883,16 @@ class LimeExplanation(
                 Finding(f"{words}{self.n_samples:,} samples fall", "estimated")
             )
         N = self.shape[0]
-        compared = "value in its bin, minus the output in other bins"
-        if self.documents:
-            compared = "word, minus the output without it"
         quantity = self.quantity
         unit = self.units
         if quantity is not None and quantity.kind != "value":
             unit = quantity.noun
         subtitle = (
             "LIME's coefficients for infinitely many samples: the output with each "
-            f"{compared}, in {unit}"
+            f"{self.compared}, in {unit}"
         )
         if N > 1:
-            subtitle += f"; {plural(N - 1, f'more {self._nouns[0]}')} in this result"
+            subtitle += f"; {plural(N - 1, f'more {self.nouns[0]}')} in this result"
         bars = [
             Bar(name=record.names[j], value=weight, interval=(*ends[j].tolist(),))
             for j, weight in pairs[:_MOST_BARS]
@@ -1143,55 +918,30 @@ class LimeExplanation(
 
     def _title(self, record: LimeRecord) -> str:
         """What is explained, and for which row."""
-        if self.documents:
-            whom = f"document {record.label}"
-            if not record.has_coefficients:
-                return f"LIME has no coefficients for {whom}: {record.reason}"
-            whom += f" ({record.intercept:.4g} without its words)"
-        else:
-            whom = f"{row_label(record.label)} ({record.mean:.4g} on average nearby)"
+        whom = self._explained_row(record)
         quantity = self.quantity
         value = f"{record.value:.4g}"
         if quantity is not None and quantity == Quantity(model=quantity.model):
             return f"Why the model predicts {value} for {whom}"
         return f"Why the {self.explained_in_words} is {value} for {whom}"
 
-    def _texts(self, n: int) -> list[Block]:
-        """A document with highlighted words, and two others."""
-        if not self.documents:
-            return []
-        others = [k for k in range(len(self.documents)) if k != n]
-        shown = sorted([n, *others[: _MOST_TEXTS - 1]])
-        texts = [self.records[k].marked_text() for k in shown]
-        return [Markup(marked_html(texts, self.units))]
+    @abstractmethod
+    def _explained_row(self, record: LimeRecord) -> str:
+        """A row or document with the level around it."""
 
+    def _texts(self, n: int) -> list[Block]:
+        """Blocks after the bars."""
+        del n
+        return []
+
+    @abstractmethod
     def _run_intervals(self, n: int) -> Array:
         """The range of single runs at a row, (d, 2); NaN if that would take long."""
-        runs = self._available_runs
-        if self.documents and runs is None:
-            if self.subject is None:
-                return np.full((len(self.records[n].names), 2), np.nan)
-            case = self.evidence(self.n_samples, "noise")[n]
-            means = _of_runs([case], lambda case: case.finite.coefficients)
-            return normal_interval(means, _deviations([case]))
-        means = self.expected()[n]
-        deviations = np.full(len(means), np.nan)
-        if runs is not None or self.shape[0] <= MOST_ROWS_SAMPLED:
-            deviations = self.available_noise[n]
-        return normal_interval(means, deviations)
 
     @property
     def _run_settings(self) -> dict[str, str]:
-        """The ridge and the noise of single runs on a table."""
-        if self.documents:
-            return {}
-        noise = "estimated from samples by noise()"
-        if (runs := self._available_runs) is not None:
-            largest = runs.deviations.max()
-            count = runs.n_draws
-            noise = f"up to {largest:.2g}, estimated from {count:,} samples a row"
-        label = "standard deviation of one run"
-        return {"ridge of one run": f"{self.ridge:g}", label: noise}
+        """Settings of runs, for a card."""
+        return {}
 
     def _chapters(self, shown: int) -> list[Chapter]:
         """The coefficients of other rows, as far as there is room, and a table."""
@@ -1220,12 +970,12 @@ def normal_interval(
     return np.stack([middle - reach, middle + reach], axis=-1)
 
 
-def _deviations(cases: Sequence[Evidence]) -> Array:
+def deviations_of(cases: Sequence[Evidence]) -> Array:
     """The standard deviations of one run for all features, (M,)."""
-    return _of_runs(cases, lambda case: case.run.standard_deviations)
+    return of_runs(cases, lambda case: case.run.standard_deviations)
 
 
-def _of_runs(cases: Sequence[Evidence], numbers: Callable[[Evidence], Array]) -> Array:
+def of_runs(cases: Sequence[Evidence], numbers: Callable[[Evidence], Array]) -> Array:
     """Numbers of runs for all features, (M,); NaN where runs are not computed."""
     parts = [
         numbers(case) if case.has_run else np.full(case.beta.shape, np.nan)

@@ -9,9 +9,7 @@ from typing import Final, final
 import numpy as np
 
 from propopt.base.arrays import Array
-from propopt.base.html import MarkedText
 from propopt.functions.function import EXACT
-from propopt.tables.documents import TextDocument
 
 
 NO_COEFFICIENTS: Final = "none"
@@ -39,7 +37,6 @@ class LimeRecord:
     effective_share: float  # (E π)² / E π²
     source: str  # "exact", how coefficients were estimated, or "none"
     reason: str  # why coefficients are not exact, or absent; empty for exact ones
-    document: TextDocument | None = None  # the text; None for a row of a table
 
     @property
     def is_exact(self) -> bool:
@@ -65,22 +62,3 @@ class LimeRecord:
         """Positions and coefficients, the largest size first."""
         order = np.argsort(-np.abs(self.coefficients), kind="stable").tolist()
         return [(j, float(self.coefficients[j])) for j in order]
-
-    def marked_text(self) -> MarkedText:
-        """The document with its coefficients, ready to be highlighted."""
-        assert self.document is not None, "rows of tables have no text"
-        facts = [f"f = {self.value:.4g}"]
-        if self.has_coefficients:
-            facts[0] += f", surrogate {self.at_row:.4g}, intercept {self.intercept:.4g}"
-            facts.append(self.source)
-        else:
-            facts.append(f"no coefficients: {self.reason}")
-        return MarkedText(
-            name=f"document {self.label}",
-            facts=tuple(facts),
-            text=self.document.text,
-            spans=self.document.spans,
-            words=self.names,
-            weights=self.coefficients,
-            errors=None if self.is_exact else self.errors,
-        )

@@ -14,7 +14,7 @@ from propopt.base.html import HighlightedText, MarkedText, highlighted
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
 from propopt.functions.texts import TextFunction
-from propopt.lime.explanation import LimeExplanation
+from propopt.lime.documents import LimeDocuments
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.tables.documents import (
     MarkedWords,
@@ -39,7 +39,7 @@ _RULES: Final[tuple[WordRule, ...]] = (
 
 @suggests_arguments
 def highlight(
-    explanation: LimeExplanation | AttributionsLike,
+    explanation: LimeDocuments | AttributionsLike,
     documents: Any = None,
     rows: Sequence[Hashable] | Hashable | None = None,
     *,
@@ -60,11 +60,11 @@ def highlight(
 
     Parameters
     ----------
-    explanation : LimeExplanation, Explanation, DataFrame or array (N, D)
+    explanation : LimeDocuments, Explanation, DataFrame or array (N, D)
         A result of :func:`propopt.lime.text_limits`; or attributions of the words of
         documents, such as those of :func:`propopt.explain`, with words as column names.
     documents : sequence of str or Series (N,), optional
-        The texts, in the order of the rows; not needed with a ``LimeExplanation``.
+        The texts, in the order of the rows; not needed with ``LimeDocuments``.
     rows : label, int or sequence of them, optional
         The documents to show; by default the first ``max_rows``.
     words : WordRule, TextSchema or TextFunction, optional
@@ -99,10 +99,10 @@ def highlight(
     """
     count = read_count(n_words, "n_words")
     most = read_count(max_rows, "max_rows")
-    if isinstance(explanation, LimeExplanation) and explanation.documents:
+    if isinstance(explanation, LimeDocuments):
         indices = _row_numbers(rows, explanation.labels, len(explanation.records), most)
         return highlighted(
-            [explanation.records[n].marked_text() for n in indices],
+            [explanation.marked_text(n) for n in indices],
             f"LIME on texts, its limits: {explanation.size_in_words}",
             explanation.units,
             list(explanation.claims()),

@@ -15,7 +15,9 @@ from propopt.base.document import Bars
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
+from propopt.lime.documents import LimeDocuments
 from propopt.lime.explanation import RUN_LEVEL, LimeExplanation
+from propopt.lime.sampled_limits import LimeSubject
 from propopt.plots.attributions import (
     OPTIMIZED_COLOUR,
     OTHERS,
@@ -47,12 +49,20 @@ def _explained(explanation: LimeExplanation, most: int) -> str:
 
 def _title(explanation: LimeExplanation, n: int) -> str:
     """What is explained and for which row, with f and the surrogate there."""
-    noun = "document" if explanation.documents else "row"
+    noun = explanation.nouns[0]
     label = f"{_explained(explanation, 40)}, {noun} {explanation.row_names[n]}"
     return (
         f"{shortened(label, 60)}\nit is {explanation.values[n]:.4g}, LIME's sum "
         f"{explanation.at_row[n]:.4g}"
     )
+
+
+def _subject_of(explanation: LimeExplanation, label: str) -> LimeSubject:
+    """The model and the law of rows; refuses documents."""
+    if isinstance(explanation, LimeDocuments):
+        raise Refused(f"{label}: expected rows of a table, got texts")
+    subject: LimeSubject = explanation.require_subject(label)
+    return subject
 
 
 def _features(explanation: LimeExplanation) -> tuple[str, ...]:
@@ -151,7 +161,7 @@ def lime_path(
     n = explanation.position(row)
     grid = path.widths
     errors = path.standard_errors
-    if explanation.documents:
+    if isinstance(explanation, LimeDocuments):
         names = explanation.records[n].names
         where = "word {} in the document"
         law_width = explanation.law.bandwidth
@@ -275,7 +285,7 @@ def lime_profile(
     j = int(np.abs(beta).argmax())
     if feature is not None:
         j = _position(features, feature)
-    subject = explanation.require_table("lime_profile")
+    subject = _subject_of(explanation, "lime_profile")
     point = subject.points[[n]]
     column = subject.law.columns[j]
     means = subject.profiles(point)[j][0]

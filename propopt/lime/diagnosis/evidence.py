@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
-import pandas as pd
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.declared import field
@@ -67,13 +66,12 @@ _DEVIATIONS: Final = (
 class Evidence(ABC):
     """The numbers of rows of a table or one document, and runs of n samples on them."""
 
+    ridge: float  # of one run
     wider: ClassVar[str]  # the remedy where few samples have weight
     noisy: ClassVar[str]  # the sentence about a coefficient within the noise of a run
     gap_unit: ClassVar[str]  # the unit of gaps between f and the surrogate
     least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
-    ridge: float  # of one run
-    first_row: bool  # whether the row itself is a sample of a run
     names: tuple[str, ...]  # (D,): of columns or words
     beta: Attributions  # (N, D): coefficients
     is_exact: bool  # whether their only error is rounding
@@ -165,6 +163,8 @@ class RowsEvidence(Evidence):
     gap_unit: ClassVar[str] = "sd of f under the weighted law"
 
     subject: LimeSubject  # the model and the law of an explanation
+    ridge: float  # of one run
+    first_row: bool  # whether the row itself is a sample of a run
     limits: Limits
     scatter: Callable[[], RunScatter]  # of runs of the explanation, with Var_Q f
 
@@ -396,6 +396,7 @@ class TextEvidence(Evidence):
     gap_unit: ClassVar[str] = "times the largest coefficient"
     least_ratio: ClassVar[float] = 1e-9  # the median has no distance from itself
 
+    ridge: float = 1.0  # of the package
     # means by number of words, which give limits at any bandwidth; None if LIME has no
     # coefficients
     means: WordMeans | None
@@ -438,8 +439,8 @@ class TextEvidence(Evidence):
 
     @cached_property
     def finite(self) -> FiniteFit:
-        how = self.n_samples, self.ridge, self.first_row
-        return expected_run(self._means, self.law, float(self.values[0]), *how)
+        value = float(self.values[0])
+        return expected_run(self._means, self.law, value, self.n_samples)
 
     @cached_property
     def run(self) -> SingleRun:
@@ -563,20 +564,15 @@ class Rule(Generic[AnyEvidence]):
             return [self._closest(numbers, excuses)]
         stakes = np.broadcast_to(self._table(outcome.stakes), numbers.shape)
         severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
-        parts = {"number": numbers, "severity": severities, **outcome.fields}
-        found = pd.DataFrame(
-            {
-                name: np.broadcast_to(self._table(values), numbers.shape)[alarms]
-                for name, values in parts.items()
-            }
-        )
+        parts = numbers, severities, *map(self._table, outcome.fields.values())
+        tables = [np.broadcast_to(x, numbers.shape)[alarms].tolist() for x in parts]
+        places = np.argwhere(alarms).tolist()
         result = []
-        for (n, j), here in zip(
-            np.argwhere(alarms).tolist(), found.to_dict("records"), strict=True
-        ):
+        for (n, j), number, severity, *values in zip(places, *tables, strict=True):
+            here = dict(zip(outcome.fields, values, strict=True))
             sentence = outcome.sentence
             remedy = outcome.remedy
-            if outcome.fields:
+            if here:
                 sentence = sentence.format(**here)
                 remedy = remedy.format(**here)
             result.append(
@@ -584,11 +580,11 @@ class Rule(Generic[AnyEvidence]):
                     rule=self.name,
                     row=n if self.per_row else None,
                     column=j if self.per_column else None,
-                    number=here["number"],
+                    number=number,
                     threshold=self.threshold,
                     sentence=sentence,
                     remedy=remedy,
-                    severity=here["severity"],
+                    severity=severity,
                 )
             )
         return result

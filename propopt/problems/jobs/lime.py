@@ -20,7 +20,7 @@ from propopt.base.text import Reason, plural
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping_texts import word_rule_of
-from propopt.lime import LimeExplanation, TextLaw, limits, text_limits
+from propopt.lime import LimeDocuments, LimeExplanation, TextLaw, limits, text_limits
 from propopt.lime.explaining import output_of_lime
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import checked_law, law_named
@@ -224,7 +224,7 @@ class LimeSection(JobSection):
                 path, path_frame(result, widths), names_of_rows=False
             )
         writers[".svg"] = partial(write_lime_figure, result, widths, file.name)
-        if result.documents:
+        if isinstance(result, LimeDocuments):
             from propopt.plots import highlight
 
             writers[".html"] = highlight(result, max_rows=MOST_SHOWN).to_html
@@ -260,7 +260,7 @@ class LimeSection(JobSection):
             "notes": list(result.notes),
             "evaluations": result.evaluations,
         }
-        if result.documents:
+        if isinstance(result, LimeDocuments):
             unused = self.of_tables
             facts["sources"] = list(result.sources)
             facts["reasons"] = [reason or None for reason in result.reasons]
@@ -317,7 +317,7 @@ def write_lime_figure(
     draw: list[Callable[..., Any]] = [partial(plots.lime_coefficients, result)]
     named = zip(result.row_names, result.records, strict=True)
     rows = [name for name, row in named if row.has_coefficients]
-    is_path = bool(result.documents) or result.is_exact
+    is_path = isinstance(result, LimeDocuments) or result.is_exact
     along = partial(plots.lime_path, result, widths=widths)
     draw += [along] if is_path and len(widths) > 1 else []
     shown = rows[:DRAWN_ROWS]
@@ -332,7 +332,7 @@ def write_lime_figure(
 
 def path_frame(result: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame:
     """A table by row, kernel width and feature; or document, bandwidth and word."""
-    if result.documents:
+    if isinstance(result, LimeDocuments):
         head = ("document", "bandwidth", "word")
         named = zip(result.row_names, result.records, strict=True)
         return pd.concat(
@@ -340,7 +340,7 @@ def path_frame(result: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame
             for name, row in named
             if row.has_coefficients
         )
-    subject = result.require_table("path")
+    subject = result.require_subject("path")
     N = len(result.values)
     points = np.repeat(subject.points, len(widths), axis=0)
     at = subject.limits(points, np.tile(np.asarray(widths, float), N))

@@ -1,0 +1,301 @@
+"""The coefficients that LIME converges to for the words of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array, Indices, Values
+from propopt.base.declared import field, transient
+from propopt.base.document import Block, Markup
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.html import MarkedText, marked_html
+from propopt.base.text import plural
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, run_rules
+from propopt.lime.diagnosis.evidence import Evidence, TextEvidence
+from propopt.lime.diagnosis.rules import TEXT_RULES
+from propopt.lime.explanation import (
+    OTHER_RUNS,
+    LimeExplanation,
+    deviations_of,
+    normal_interval,
+    of_runs,
+)
+from propopt.lime.finite_samples import RunScatter
+from propopt.lime.paths import BandwidthPath, WordLimits, bandwidth_path
+from propopt.lime.records import LimeRecord
+from propopt.lime.text.sampled_words import TextSubject
+from propopt.tables.documents import TextDocument
+from propopt.tables.frames import Labels
+
+
+_MOST_TEXTS: Final = 3
+"""The number of highlighted documents on a card."""
+
+_COLUMNS: Final = (
+    *("document", "word", "count", "coefficient", "standard_error"),
+    *("single_run_sd", "expected", "n_samples"),
+    *("intercept", "prediction", "surrogate_at_row", "source", "reason", "units"),
+)
+
+
+@final
+class LimeDocuments(
+    LimeExplanation,
+    kind="propopt lime of documents",
+    noun="saved limits of LIME on documents",
+    version=1,
+):
+    """The coefficients that LIME converges to, for the words of documents.
+
+    The bit z_j of the surrogate says whether a sample has all occurrences of word j of
+    the d distinct words of a document. The other parameters are those of
+    :class:`LimeExplanation`.
+
+    Parameters
+    ----------
+    documents : tuple of TextDocument (N,)
+        The documents.
+    """
+
+    nouns: ClassVar[tuple[str, str]] = ("document", "word")
+    computed_by: ClassVar[str] = "text_limits"
+    compared: ClassVar[str] = "word, minus the output without it"
+    per_row: ClassVar[tuple[str, ...]] = ("sources", "reasons", "documents")
+
+    documents: tuple[TextDocument, ...] = field(by_column=True)
+    subject: TextSubject | None = transient(default=None)
+
+    @classmethod
+    def of_records(cls, records: Sequence[LimeRecord], **fields: Any) -> Self:
+        """Join the coefficients of several documents to one explanation.
+
+        Parameters
+        ----------
+        records : sequence of LimeRecord (N,)
+            The coefficients of each document, in order.
+        **fields
+            The other parameters of :class:`LimeDocuments`, such as ``n_samples``.
+
+        Returns
+        -------
+        LimeDocuments
+            With ``flat_errors`` None if all coefficients are exact.
+
+        Raises
+        ------
+        InvalidInput
+            If fields contradict each other.
+        """
+        explained = [record for record in records if record.has_coefficients]
+        errors = np.concatenate([record.errors for record in records])
+        return cls(
+            flat_coefficients=np.concatenate([r.coefficients for r in records]),
+            flat_errors=None if all(r.is_exact for r in explained) else errors,
+            flat_alpha=np.concatenate([record.alpha for record in records]),
+            intercept=np.array([record.intercept for record in records]),
+            values=np.array([record.value for record in records]),
+            log_weight=np.array([record.log_weight for record in records]),
+            effective_share=np.array([record.effective_share for record in records]),
+            sources=tuple([record.source for record in records]),
+            reasons=tuple([record.reason for record in records]),
+            **fields,
+        )
+
+    def validate(self) -> None:
+        """Raise an error if fields contradict each other.
+
+        Raises
+        ------
+        InvalidInput
+            If numbers are missing, lengths differ, or exact coefficients have errors.
+        """
+        super().validate()
+        runs = self.scatter
+        if runs is not None and (
+            runs.means is None or len(runs.means) != len(self.flat_coefficients)
+        ):
+            raise InvalidInput(OTHER_RUNS)
+
+    def _validate_names(self, N: int) -> None:
+        for n, document in enumerate(self.documents):
+            try:
+                document.validate()
+            except InvalidInput as error:
+                raise InvalidInput(f"document {n}: {error}") from None
+        names = self.labels.points
+        if len(self.documents) != N or (names is not None and len(names) != N):
+            raise InvalidInput(f"labels: expected one name for each of {N} documents")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of documents N, and of different words."""
+        return len(self.documents), len(self.vocabulary)
+
+    @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """The distinct words of each document, in order of first occurrence."""
+        return tuple(document.words for document in self.documents)
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The distinct words of all documents, in order of first occurrence."""
+        return tuple(dict.fromkeys(word for words in self.words for word in words))
+
+    @property
+    def mean(self) -> Values:
+        """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
+        return np.array([record.mean for record in self.records])
+
+    def marked_text(self, n: int) -> MarkedText:
+        """Document n with its coefficients, ready to be highlighted.
+
+        Parameters
+        ----------
+        n : int
+            Its position.
+
+        Returns
+        -------
+        MarkedText
+            The text, its words and their coefficients.
+        """
+        record = self.records[n]
+        document = self.documents[n]
+        facts = [f"f = {record.value:.4g}"]
+        if record.has_coefficients:
+            surrogate = f"surrogate {record.at_row:.4g}"
+            facts[0] += f", {surrogate}, intercept {record.intercept:.4g}"
+            facts.append(record.source)
+        else:
+            facts.append(f"no coefficients: {record.reason}")
+        return MarkedText(
+            name=f"document {record.label}",
+            facts=tuple(facts),
+            text=document.text,
+            spans=document.spans,
+            words=record.names,
+            weights=record.coefficients,
+            errors=None if record.is_exact else record.errors,
+        )
+
+    @property
+    def _lengths(self) -> list[int]:
+        return [document.n_words for document in self.documents]
+
+    def _split(self, flat: Array) -> list[Array]:
+        return np.split(flat, np.cumsum(self._lengths)[:-1])
+
+    def _names(self, n: int) -> tuple[str, ...]:
+        return self.documents[n].words
+
+    # ---- single runs, paths and diagnosis
+
+    def _computed_runs(self) -> RunScatter:
+        cases = self.evidence(self.n_samples)
+        unknown = np.full(len(self.values), np.nan)
+        means = of_runs(cases, lambda case: case.finite.coefficients)
+        deviations = deviations_of(cases)
+        return RunScatter(deviations, unknown, self.n_samples, means, n_draws=0)
+
+    def _evidence(self, n_samples: int) -> tuple[Evidence, ...]:
+        subject = self.require_subject("evidence")
+        vectorisers = subject.function.vectorisers
+        parts = zip(self.documents, self.coefficients, subject.means, strict=True)
+        return tuple(
+            TextEvidence(
+                means=means,
+                law=subject.law,
+                document=document,
+                vectorisers=vectorisers,
+                **self._block(n_samples, document.words, slice(n, n + 1), beta),
+            )
+            for n, (document, beta, means) in enumerate(parts)
+        )
+
+    def _flat_means(self, n_samples: int | None) -> Array:
+        n = self._read_samples(n_samples)
+        if n == self.n_samples and self.runs.means is not None:
+            return self.runs.means
+        return np.concatenate(
+            [
+                case.finite.coefficients[0] if record.has_coefficients else case.beta[0]
+                for case, record in zip(
+                    self.evidence(n, "expected"), self.records, strict=True
+                )
+            ]
+        )
+
+    def _path(self, n: int, widths: ArrayLike | None) -> BandwidthPath:
+        subject = self.require_subject("path")
+        means = subject.means[n]
+        if means is None:
+            raise Refused(f"path: {self.reasons[n]}")
+        width = subject.law.bandwidth
+        limits = WordLimits(means, width if np.isfinite(width) else 1.0)
+        return bandwidth_path(limits, widths)
+
+    def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
+        cases = {
+            n: case
+            for n, case in enumerate(self.evidence(n_samples))
+            if isinstance(case, TextEvidence) and case.means is not None
+        }
+        if not cases:
+            raise Refused("diagnose: LIME has no coefficients for these documents")
+        columns = {word: j for j, word in enumerate(self.vocabulary)}
+
+        def column(row: int, j: int) -> int:
+            return columns[self.words[row][j]]
+
+        findings = run_rules(
+            TEXT_RULES, lambda rule: rule.in_documents(cases, column), progress
+        )
+        labels = Labels(self.labels.points, self.vocabulary)
+        shown = self.shape, labels, n_samples, self.source
+        return LimeDiagnosis.of_findings(findings, *shown)
+
+    # ---- the table and the document
+
+    def _framed(self, shared: dict[str, Any], lines: Indices) -> pd.DataFrame:
+        words = [word for row in self.words for word in row]
+        columns = {
+            **shared,
+            "word": pd.Series(words, dtype=object),
+            "count": np.concatenate([x.counts for x in self.documents]),
+            "reason": [self.reasons[n] for n in lines.tolist()],
+        }
+        return pd.DataFrame({name: columns[name] for name in _COLUMNS})
+
+    def _estimated_in_words(self, count: int) -> str:
+        return f"estimated for {plural(count, 'document')}"
+
+    def _explained_row(self, record: LimeRecord) -> str:
+        return f"document {record.label} ({record.intercept:.4g} without its words)"
+
+    def _title(self, record: LimeRecord) -> str:
+        if record.has_coefficients:
+            return super()._title(record)
+        return f"LIME has no coefficients for document {record.label}: {record.reason}"
+
+    def _texts(self, n: int) -> list[Block]:
+        """The document with highlighted words, and two others."""
+        others = [k for k in range(len(self.documents)) if k != n]
+        shown = sorted([n, *others[: _MOST_TEXTS - 1]])
+        texts = [self.marked_text(k) for k in shown]
+        return [Markup(marked_html(texts, self.units))]
+
+    def _run_intervals(self, n: int) -> Array:
+        if self._available_runs is not None:
+            means = self.expected()[n]
+            return normal_interval(means, self._split(self._available_noise)[n])
+        if self.subject is None:
+            return np.full((len(self.records[n].names), 2), np.nan)
+        case = self.evidence(self.n_samples)[n]
+        means = of_runs([case], lambda case: case.finite.coefficients)
+        return normal_interval(means, deviations_of([case]))

@@ -1,0 +1,219 @@
+"""The coefficients that LIME converges to for the rows of a table."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.declared import field, transient
+from propopt.base.errors import InvalidInput, Refused
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, row_label, run_rules
+from propopt.lime.diagnosis.evidence import Evidence, RowsEvidence
+from propopt.lime.diagnosis.rules import LIME_RULES
+from propopt.lime.exact_limits import Limits
+from propopt.lime.explanation import (
+    OTHER_RUNS,
+    LimeExplanation,
+    deviations_of,
+    normal_interval,
+)
+from propopt.lime.finite_samples import RunScatter, expected
+from propopt.lime.paths import BandwidthPath, RowLimits, bandwidth_path
+from propopt.lime.records import LimeRecord
+from propopt.lime.sampled_limits import LimeSubject
+
+
+MOST_ROWS_SAMPLED = 100
+"""A document of a result with more rows does not sample the noise of single runs."""
+
+_COLUMNS: Final = (
+    *("row", "feature", "value", "bin", "coefficient", "standard_error", "alpha"),
+    *("single_run_sd", "single_run_sd_source", "expected", "n_samples"),
+    *("intercept", "prediction", "surrogate_at_row", "effective_share"),
+    *("source", "units"),
+)
+
+
+@final
+class LimeRows(
+    LimeExplanation, kind="propopt lime", noun="saved limits of LIME", version=4
+):
+    """The coefficients that LIME converges to, for rows of a table.
+
+    The bit z_j of the surrogate says whether a sample is in the bin of the row in
+    column j. The other parameters are those of :class:`LimeExplanation`.
+
+    Parameters
+    ----------
+    cells, bins : tuple of tuples (N, D)
+        The values in a table (numbers, names of categories, None) and their bins in
+        words.
+    ridge : float
+        The ridge λ of one run; that of the package ``lime`` is 1.
+    first_row : bool
+        Whether the row itself is the first sample of a run, as in the package.
+    """
+
+    nouns: ClassVar[tuple[str, str]] = ("row", "feature")
+    computed_by: ClassVar[str] = "limits"
+    compared: ClassVar[str] = "value in its bin, minus the output in other bins"
+    per_row: ClassVar[tuple[str, ...]] = ("sources", "reasons", "cells", "bins")
+
+    cells: tuple[tuple[float | str | bool | None, ...], ...] = field(missing=True)
+    bins: tuple[tuple[str, ...], ...] = field()
+    ridge: float = field(low=0.0, default=1.0)
+    first_row: bool = field(default=True)
+    subject: LimeSubject | None = transient(default=None)
+
+    def validate(self) -> None:
+        """Raise an error if fields contradict each other.
+
+        Raises
+        ------
+        InvalidInput
+            If numbers are missing, lengths differ, or exact coefficients have errors.
+        """
+        super().validate()
+        if self.scatter is not None and self.scatter.means is not None:
+            raise InvalidInput(OTHER_RUNS)
+
+    def _validate_names(self, N: int) -> None:
+        for name, rows in (("cells", self.cells), ("bins", self.bins)):
+            if len(rows) != N or len({len(row) for row in rows}) != 1:
+                raise InvalidInput(f"{name}: expected a table of {N} rows")
+        if len(self.cells[0]) != len(self.bins[0]):
+            raise InvalidInput("cells: expected as many columns as bins")
+        self.labels.check(self.shape, "labels")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows N and of columns D."""
+        return len(self.bins), len(self.bins[0])
+
+    @property
+    def points(self) -> Points:
+        """The rows as encoded numbers, (N, D)."""
+        points: Points = self.require_subject("points").points
+        return points
+
+    @property
+    def mean(self) -> Values:
+        """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
+        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
+        return np.asarray(self.intercept + pulls)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The arrays of coefficients for infinitely many samples."""
+        moments = self.mean, self.alpha, self.log_weight
+        return Limits(self.coefficients, *moments, self.standard_errors)
+
+    @property
+    def r2(self) -> Values:
+        """The share of Var_Q f that the surrogate explains, (N,); 1 for constant f.
+
+        Var_Q f is estimated from some thousands of draws.
+        """
+        return self.limits.r2(self.runs.variance)
+
+    @property
+    def _lengths(self) -> list[int]:
+        return [len(row) for row in self.bins]
+
+    def _split(self, flat: Array) -> Array:
+        return flat.reshape(*self.shape, *flat.shape[1:])
+
+    def _names(self, n: int) -> tuple[str, ...]:
+        names = self.labels.feature_names(self.shape[1])
+        # a bin may start with a sign
+        return tuple(
+            f"{name} {bin}" if bin[:1] in "<>≤≥=" else f"{name}: {bin}"
+            for name, bin in zip(names, self.bins[n], strict=True)
+        )
+
+    # ---- single runs, paths and diagnosis
+
+    def _computed_runs(self) -> RunScatter:
+        deviations = deviations_of(self.evidence(self.n_samples))
+        variance = self.require_subject("noise").variance()
+        return RunScatter(deviations, variance, self.n_samples)
+
+    def _evidence(self, n_samples: int) -> tuple[Evidence, ...]:
+        names = self.labels.feature_names(self.shape[1])
+        case = RowsEvidence(
+            subject=self.require_subject("evidence"),
+            limits=self.limits,
+            scatter=partial(getattr, self, "runs"),
+            ridge=self.ridge,
+            first_row=self.first_row,
+            **self._block(n_samples, names, slice(None), self.coefficients),
+        )
+        return (case,)
+
+    def _flat_means(self, n_samples: int | None) -> Array:
+        n = self._read_samples(n_samples)
+        fit = expected(self.limits, self.values, n, self.ridge, self.first_row)
+        return fit.coefficients.ravel()
+
+    def _path(self, n: int, widths: ArrayLike | None) -> BandwidthPath:
+        subject = self.require_subject("path")
+        if subject.exact is None:
+            raise Refused(f"path: coefficients are estimated, as {self.reason}")
+        return bandwidth_path(RowLimits(subject.exact, subject.points[n]), widths)
+
+    def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
+        (case,) = self.evidence(n_samples)
+        assert isinstance(case, RowsEvidence), "see _evidence"
+        with case.announced(progress):
+            findings = run_rules(LIME_RULES, lambda rule: rule.findings(case), progress)
+        shown = self.shape, self.labels, n_samples, self.source
+        return LimeDiagnosis.of_findings(findings, *shown)
+
+    # ---- the table and the document
+
+    def _framed(self, shared: dict[str, Any], lines: Indices) -> pd.DataFrame:
+        sampled = self.scatter is not None or self.subject is not None
+        cells = [cell for row in self.cells for cell in row]
+        columns = {
+            **shared,
+            "feature": self.labels.feature_names(self.shape[1]) * self.shape[0],
+            "value": pd.Series(cells, dtype=object),
+            "bin": [bin for row in self.bins for bin in row],
+            "alpha": self.flat_alpha,
+            # deviations of runs are estimated, also where coefficients are exact
+            "single_run_sd_source": (
+                f"estimate ({self.runs.n_draws:,} draws a row)" if sampled else ""
+            ),
+            "effective_share": self.effective_share[lines],
+        }
+        return pd.DataFrame({name: columns[name] for name in _COLUMNS})
+
+    def _estimated_in_words(self, count: int) -> str:
+        del count  # all of them
+        return f"from an {self.source}"
+
+    def _explained_row(self, record: LimeRecord) -> str:
+        return f"{row_label(record.label)} ({record.mean:.4g} on average nearby)"
+
+    def _run_intervals(self, n: int) -> Array:
+        means = self.expected()[n]
+        deviations = np.full(len(means), np.nan)
+        if self._available_runs is not None or self.shape[0] <= MOST_ROWS_SAMPLED:
+            deviations = self._split(self._available_noise)[n]
+        return normal_interval(means, deviations)
+
+    @property
+    def _run_settings(self) -> dict[str, str]:
+        noise = "estimated from samples by noise()"
+        if (runs := self._available_runs) is not None:
+            largest = runs.deviations.max()
+            noise = (
+                f"up to {largest:.2g}, estimated from {runs.n_draws:,} samples a row"
+            )
+        label = "standard deviation of one run"
+        return {"ridge of one run": f"{self.ridge:g}", label: noise}
