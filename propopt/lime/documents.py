@@ -24,7 +24,7 @@ from propopt.lime.explanation import (
     LimeExplanation,
     deviations_of,
     normal_interval,
-    of_runs,
+    numbers_of_runs,
 )
 from propopt.lime.finite_samples import RunScatter
 from propopt.lime.paths import BandwidthPath, WordLimits, bandwidth_path
@@ -199,7 +199,7 @@ class LimeDocuments(
     def _computed_runs(self) -> RunScatter:
         cases = self.evidence(self.n_samples)
         unknown = np.full(len(self.values), np.nan)
-        means = of_runs(cases, lambda case: case.finite.coefficients)
+        means = numbers_of_runs(cases, lambda case: case.finite.coefficients)
         deviations = deviations_of(cases)
         return RunScatter(deviations, unknown, self.n_samples, means, n_draws=0)
 
@@ -297,5 +297,5 @@ class LimeDocuments(
         if self.subject is None:
             return np.full((len(self.records[n].names), 2), np.nan)
         case = self.evidence(self.n_samples)[n]
-        means = of_runs([case], lambda case: case.finite.coefficients)
+        means = numbers_of_runs([case], lambda case: case.finite.coefficients)
         return normal_interval(means, deviations_of([case]))

@@ -240,7 +240,7 @@ class ExactLimits:
 
     def blocks(self, n: int) -> list[slice]:
         """The blocks of situations whose tables are computed together."""
-        of_means = 8 * 8 * self.function.n_factors
+        of_means = 8 * 8 * (self.function.n_factors + 1)
         most = max(ROWS_AT_ONCE.n_rows, _IN_CACHE.rows(of_means))
         budget = replace(ROWS_AT_ONCE, n_rows=most)
         return budget.blocks(n, of_means + self.function.row_bytes)

@@ -972,10 +972,12 @@ def normal_interval(
 
 def deviations_of(cases: Sequence[Evidence]) -> Array:
     """The standard deviations of one run for all features, (M,)."""
-    return of_runs(cases, lambda case: case.run.standard_deviations)
+    return numbers_of_runs(cases, lambda case: case.run.standard_deviations)
 
 
-def of_runs(cases: Sequence[Evidence], numbers: Callable[[Evidence], Array]) -> Array:
+def numbers_of_runs(
+    cases: Sequence[Evidence], numbers: Callable[[Evidence], Array]
+) -> Array:
     """Numbers of runs for all features, (M,); NaN where runs are not computed."""
     parts = [
         numbers(case) if case.has_run else np.full(case.beta.shape, np.nan)
