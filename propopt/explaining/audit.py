@@ -17,10 +17,9 @@ from propopt.base.document import Basis, minus
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Outcome, in_percent, percent, plural
 from propopt.explaining.evidence import (
+    AuditedModel,
     AuditEvidence,
-    audited_outputs,
     class_position,
-    other_functions,
     output_of_sums,
     predictions_of,
     read_parts,
@@ -542,7 +541,8 @@ def audit(
     >>> po.audit(shap, forest, X)["exactness"].headline
     'All 180 values are exact Shapley values with the audited rows as background'
     """
-    candidates = audited_outputs(model, X, data, output, target, outcome)
+    audited = AuditedModel(model=model, X=X, data=data, target=target, outcome=outcome)
+    candidates = audited.outputs(output)
     table = candidates[0].table
     function = candidates[0].function
     points, labels = table.read(function, X, "X")
@@ -568,7 +568,7 @@ def audit(
         graph=graph,
         n_neighbors=read_count(n_neighbors, "n_neighbors"),
         seed=read_seed(rng),
-        other_functions=partial(other_functions, model, function, X, data, outcome),
+        model=audited,
     )
     e.refuse_other_outputs()
     diagnosis = diagnose(e)

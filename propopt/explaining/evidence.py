@@ -7,10 +7,10 @@ other packages are compared with the truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, final
 
 import numpy as np
 from scipy.special import expit, logit
@@ -75,26 +75,97 @@ class AuditedOutput(NamedTuple):
     unit: str
 
 
-def audited_outputs(
-    model: Any,
-    X: Any,
-    data: Any,
-    output: str | None,
-    target: Target,
-    outcome: Outcome | None,
-) -> list[AuditedOutput]:
-    """The outputs that values may be parts of: one, unless their sums must show it."""
-    if isinstance(model, Function) or output is not None:
-        return [_stated(model, X, data, output, target, outcome)]
-    fitted = FittedModel.of(model)
-    names = outputs_of(fitted) or ["value"]  # which is refused
-    if fitted.has("predict_proba") or fitted.has_custom_objective:
-        _refuse_open_output(fitted, names, target)
-    of_names = {name: _stated(model, X, data, name, target, outcome) for name in names}
-    kinds = {name: made[0].quantity.kind for name, made in of_names.items()}
-    if "value" in names and kinds.get("margin") == "value":
-        del of_names["margin"]  # the prediction itself
-    return [*of_names.values()]
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AuditedModel:
+    """The model of audited values, with its tables, class and names."""
+
+    model: Any
+    X: Any
+    data: Any
+    target: Target
+    outcome: Outcome | None
+
+    def outputs(self, output: str | None) -> list[AuditedOutput]:
+        """The outputs that values may be parts of: one, unless sums must show it."""
+        if isinstance(self.model, Function) or output is not None:
+            return [self.output(output)]
+        fitted = FittedModel.of(self.model)
+        names = outputs_of(fitted) or ["value"]  # which is refused
+        if fitted.has("predict_proba") or fitted.has_custom_objective:
+            _refuse_open_output(fitted, names, self.target)
+        of_names = {name: self.output(name) for name in names}
+        kinds = {name: made.function.quantity.kind for name, made in of_names.items()}
+        if "value" in names and kinds.get("margin") == "value":
+            del of_names["margin"]  # the prediction itself
+        return [*of_names.values()]
+
+    def output(self, name: str | None) -> AuditedOutput:
+        """The function of an output that was stated, or a function itself."""
+        if name is not None and name not in _OUTPUTS:
+            raise InvalidInput(
+                f"output: expected one of {listed([*_OUTPUTS])}, got {name!r}"
+            )
+        is_function = isinstance(self.model, Function)
+        errors: list[str] = []
+        for kind in ("auto",) if is_function else _OUTPUTS[name or "value"]:
+            try:
+                function, table = self._wrapped(self.model, self.target, kind)
+            except InvalidInput as error:
+                errors.append(str(error))
+                continue
+            quantity = function.quantity
+            unit = quantity.noun
+            if quantity.kind == "value":
+                unit = "units of the prediction"
+            if (name, quantity.kind) == ("probability", "value"):
+                unit = "probability"
+            elif name is not None and quantity.kind not in _KINDS[name]:
+                errors.append(
+                    f"output: expected parts of {name!r}, but the function is the "
+                    f"{quantity}; wrap the model with output={name!r}; the file of a "
+                    "booster has probabilities with output: value"
+                )
+                continue
+            return AuditedOutput(function.with_categories_of(self.X), table, unit)
+        raise InvalidInput(errors[0])
+
+    def others(self, function: Function) -> Iterator[tuple[str, Function]]:
+        """The other outputs and classes of the model, each with its name."""
+        model = self.model
+        if isinstance(model, Function):
+            if not isinstance(function, NumericalModel) or function.structure is None:
+                return
+            model = function.structure.model
+        label = function.quantity.label
+        kind = function.quantity.kind
+        labels = FittedModel.of(model).classes
+        targets: list[Any] = [
+            label if labels is not None else function.quantity.position
+        ]
+        if labels is not None and np.ndim(labels) == 1:
+            targets += [x for x in np.asarray(labels).tolist() if x != label]
+        elif targets[0] is not None:
+            targets += [x for x in range(_MAX_OUTPUTS) if x != targets[0]]
+        for n, target in enumerate(targets[: _MAX_OUTPUTS + 1]):
+            for other in _OUTPUTS:
+                if n == 0 and other == kind:
+                    continue  # the function itself
+                try:
+                    made, _ = self._wrapped(model, target, other)
+                except PropoptError:
+                    continue
+                words = other.replace("_", "-")
+                if n:
+                    words = f"class {target}" + ("" if other == kind else f", {words}")
+                yield words, made
+
+    def _wrapped(
+        self, model: Any, target: Target, output: Any
+    ) -> tuple[Function, ReferenceTable]:
+        return wrap_with_table(
+            model, self.X, target, output, self.data, None, self.outcome
+        )
 
 
 def _refuse_open_output(
@@ -150,75 +221,6 @@ def output_of_sums(
 def _question(candidates: Sequence[AuditedOutput]) -> str:
     value, margin = (candidate.unit for candidate in candidates)
     return f"give output='value' ({value}) or output='margin' ({margin})"
-
-
-def _stated(
-    model: Any,
-    X: Any,
-    data: Any,
-    output: str | None,
-    target: Target,
-    outcome: Outcome | None,
-) -> AuditedOutput:
-    """The function of an output that was stated, or a function itself."""
-    if output is not None and output not in _OUTPUTS:
-        raise InvalidInput(
-            f"output: expected one of {listed([*_OUTPUTS])}, got {output!r}"
-        )
-    is_function = isinstance(model, Function)
-    errors: list[str] = []
-    for kind in ("auto",) if is_function else _OUTPUTS[output or "value"]:
-        try:
-            function, table = wrap_with_table(
-                model, X, target, kind, data, None, outcome
-            )
-        except InvalidInput as error:
-            errors.append(str(error))
-            continue
-        quantity = function.quantity
-        if (output, quantity.kind) == ("probability", "value"):
-            return AuditedOutput(function.with_categories_of(X), table, "probability")
-        if output is None or quantity.kind in _KINDS[output]:
-            is_value = quantity.kind == "value"
-            unit = "units of the prediction" if is_value else quantity.noun
-            return AuditedOutput(function.with_categories_of(X), table, unit)
-        errors.append(
-            f"output: expected parts of {output!r}, but the function is the "
-            f"{quantity}; wrap the model with output={output!r}; the file of a booster "
-            "has probabilities with output: value"
-        )
-    raise InvalidInput(errors[0])
-
-
-def other_functions(
-    model: Any, function: Function, X: Any, data: Any, outcome: Outcome | None
-) -> Iterator[tuple[str, Function]]:
-    """The other outputs and classes of a model, each with its name."""
-    if isinstance(model, Function):
-        if not isinstance(function, NumericalModel) or function.structure is None:
-            return
-        model = function.structure.model
-    label = function.quantity.label
-    kind = function.quantity.kind
-    labels = FittedModel.of(model).classes
-    targets: list[Any] = [label if labels is not None else function.quantity.position]
-    if labels is not None and np.ndim(labels) == 1:
-        targets += [x for x in np.asarray(labels).tolist() if x != label]
-    elif targets[0] is not None:
-        targets += [x for x in range(_MAX_OUTPUTS) if x != targets[0]]
-    for n, target in enumerate(targets[: _MAX_OUTPUTS + 1]):
-        other: Any
-        for other in _OUTPUTS:
-            if n == 0 and other == kind:
-                continue  # the function itself
-            try:
-                made, _ = wrap_with_table(model, X, target, other, data, None, outcome)
-            except PropoptError:
-                continue
-            words = other.replace("_", "-")
-            if n:
-                words = f"class {target}" + ("" if other == kind else f", {words}")
-            yield words, made
 
 
 def class_position(
@@ -294,7 +296,7 @@ class AuditEvidence:
     graph: Graph | None  # the similar rows, if given
     n_neighbors: int
     seed: int
-    other_functions: Callable[[], Iterator[tuple[str, Function]]]
+    model: AuditedModel
 
     @property
     def W(self) -> Attributions:
@@ -450,7 +452,7 @@ class AuditEvidence:
     def other_outputs(self) -> list[tuple[str, Values]]:
         """The predictions of other outputs and classes at the rows, by name."""
         outputs = []
-        for words, function in self.other_functions():
+        for words, function in self.model.others(self.function):
             try:
                 outputs.append((words, function.value_at(self.points, self.labels)))
             except PropoptError:  # such as infinite log-odds

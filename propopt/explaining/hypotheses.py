@@ -9,7 +9,7 @@ undetermined, with the likely causes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, final
 
@@ -495,28 +495,15 @@ def undetermined(e: AuditEvidence) -> Diagnosis:
 # ---- The order of the hypotheses, and the sources that each is tested with
 
 
-ListSources: TypeAlias = Callable[[AuditEvidence], Iterable[ReferenceHypothesis]]
-
-
-def given_source(e: AuditEvidence) -> Iterable[ReferenceHypothesis]:
-    """The given background alone, for tests that need no source."""
-    return e.references[:1]
-
-
-def references(e: AuditEvidence) -> Iterable[ReferenceHypothesis]:
-    """The sources that have a name."""
-    return e.references
-
-
-HYPOTHESES: Final[tuple[tuple[ListSources, *tuple[Test, ...]], ...]] = (
-    (given_source, optimized, lime_weights),
-    (references, exact_values, rounded_values),
-    (given_source, other_class, constant_factor),
-    (references, absolute_values, moved_columns, moved_rows),
-    (references, turned_signs, summed_columns, single_slips, unused_columns),
-    (references, other_model),
+HYPOTHESES: Final[tuple[tuple[bool, *tuple[Test, ...]], ...]] = (
+    (False, optimized, lime_weights),
+    (True, exact_values, rounded_values),
+    (False, other_class, constant_factor),
+    (True, absolute_values, moved_columns, moved_rows),
+    (True, turned_signs, summed_columns, single_slips, unused_columns),
+    (True, other_model),
 )
-"""Sources, and the tests that each is tried with; the first that holds is named."""
+"""Whether tests are tried with each source, or without one, and the tests in order."""
 
 
 def diagnose(e: AuditEvidence) -> Diagnosis:
@@ -530,9 +517,9 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
             "for linear and kernel models, and for the log-odds of tree ensembles.",
             verdict="undetermined",
         )
-    for sources, *tests in HYPOTHESES:
+    for with_each, *tests in HYPOTHESES:
         for test in tests:
-            for source in sources(e):
+            for source in e.references if with_each else e.references[:1]:
                 if (diagnosis := test(e, source)) is not None:
                     return diagnosis
     return undetermined(e)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple, Self, cast, final
+from typing import Final, Self, cast, final
 
 import numpy as np
 
@@ -30,16 +30,6 @@ from propopt.tables.frames import Labels
 
 _MOST_CELLS: Final = 2**26
 """Largest number of cells times sets for which tables are prepared."""
-
-
-class _JoinedTables(NamedTuple):
-    """Main effects by cells of C columns, in E cells; each begins with an end at −∞."""
-
-    columns: Indices  # (C,)
-    column: Indices  # (E,): the column of each end
-    ends: Array  # (E,): the upper ends of all cells except the last
-    starts: Indices  # (C,): the first end of each column
-    values: Values  # (E,): the values of all cells
 
 
 @final
@@ -133,8 +123,6 @@ class MainEffectRule:
         """Exact main effects: Σ_{u of j} c_u g_u(x_j) minus its mean."""
         G = np.zeros(points.shape)
         if self._tables is not None:
-            if len(points) == 1:
-                return self._of_row(points)
             for j, (ends, values) in self._tables.items():
                 G[:, j] = values[ends.searchsorted(points[:, j])]
             return G
@@ -142,35 +130,6 @@ class MainEffectRule:
             distinct, inverse = distinct_values(points[:, j])
             G[:, j] = self._of_column(j, distinct)[inverse]
         return G
-
-    def _of_row(self, points: Points) -> Attributions:
-        """The same for one row (1, D), from the cells of all columns together."""
-        joined = self._joined
-        G = np.zeros(points.shape)
-        if len(joined.columns):
-            # NaN is above all ends
-            passed = ~(points[0, joined.column] <= joined.ends)
-            cell = np.add.reduceat(passed, joined.starts, dtype=np.intp)
-            # the first end of each column is −∞, below all values
-            G[0, joined.columns] = joined.values[joined.starts - 1 + cell]
-        return G
-
-    @cached_property
-    def _joined(self) -> _JoinedTables:
-        """The tables of all columns in one array."""
-        tables = self._tables or {}
-        columns = np.array(list(tables), np.intp)
-        lengths = [1 + len(ends) for ends, _ in tables.values()]
-        starts = np.cumsum([0, *lengths])[:-1]
-        ends = [np.append(-np.inf, ends) for ends, _ in tables.values()]
-        none = np.zeros(0)
-        return _JoinedTables(
-            columns=columns,
-            column=np.repeat(columns, lengths),
-            ends=np.concatenate([none, *ends]),
-            starts=starts,
-            values=np.concatenate([none, *(values for _, values in tables.values())]),
-        )
 
     def _of_column(self, j: int, values: Values) -> Values:
         """Main effects of column j, each independent of the other values."""

@@ -284,9 +284,6 @@ def read_explainer(path: str | Path, model: Any) -> FittedRows:
 def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse combinations of fields that no fit produces."""
     reference = fitted.reference
-    n, _ = reference.shape
-    if fitted.problem.settings.nearest.n_neighbors >= n:
-        raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
     words = neighbours_in_words(fitted.problem)
     for name, text in words.items():
         if reference.parameters.get(name) != text:

@@ -156,7 +156,7 @@ def audited(text: str) -> po.results.Audit:
 
 
 def main_effects(text: str) -> po.explainers.MainEffects:
-    """Two columns of two rows, with the fit of curves."""
+    """Two columns of two rows."""
     return po.explainers.MainEffects(
         explanation=po.results.Explanation(
             attributions=np.array([[1.0, -0.5], [0.25, 0.0]]),
@@ -167,8 +167,6 @@ def main_effects(text: str) -> po.explainers.MainEffects:
         ),
         background=text,
         n_background=700,
-        r_squared=np.array([0.9, np.nan]),
-        r_squared_of_all=0.9,
     )
 
 
@@ -800,7 +798,6 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("audit", "labels: expected 12 names", less("points")),
     ("audit", "base values and pred", lambda _, a: a.pop("explanation.prediction")),
     ("audit", "exact: expected", lambda _, a: a.update(exact=np.zeros((12, 3)))),
-    ("main_effects", "r_squared: exp", lambda _, a: a.update(r_squared=np.ones(3))),
     ("explained_table", "sums: expected 2", with_three_sums),
     ("explained_table", "sizes: smaller", lambda _, a: a.update(sizes=0 * a["sizes"])),
     (

@@ -19,19 +19,18 @@ sums t = (Φ − G)1, because R(V) is least at V = t1ᵀ/D.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Attributions, Points
 from propopt.base.cards import N_ON_CARD, to_text
 from propopt.base.checks import read_count, read_option
 from propopt.base.declared import field
-from propopt.base.document import Basis, Document, Finding, Table
+from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import NameKind, suggests_arguments
 from propopt.base.text import for_quantity, in_percent, printable
@@ -49,14 +48,9 @@ from propopt.proofs.near_optimal import root_mean_square
 from propopt.results.explanation import Explanation
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
-from propopt.tables.frames import Labels, as_frame, is_documents, order_of
+from propopt.tables.frames import Labels, is_documents
 from propopt.tables.imported import aligned
 
-
-LEAVES: Final = 24
-FOLDS: Final = 5
-FEWEST_OTHERS: Final = 600
-"""Leaves of a fitted curve; folds of its R²; fewest other rows for it."""
 
 MainEffectUnits: TypeAlias = Literal["output", "gradient"]
 """Units of main effects: parts of the output, or slopes."""
@@ -80,38 +74,16 @@ class MainEffects(
         model. Its units are ``"output"``, parts of the output, or ``"gradient"``,
         slopes; its method states how G was computed.
     background : str
-        The rows that supply the other columns, or that curves were fitted to, in words.
+        The rows that supply the other columns, in words.
     n_background : int
         The number of these rows.
-    r_squared : array (D,), optional
-        For fitted curves, R² by five folds for each column; NaN for constant columns.
-    r_squared_of_all : float, optional
-        R² of all columns jointly.
     """
 
     explanation: Explanation = field()
     background: str = field()
     n_background: int = field(low=1)
-    r_squared: Array | None = field("D", default=None, high=1.0, missing=True)
-    r_squared_of_all: float | None = field(default=None, high=1.0, missing=True)
-
     rows_are_named = True
     _words: ClassVar[NameKind | None] = "explanation"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        fit = self.r_squared
-        n_columns = self.explanation.shape[1]
-        if fit is not None and len(fit) != n_columns:
-            raise InvalidInput(f"r_squared: expected {n_columns}, got {len(fit)}")
-
-    def validate(self) -> None:
-        """Check that the R² of a fit is complete, for columns and in total."""
-        if (self.r_squared is None) != (self.r_squared_of_all is None):
-            raise InvalidInput(
-                "r_squared: expected one value for each column and one for all columns "
-                "together, or no values"
-            )
 
     def __repr__(self) -> str:
         n_points, n_features = self.explanation.shape
@@ -124,12 +96,8 @@ class MainEffects(
 
     def findings(self) -> Iterator[Finding]:
         """Sentences on how main effects were computed, each with its basis."""
-        noun = "Background" if self.r_squared is None else "Fitted to"
         yield Finding(f"Main effects: {self.explanation.method}.", "chosen")
-        yield Finding(f"{noun}: {self.background}.", "chosen")
-        if self.r_squared_of_all is not None:
-            fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
-            yield Finding(fit, "estimated")
+        yield Finding(f"Background: {self.background}.", "chosen")
 
     def document(self) -> Document:
         """Summarise the size of the main effect of each column, and its definition."""
@@ -138,12 +106,8 @@ class MainEffects(
         names = self.explanation.labels.feature_names(D)
         sizes = [root_mean_square(g) for g in G.T]
         order = np.argsort(-np.array(sizes), kind="stable")[:N_ON_CARD].tolist()
-        fit = self.r_squared
-        rows = [
-            [names[j], f"{sizes[j]:.3g}"] + ([] if fit is None else [f"{fit[j]:.3f}"])
-            for j in order
-        ]
-        head = ("column", "root mean square", *(() if fit is None else ("R²",)))
+        rows = [[names[j], f"{sizes[j]:.3g}"] for j in order]
+        head = ("column", "root mean square")
         _, *others = self.findings()
         return Document(
             title=f"Main effects of {D} columns"
@@ -277,12 +241,10 @@ class DifferenceShares:
         if math.isnan(self.main_effects):
             yield Finding(f"Similar {noun}s have the same attributions.", "checked")
             return
-        is_fitted = any(made.basis == "estimated" for made in self.made)
-        basis: Basis = "estimated" if is_fitted else "checked"
         yield Finding(
             f"Main effects explain {_percent(self.main_effects)} of the differences "
             f"between similar {noun}s.",
-            basis,
+            "checked",
         )
         if self.by_neighbors:
             counts = sorted(self.by_neighbors)
@@ -290,12 +252,12 @@ class DifferenceShares:
             yield Finding(
                 f"With {counts[0]} to {counts[-1]} neighbours, they explain "
                 f"{_percent(ends[0])} to {_percent(ends[-1])}.",
-                basis,
+                "checked",
             )
         yield Finding(
             f"Different predictions require {_percent(self.required)}; "
             f"{_percent(self.removable)} are removable.",
-            basis,
+            "checked",
         )
         if self.halving_cost > 0.0:
             change = in_percent(math.sqrt(self.halving_cost))
@@ -342,11 +304,10 @@ def _percent(share: float) -> str:
 
 @suggests_arguments
 def main_effects(
-    model: Any = None,
-    X: Any = None,
+    model: Any,
+    X: Any,
     *,
     data: Any = None,
-    fitted_on: tuple[Any, Any] | None = None,
     target: Target = None,
     output: Output = "auto",
     units: MainEffectUnits = "output",
@@ -359,19 +320,16 @@ def main_effects(
     g_nj = mean_b f(x_nj, b elsewhere) − mean_b f(b),
 
     exact and without evaluations for trees and other sums of products, else by at most
-    N·B·D evaluations. Without a model, curves are fitted to attributions of *other*
-    rows: steps of 24 leaves for numbers, and means for categories.
+    N·B·D evaluations.
 
     Parameters
     ----------
-    model : estimator, torch module, callable or Function, optional
-        See :func:`propopt.wrap`. Leave it out with ``fitted_on``.
+    model : estimator, torch module, callable or Function
+        See :func:`propopt.wrap`.
     X : DataFrame or array (N, D)
         The explained rows.
     data : DataFrame, TableSchema or array, optional
         The table with the background rows; X by default, and for a schema without rows.
-    fitted_on : pair of tables, optional
-        At least 600 other rows and their attributions, in place of a model.
     target, output
         See :func:`propopt.wrap`.
     units : {"output", "gradient"}
@@ -389,8 +347,7 @@ def main_effects(
     Raises
     ------
     InvalidInput
-        If X are documents, if not exactly one of model and ``fitted_on`` is given, or
-        if X has rows of ``fitted_on``, which makes errors look 15-43 % too low.
+        If X are documents, or ``data`` has other columns.
 
     Examples
     --------
@@ -403,17 +360,8 @@ def main_effects(
     >>> np.abs(joint.explanation.attributions).max()
     np.float64(0.0)
     """
-    if X is None:
-        raise InvalidInput("X: expected the rows that are explained, got none")
     if is_documents(X):
         raise InvalidInput(_NO_VALUES)
-    if (model is None) == (fitted_on is None):
-        raise InvalidInput(
-            "model: expected either a model or fitted_on=(rows, attributions of these "
-            f"rows), got {'both' if fitted_on else 'neither'}"
-        )
-    if fitted_on is not None:
-        return _fitted(X, fitted_on)
     read_option(units, MainEffectUnits, "units")
     function, reader = wrap_with_table(model, X, target, output, data)
     points, labels = reader.read(function, X, "X")
@@ -471,112 +419,3 @@ def main_effects_of(
         background=f"{background.in_words()}{f' of {source}' if source else ''}",
         n_background=len(background.points),
     )
-
-
-# ---- Main effects without a model: curves fitted to attributions of other rows
-
-
-def _fitted(X: Any, fitted_on: Sequence[Any]) -> MainEffects:
-    """Main effects at the rows of X by curves of other rows."""
-    if len(fitted_on) != 2:
-        raise InvalidInput("fitted_on: expected (other rows, their attributions)")
-    table, labels = _table(X, "X")
-    others, names = _table(fitted_on[0], "fitted_on: its rows")
-    order = order_of(
-        names.features or (), labels.features or (), "fitted_on: its columns", "X"
-    )
-    phi = aligned(fitted_on[1], names, "fitted_on: attributions", "its rows")
-    if order is not None:
-        others = others.iloc[:, order]
-        phi = phi[:, order]
-    if phi.shape != others.shape or others.shape[1] != table.shape[1]:
-        raise InvalidInput(
-            f"fitted_on: expected rows and attributions of {table.shape[1]} columns, "
-            f"got shapes {others.shape} and {phi.shape}"
-        )
-    _refuse_others(table, others)
-    G = np.empty(table.shape)
-    errors, sizes = np.empty((2, table.shape[1]))
-    for j, column_phi in enumerate(phi.T):
-        column = others.iloc[:, j]
-        G[:, j] = _curve(column, column_phi, table.iloc[:, j]) - column_phi.mean()
-        errors[j] = ((column_phi - _held_out(column, column_phi)) ** 2).sum()
-        sizes[j] = ((column_phi - column_phi.mean()) ** 2).sum()
-    variable = np.where(sizes > 0.0, sizes, np.nan)
-    return MainEffects(
-        explanation=Explanation(
-            attributions=G,
-            method=f"steps of {LEAVES} leaves, and means of categories, fitted to "
-            "attributions",
-            labels=labels,
-            units="output",
-        ),
-        background=f"{len(others):,} other rows",
-        n_background=len(others),
-        r_squared=1.0 - errors / variable,
-        r_squared_of_all=1.0 - _share(errors.sum(), sizes.sum()),
-    )
-
-
-def _table(X: Any, label: str) -> tuple[pd.DataFrame, Labels]:
-    frame = as_frame(X, label)
-    if frame is not None:
-        return frame.table, frame.labels
-    return pd.DataFrame(np.asarray(X)), Labels()
-
-
-def _refuse_others(table: pd.DataFrame, others: pd.DataFrame) -> None:
-    """Refuse too few other rows, and rows of X among them."""
-    if len(others) < FEWEST_OTHERS:
-        raise InvalidInput(
-            f"fitted_on: expected {FEWEST_OTHERS} other rows or more, got "
-            f"{len(others)}; give the model instead, as main_effects(model, X)"
-        )
-    fitted_rows = set(_rows(others))
-    count = sum(row in fitted_rows for row in _rows(table))
-    if count:
-        raise InvalidInput(
-            f"fitted_on: {count} of the {len(table)} rows of X are among its rows, "
-            "which makes errors look 15-43 % too low; leave out these rows"
-        )
-
-
-def _rows(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Rows as tuples, with numbers in the precision that every file has."""
-    plain = table.astype(object)
-    for j, dtype in enumerate(table.dtypes):
-        if is_numeric_dtype(dtype) and not is_bool_dtype(dtype):
-            numbers = table.iloc[:, j].to_numpy(np.float64, na_value=np.nan)
-            with np.errstate(over="ignore"):
-                plain.isetitem(j, numbers.astype(np.float32).astype(object))
-    return map(tuple, plain.where(plain.notna(), None).to_numpy().tolist())
-
-
-def _curve(column: pd.Series[Any], phi: Values, at: pd.Series[Any]) -> Values:
-    """The fitted steps of numbers, or means of categories, at other values."""
-    if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
-        from sklearn.tree import DecisionTreeRegressor
-
-        tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, random_state=0)
-        fitted_at, new = (
-            x.to_numpy(np.float64, na_value=np.nan)[:, None] for x in (column, at)
-        )
-        return np.asarray(tree.fit(fitted_at, phi).predict(new))
-    both = pd.concat([column, at]).astype(object)
-    codes = pd.factorize(both, use_na_sentinel=False)[0]
-    codes_of_column = codes[: len(column)]
-    size = int(codes.max()) + 1
-    counts = np.bincount(codes_of_column, minlength=size)
-    sums = np.bincount(codes_of_column, phi, minlength=size)
-    means = np.where(counts > 0, sums / np.maximum(counts, 1), phi.mean())
-    return np.asarray(means[codes[len(column) :]])
-
-
-def _held_out(column: pd.Series[Any], phi: Values) -> Values:
-    """Predictions of curves for held-out rows, by folds."""
-    fold = np.random.default_rng(0).permutation(len(phi)) % FOLDS
-    predictions = np.empty(len(phi))
-    for k in range(FOLDS):
-        out = fold == k
-        predictions[out] = _curve(column[~out], phi[~out], column[out])
-    return predictions
