@@ -202,8 +202,8 @@ def largest_entry(array: Array) -> float:
 
 def refuse_overflow(array: Array, label: str) -> None:
     """Refuse numbers so large that weighted sums of squares could overflow."""
-    size = largest_entry(array)
-    if size > _LARGEST:
+    if array.max(initial=0.0) > _LARGEST or array.min(initial=0.0) < -_LARGEST:
+        size = largest_entry(array)
         raise InvalidInput(
             f"{label}: sums of squares of numbers up to {size:.2g} overflow; divide "
             "them, or the output of the model, by a constant"

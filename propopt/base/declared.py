@@ -162,7 +162,8 @@ class Declared:
 
     def __post_init__(self) -> None:
         for name in self._lazy:
-            self.store(name, vars(self)[name])
+            if isinstance(vars(self)[name], Lazy):
+                self.store(name, vars(self)[name])
         self._check()
 
     def _check(self) -> None:

@@ -36,36 +36,28 @@ class PatientStream(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        if self._stream is not None and self._is_open:
-            with self._failure_recorded():
-                self._write(self._stream, text)
+        self._write(text)
         return len(text)
 
     def flush(self) -> None:
-        if self._stream is not None and self._is_open:
-            with self._failure_recorded():
-                self._stream.flush()
+        self._write(None)
 
-    @property
-    def _is_open(self) -> bool:
-        """False after a failure, and if the wrapped stream is closed.
+    def _write(self, text: str | None) -> None:
+        """Write a text, or flush; nothing after a failure, or if the stream is closed.
 
         Python flushes a stream when it is collected, perhaps long after that.
         """
-        closed = self._stream is None or self._stream.closed
-        return not closed and self.failure is None
-
-    def _write(self, stream: TextIO, text: str) -> None:
+        stream = self._stream
+        if stream is None or stream.closed or self.failure is not None:
+            return
         try:
-            stream.write(text)
+            if text is None:
+                stream.flush()
+            else:
+                stream.write(text)
         except UnicodeEncodeError:
-            escaped = text.encode(self.encoding, "backslashreplace")
-            stream.write(escaped.decode(self.encoding))
-
-    @contextmanager
-    def _failure_recorded(self) -> Iterator[None]:
-        try:
-            yield
+            escaped = str(text).encode(self.encoding, "backslashreplace")
+            self._write(escaped.decode(self.encoding))
         except OSError as error:
             self.failure = error
             # buffered text would fail again when Python ends

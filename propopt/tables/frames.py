@@ -181,6 +181,8 @@ def select_rows(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
     """Select rows of a table or array; the type of the table stays."""
     if isinstance(table, pd.DataFrame):
         return table.iloc[np.asarray(indices, dtype=np.intp)]
+    if isinstance(table, np.ndarray):
+        return table[np.asarray(indices, dtype=np.intp)]
     frame = _as_narwhals(table, "X")
     if frame is None:
         return np.asarray(table)[np.asarray(indices, dtype=np.intp)]
@@ -575,13 +577,7 @@ class Labels:
 
     def of_positions(self, rows: slice | Sequence[int] | NDArray[np.intp]) -> Labels:
         """The names for some rows, by their positions."""
-
-        def selected(names: Any) -> Any:
-            if names is None or isinstance(rows, slice):
-                return names and names[rows]
-            return tuple(names[n] for n in rows)
-
-        return self._with(selected(self.points), selected(self.texts))
+        return self._with(_selected(self.points, rows), _selected(self.texts, rows))
 
     def of_columns(self) -> Labels:
         """The names of the features without those of the rows."""
@@ -604,6 +600,13 @@ class Labels:
     def names_rows_of(self, values: Array) -> bool:
         """Whether there is a name for each row of ``values``."""
         return self.points is not None and len(self.points) == len(values)
+
+
+def _selected(names: Any, rows: Any) -> Any:
+    """The names of some rows, by a slice or by positions; None without names."""
+    if names is None or isinstance(rows, slice):
+        return names and names[rows]
+    return tuple([names[n] for n in rows])
 
 
 def differ(names: object, others: object) -> bool:

@@ -153,7 +153,7 @@ class TableSchema:
     @property
     def names(self) -> tuple[Hashable, ...]:
         """The labels of the D encoded columns; one-hot columns have one label."""
-        return tuple(column.name for column in self.columns)
+        return tuple([column.name for column in self.columns])
 
     @cached_property
     def categorical(self) -> NDArray[np.bool_]:
@@ -165,10 +165,11 @@ class TableSchema:
     @property
     def n_codes(self) -> tuple[int | None, ...]:
         """How many codes each of the D encoded columns has; None for numbers."""
-        return tuple(
+        codes = [
             len(column.frequencies) if isinstance(column, CategoricalColumn) else None
             for column in self.columns
-        )
+        ]
+        return tuple(codes)
 
     @cached_property
     def words_of_codes(self) -> dict[str, tuple[str, ...]]:
@@ -391,8 +392,8 @@ class TableSchema:
     def _plain(self) -> bool:
         """Whether tables have only numbers in float64, in the same order."""
         float64 = np.dtype(np.float64)
-        numeric = (x for x in self.columns if isinstance(x, Numeric))
-        return self.is_numeric and all(column.dtype == float64 for column in numeric)
+        dtypes = [x.dtype for x in self.columns if isinstance(x, Numeric)]
+        return self.is_numeric and dtypes == [float64] * len(dtypes)
 
     @property
     def encoded_header(self) -> pd.Index:
