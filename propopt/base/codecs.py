@@ -140,6 +140,7 @@ class Codec:
     check: Check = _unchanged  # of arrays alone: constructors check no scalars
     in_header: bool = True  # False: it is stored among the arrays
     axes: tuple[str, ...] | None = None  # of an array
+    dtype: Any = None  # of an array
     record: Any = None  # the class of a record
     is_optional: bool = False
 
@@ -254,8 +255,6 @@ def _array(kind: Any, bounds: Bounds) -> Codec:
     def check(value: Any, name: str) -> Any:
         is_sealed = isinstance(value, np.ndarray) and not value.flags.writeable
         if is_sealed and (dtype is None or value.dtype == dtype):
-            if axes is not None and value.ndim != len(axes):
-                refuse_dimensions(value, name)
             return value  # checked before, or on loading
         if dtype == np.float64:
             return check_numbers(as_floats(value, name), name)
@@ -269,15 +268,12 @@ def _array(kind: Any, bounds: Bounds) -> Codec:
             raise _refusal(name, expected, value)
         return check_numbers(converted, name)
 
-    def refuse_dimensions(array: Any, name: str) -> None:
+    def check_numbers(array: Any, name: str) -> Any:
         if axes is not None and array.ndim != len(axes):
             raise InvalidInput(
                 f"{name}: expected {len(axes)} dimensions, got an array of shape "
                 f"{array.shape}"
             )
-
-    def check_numbers(array: Any, name: str) -> Any:
-        refuse_dimensions(array, name)
         if bounds.nonempty and array.size == 0:
             raise InvalidInput(f"{name}: the array is empty, of shape {array.shape}")
         if dtype is not None and dtype.kind != "b":
@@ -293,7 +289,7 @@ def _array(kind: Any, bounds: Bounds) -> Codec:
             raise InvalidInput(f"{name}: expected {expected}, got {array.dtype}")
         return check_numbers(array, name)
 
-    return Codec(expected, unpack, pack, check, in_header=False, axes=axes)
+    return Codec(expected, unpack, pack, check, False, axes, dtype)
 
 
 def _refuse_outside(array: Any, name: str, bounds: Bounds) -> None:
@@ -325,14 +321,11 @@ def _optional(codec: Codec) -> Codec:
         is_none = plain is None if codec.in_header else name not in members
         return None if is_none else codec.unpack(plain, name, members)
 
-    expected = f"{codec.expected}, or null"
-    return Codec(
-        expected,
-        unpack,
-        pack,
-        codec.check,
-        codec.in_header,
-        codec.axes,
+    return dataclasses.replace(
+        codec,
+        expected=f"{codec.expected}, or null",
+        unpack=unpack,
+        pack=pack,
         is_optional=True,
     )
 

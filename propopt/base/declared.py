@@ -174,7 +174,9 @@ class Declared:
             if name not in fields:
                 value = self.unread(name)
             elif value is not None or not codec.is_optional:
-                fields[name] = value = codec.check(value, name)
+                is_array = isinstance(value, np.ndarray) and value.dtype == codec.dtype
+                if not is_array or value.flags.writeable:  # else checked before
+                    fields[name] = value = codec.check(value, name)
             shape = getattr(value, "shape", None)  # some lazy values have it too
             if codec.axes is not None and shape is not None:
                 _refuse_shape(name, codec.axes, shape, sizes)
@@ -344,6 +346,10 @@ def _refuse_shape(
     name: str, axes: tuple[str, ...], shape: tuple[int, ...], sizes: dict[str, int]
 ) -> None:
     """Refuse a shape if a letter among the axes has another length than before."""
+    if len(shape) != len(axes):
+        raise InvalidInput(
+            f"{name}: expected {len(axes)} dimensions, got an array of shape {shape}"
+        )
     expected = []
     for axis, length in zip(axes, shape, strict=True):
         letter, _, less = axis.partition("-")
