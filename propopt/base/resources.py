@@ -173,8 +173,6 @@ def _controller(n_modules: int) -> ThreadpoolController:
 
 CGROUPS = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
-UNLIMITED = 2.0**60
-"""Version 1 of cgroups writes about 2^63 for no limit."""
 
 
 def require_memory(n_bytes: float, label: str, instead: str) -> None:
@@ -226,40 +224,35 @@ def _below_address_limit() -> float:
 def _limited_groups(membership: Path, cgroups: Path) -> tuple[Path, ...]:
     """The cgroups of this process that have a limit; read once."""
     groups = dict.fromkeys(_groups(membership, cgroups))
-    return tuple(group for group in groups if _limit(group) < UNLIMITED)
+    return tuple(x for x in groups if _number(x / "memory.max") < math.inf)
 
 
 def _groups(membership: Path, cgroups: Path) -> Iterator[Path]:
-    """Folders of the memory controller, version 1 or 2, from this group upwards."""
+    """Folders of cgroups, version 2, from the group of this process upwards."""
     try:
         lines = membership.read_text().splitlines()
     except OSError:  # not Linux, or no /proc
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        root = cgroups / "memory" if controllers else cgroups
-        group = root / path.lstrip("/")
-        # limits of all parents apply; in a container the group may not be mounted
-        parents = (group, *group.parents)
-        yield from (folder for folder in parents if root in (folder, *folder.parents))
-
-
-def _limit(group: Path) -> float:
-    return _number(group, "memory.max", "memory.limit_in_bytes")
+        if not controllers:
+            group = cgroups / path.lstrip("/")
+            # limits of all parents apply; in a container the group may not be mounted
+            yield from (
+                x for x in (group, *group.parents) if cgroups in (x, *x.parents)
+            )
 
 
 def _left_in(group: Path) -> float:
-    used = _number(group, "memory.current", "memory.usage_in_bytes")
-    return math.inf if used == math.inf else _limit(group) - used + _reclaimable(group)
+    used = _number(group / "memory.current")
+    limit = _number(group / "memory.max")
+    return math.inf if used == math.inf else limit - used + _reclaimable(group)
 
 
-def _number(group: Path, *names: str) -> float:
-    """The first number in these files; infinite if there is none."""
-    for name in names:
-        with suppress(OSError, ValueError):  # "max" is no number
-            return float((group / name).read_text())
+def _number(path: Path) -> float:
+    """The number in a file; infinite if there is none."""
+    with suppress(OSError, ValueError):  # "max" is no number
+        return float(path.read_text())
     return math.inf
 
 
@@ -270,8 +263,7 @@ def _reclaimable(group: Path) -> float:
         entries = {name: float(count) for name, count in map(str.split, lines)}
     except (OSError, ValueError):
         return 0.0
-    # version 1 counts inner groups only in its totals
-    return entries.get("total_inactive_file", entries.get("inactive_file", 0.0))
+    return entries.get("inactive_file", 0.0)
 
 
 # ---- Batches: blocks of bounded size, which never change a result

@@ -92,19 +92,14 @@ def version_2(limit, current, folder=""):
 
 TWO_OF_FOUR = version_2(4 * GIB, 3 * GIB)
 CACHED = {"memory.stat": f"anon {GIB}\ninactive_file {2 * GIB}\n"}
-VERSION_1 = {
-    "memory/memory.limit_in_bytes": 4 * GIB,
-    "memory/memory.usage_in_bytes": 3 * GIB,
-    "memory/memory.stat": f"inactive_file 0\ntotal_inactive_file {GIB}\n",
-}
-NOT_MOUNTED = "9:cpu:/x\n4:cpuset,memory:/docker/abc\n0::/x\n"
+NOT_MOUNTED = "9:cpu:/x\n0::/docker/abc\n"
 LEAST = version_2(2 * GIB, GIB) | version_2("max", GIB, "a/")
 GROUPS = {
     "none": ("0::/\n", {}, 64 * GIB),
     "version 2": ("0::/a/b\n", version_2(4 * GIB, 3 * GIB, "a/"), GIB),
     "cached files": ("0::/\n", TWO_OF_FOUR | CACHED, 3 * GIB),
     "the least": ("0::/a/b\n", LEAST | version_2(8 * GIB, 0, "a/b/"), GIB),
-    "version 1, at a path that is not mounted": (NOT_MOUNTED, VERSION_1, 2 * GIB),
+    "at a path that is not mounted": (NOT_MOUNTED, TWO_OF_FOUR, GIB),
     "above its limit": ("0::/\n", version_2(1000, 2000), 0.0),
 }
 
