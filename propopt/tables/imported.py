@@ -17,10 +17,8 @@ from typing import (
     ClassVar,
     Final,
     NoReturn,
-    Protocol,
     TypeAlias,
     final,
-    runtime_checkable,
 )
 
 import numpy as np
@@ -179,32 +177,17 @@ def is_shap(carrier: Any) -> bool:
     """Whether it has the attributes of a ``shap.Explanation``; shap is not imported."""
     if isinstance(carrier, pd.DataFrame):  # columns are attributes too
         return False
-    return isinstance(carrier, _ShapExplanation)
+    return hasattr(carrier, "values") and hasattr(carrier, "feature_names")
 
 
 def is_tensor(carrier: Any) -> bool:
     """Whether it has the methods of a tensor of torch; torch is not imported."""
-    return isinstance(carrier, _Tensor)
+    return hasattr(carrier, "detach") and hasattr(carrier, "cpu")
 
 
-@runtime_checkable
-class _ShapExplanation(Protocol):
-    values: Any
-    feature_names: Any
-
-
-@runtime_checkable
-class _Tensor(Protocol):
-    def detach(self) -> Any: ...
-    def cpu(self) -> Any: ...
-
-
-@runtime_checkable
-class _LimeExplanation(Protocol):
-    intercept: Any
-
-    def as_map(self) -> Any: ...
-    def as_list(self) -> Any: ...
+def _is_lime(row: Any) -> bool:
+    """Whether it is an explanation of the package lime, which is not imported."""
+    return all(hasattr(row, name) for name in ("intercept", "as_map", "as_list"))
 
 
 @final
@@ -395,7 +378,7 @@ class _Reader:
         bases = []
         for n, row in enumerate(rows):
             pairs: Any = row
-            if isinstance(row, _LimeExplanation):
+            if _is_lime(row):
                 by_class = row.as_map()
                 output = self.position if self.position in by_class else min(by_class)
                 pairs = by_class[output]
@@ -518,7 +501,7 @@ def _counts(table: pd.DataFrame, labels: Labels) -> bool:
 
 def _is_row_of_pairs(row: Any) -> bool:
     """Whether it is a LIME explanation, or a list of its pairs."""
-    if isinstance(row, _LimeExplanation):
+    if _is_lime(row):
         return True
     return (
         isinstance(row, list | tuple)
