@@ -170,7 +170,7 @@ class Declared:
         fields = vars(self)
         sizes = dict[str, int]()
         for name, codec in _arrays_of(type(self)):
-            value = fields.get(name)
+            value: Any = fields.get(name)
             if name not in fields:
                 value = self.unread(name)
             elif value is not None or not codec.is_optional:
