@@ -429,9 +429,22 @@ RowNorm: TypeAlias = Literal["l2", "l1", "linf"]
 
 
 class Penalty(ABC):
-    """A convex function φ ≥ 0 with φ(0) = 0 and φ(tR) = t^degree φ(R)."""
+    """A convex function φ ≥ 0 with φ(0) = 0.
+
+    It is homogeneous, φ(tR) = t^degree φ(R), or :meth:`scaled` says how it changes with
+    the unit of R.
+    """
 
     degree: int
+
+    def scaled(self, size: float) -> Penalty:
+        """The penalty φ(size·R)/size^degree of R: φ itself where it is homogeneous.
+
+        Solvers normalise W by it. Without it they return a poor W for a penalty that
+        is not homogeneous, and the certificate has a large gap.
+        """
+        del size
+        return self
 
     @abstractmethod
     def value(self, R: Array) -> float:

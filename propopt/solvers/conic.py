@@ -154,7 +154,7 @@ def program_class(program: Program) -> ProgramClass:
     second_order = any(isinstance(p, GroupMax) and p.degree == 2 for p in penalties)
     if second_order or any(p.degree == 2 for p in limited):
         return "SOCP"
-    return "QP" if any(isinstance(p, Squared) for p in penalties) else "LP"
+    return "QP" if any(p.degree == 2 for p in penalties) else "LP"
 
 
 def _backend_refusal(backend: str, kind: ProgramClass) -> str | None:
@@ -238,18 +238,19 @@ class _Compiled(Prepared):
 
     def _penalty(self, loss: PropertyLoss) -> CvxpyExpression:
         residual = loss.map(self._W) - loss.target / self._size
+        penalty = loss.penalty.scaled(self._size)
         # where W itself has one, the gradient of squared losses certifies by itself
         certified = isinstance(loss.penalty, Squared) and any(
             isinstance(other.map, Identity) and isinstance(other.penalty, Squared)
             for other in self._program.all_losses
         )
         if certified or self._absorbs(loss) or residual.size == 0:
-            return loss.penalty.expression(residual)
+            return penalty.expression(residual)
         import cvxpy as cp
 
         R = cp.Variable(residual.shape)
         self._equalities[loss.name] = residual - R == 0
-        return loss.penalty.expression(R)
+        return penalty.expression(R)
 
     def _absorbs(self, loss: PropertyLoss) -> bool:
         """True for the last ℓ1 loss of W itself: its dual follows from the others.

@@ -329,7 +329,9 @@ class _Split(Prepared):
         for index in self._active(weights):
             term = self._terms[index]
             unit = a * self._size ** (2 - term.penalty.degree)
-            terms.append(replace(term, weight=float(weights[index]) / unit))
+            weight = float(weights[index]) / unit
+            penalty = term.penalty.scaled(self._size)
+            terms.append(replace(term, weight=weight, penalty=penalty))
         Q = self._quadratic.Q
         return Composite(
             G=self._quadratic.G / self._size,
