@@ -201,10 +201,10 @@ class PropertyLoss(Atom, ABC):
         """The linear map A of the loss φ(A(W) − T), applied to attributions W."""
         raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def penalty(self) -> Penalty:
         """The convex penalty φ of the residual."""
-        raise NotImplementedError
 
     @cached_property
     def target(self) -> Array | float:
@@ -411,7 +411,6 @@ class _RecastLoss(PropertyLoss):
 
     name: str
     map: LinearMap
-    penalty: Penalty
     target: Array | float
 
     def __init__(
@@ -423,9 +422,13 @@ class _RecastLoss(PropertyLoss):
     ) -> None:
         self.name = loss.name
         self.constant = constant
-        self.penalty = loss.penalty
+        self._penalty = loss.penalty
         self.map = over
         self.target = loss.target if target is None else target
+
+    @property
+    def penalty(self) -> Penalty:
+        return self._penalty
 
 
 @dataclass(frozen=True, eq=False)

@@ -205,7 +205,6 @@ class GradientMatching(Faithfulness):
     """
 
     map = Identity()
-    penalty: Penalty
     target: Array
     n_points: int
     n_features: int
@@ -231,10 +230,13 @@ class GradientMatching(Faithfulness):
         self.units = _read_units(units, attributions.units)
         refuse_overflow(self.G, "G")
         self.norm = norm
-        self.penalty = Squared() if norm == "l2" else Absolute()
         self.name = name
         self.target = self.G
         self.n_points, self.n_features = self.G.shape
+
+    @cached_property
+    def penalty(self) -> Penalty:
+        return Squared() if self.norm == "l2" else Absolute()
 
 
 @final
