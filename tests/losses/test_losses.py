@@ -190,8 +190,9 @@ def test_penalties_have_the_value_of_their_convex_expression(phi, rng):
     assert phi.value(R.value) == pytest.approx(expression, rel=1e-12)
     assert phi.expression(cp.Variable(SHAPE)).is_convex()
     assert phi.value(np.zeros(SHAPE)) == 0.0
-    for factor in (-3.0, 0.5, 1e4):  # homogeneous of their degree
-        expected = abs(factor) ** phi.degree * phi.value(R.value)
+    for factor in (-3.0, 0.5, 1e4):  # in another unit
+        size = abs(factor)
+        expected = size**phi.degree * phi.scaled(size).value(R.value)
         assert phi.value(factor * R.value) == pytest.approx(expected, rel=1e-12)
 
 
