@@ -1,29 +1,34 @@
-"""ErrorGroup of people who know shap, lime or cvxpy, and what each is told.
+"""Mistakes of people who know shap, lime or cvxpy, and what each is told.
 
-Each makes one of our errors, which names what came and what would do. Where the message
+Each makes one of our errors, which says what would do. Where the message
 says how a thing is mended, the remedy is tried too.
 """
 
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
-import cvxpy as cp
-import joblib
 import numpy as np
-import pandas as pd
 import psutil
 import pytest
-import scipy.sparse as sp  # noqa: F401  # this and others are of mistakes.txt
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer  # noqa: F401
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV  # noqa: F401
-from sklearn.naive_bayes import MultinomialNB
+import situations
+from situations import (
+    TEXTS,
+    WORDS,
+    A,
+    X,
+    classifier,
+    fitted_words,
+    iloco,
+    one_named_row,
+    one_row,
+    read,
+    regressor,
+    table_file,
+    written,
+)
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler  # noqa: F401
-from sklearn.svm import SVC  # noqa: F401
 
 import propopt as po
 from propopt import cli
@@ -32,103 +37,6 @@ from propopt.base.errors import ProblemFileError, PropoptError
 
 
 TOLD = Path(__file__).with_name("mistakes.txt").read_text(encoding="utf-8")
-
-rng = np.random.default_rng(0)
-A = rng.normal(size=(40, 3))
-X = pd.DataFrame(A, columns=["age", "bmi", "pressure"])
-y = (A[:, 0] + A[:, 1] > 0).astype(int)
-risk = 2 * A[:, 0] - A[:, 1]
-stage = np.digitize(risk, [-1, 1])
-TEXTS = ["good food", "bad food", "good service", "bad service here"]
-
-classifier = LogisticRegression().fit(X, y)
-regressor = LinearRegression().fit(X, risk)
-forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, stage)
-of_arrays = LogisticRegression().fit(A, y)
-fitted_words = MultinomialNB().fit(np.array([[1, 0, 1], [0, 1, 1]]), [0, 1])
-WORDS = ["good", "bad", "food"]
-
-gradients = po.GradientMatching(po.wrap(regressor).gradient(X))
-objective = gradients + 0.1 * po.Sparsity()
-graph = po.graphs.knn_graph(X, 3)
-robust = po.PairwiseRobustness(graph)
-best = po.solve(gradients + robust)
-W = cp.Variable((40, 3))
-fitted_iloco = po.interactions.ILOCO(
-    LinearRegression(), po.interactions.DataSplit()
-).fit(X, risk)
-parts_of_classes = np.zeros((40, 3, 3))
-"""What TreeExplainer.shap_values has of three classes: points, features, classes."""
-
-
-def with_cell(value: object) -> pd.DataFrame:
-    """X with another value in one cell."""
-    table = X.astype({"bmi": object if isinstance(value, str) else float})
-    table.iloc[3, 1] = value
-    return table
-
-
-def one_row(x: Any) -> float:
-    """f of one row, as people write it first."""
-    return 2.0 * x[0] - x[1]
-
-
-def one_named_row(x: Any) -> float:
-    """f of one row of a table with names."""
-    return 1.0 if x["age"] > 0 else x["bmi"]
-
-
-def waterfall(best: po.results.Explanation) -> object:
-    """The picture that users of shap know."""
-    package = pytest.importorskip("shap")
-    return package.plots.waterfall(best.to_shap(X)[0], show=False)
-
-
-def shap_explainer():
-    shap = pytest.importorskip("shap")
-    return shap.explainers.ExactExplainer(of_arrays.predict, A)
-
-
-def of_lime() -> list[Any]:
-    """Explanations of two rows by the lime package."""
-    tables = pytest.importorskip("lime.lime_tabular")
-    explainer = tables.LimeTabularExplainer(A, feature_names=[*X], random_state=0)
-    ask = of_arrays.predict_proba
-    return [explainer.explain_instance(x, ask, num_samples=50) for x in A[:2]]
-
-
-def network() -> Any:
-    """A torch module of three features."""
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
-
-
-def written(name: str, text: str) -> str:
-    """The path of a file in the folder of the test."""
-    Path(name).write_text(text)
-    return name
-
-
-def table_file() -> str:
-    """The table with its target, as a CSV file."""
-    X.assign(ill=y).to_csv("patients.csv", index=False)
-    return "patients.csv"
-
-
-def read(text: str) -> None:
-    """Check a problem file as ``propopt check`` does."""
-    table_file()
-    po.problems.read_problem(written("mine.yaml", text)).check_data()
-
-
-def pickled() -> str:
-    """The path of a pickle."""
-    joblib.dump(classifier, "model.npz")
-    return "model.npz"
-
-
-JOB = "model: {kind: logistic}\nexplain: {}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -148,17 +56,16 @@ REMEDIES = [mistake for mistake in MISTAKES if "remedy" in mistake]
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.MissingPatternsWarning")
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake["id"])
-def test_a_mistake_is_told_what_came_and_what_would_do(mistake):
-    error, _, parts = mistake["told"].partition(": ")
+def test_a_mistake_is_told_what_would_do(mistake):
+    error, _, part = mistake["told"].partition(": ")
     with pytest.raises(getattr(errors, error)) as caught:
-        eval(mistake["line"])
-    for part in parts.split(" … "):
-        assert part in str(caught.value)
+        eval(mistake["line"], vars(situations))
+    assert part in str(caught.value)
 
 
 @pytest.mark.parametrize("mistake", REMEDIES, ids=lambda mistake: mistake["id"])
 def test_what_messages_say_would_do_does(mistake):
-    assert eval(mistake["remedy"]) is not None
+    assert eval(mistake["remedy"], vars(situations)) is not None
 
 
 # what messages say would do
@@ -215,7 +122,7 @@ def test_a_fitted_estimator_says_what_to_ask_next():
     slopes = po.inductive.GaussianProcessExplainer().fit(X, gradients=A)
     lime = po.lime.LimeExplainer(classifier, X)
     for name, fitted in [
-        ("iloco", fitted_iloco),
+        ("iloco", iloco),
         ("explainer", explainer),
         ("explainer", slopes),
         ("explainer", lime),

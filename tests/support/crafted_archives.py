@@ -101,74 +101,52 @@ def pick(rng: np.random.Generator, items: list) -> object:
     return items[int(rng.integers(len(items)))]
 
 
-def key_dropped(rng: np.random.Generator, members: Members) -> Members:
+def header_changed(rng: np.random.Generator, members: Members) -> Members:
+    """A key less or more, another text, or another code point."""
     header = header_of(members)
-    del header[pick(rng, sorted(header))]
-    return with_header(members, header)
-
-
-def key_added(rng: np.random.Generator, members: Members) -> Members:
-    return with_header(members, {**header_of(members), "more": pick(rng, WEIRD)})
-
-
-def header_text(rng: np.random.Generator, members: Members) -> Members:
-    return {**members, "header.npy": npy(pick(rng, HEADER_TEXTS))}
-
-
-def header_array(rng: np.random.Generator, members: Members) -> Members:
-    return {**members, "header.npy": npy(pick(rng, ARRAYS))}
-
-
-def header_code_points(rng: np.random.Generator, members: Members) -> Members:
+    gone = pick(rng, sorted(header))
     data = bytearray(members["header.npy"])
     position = 128 + 4 * int(rng.integers((len(data) - 128) // 4))
     data[position : position + 4] = struct.pack("<I", int(rng.integers(2**32)))
-    return {**members, "header.npy": bytes(data)}
+    texts = [
+        npy(json.dumps({k: v for k, v in header.items() if k != gone})),
+        npy(json.dumps({**header, "more": pick(rng, WEIRD)})),
+        npy(pick(rng, HEADER_TEXTS)),
+        bytes(data),
+    ]
+    return {**members, "header.npy": pick(rng, texts)}
 
 
-def array_replaced(rng: np.random.Generator, members: Members) -> Members:
-    arrays = [name for name in members if name != "header.npy"]
-    return {**members, pick(rng, arrays or ["more.npy"]): npy(pick(rng, ARRAYS))}
-
-
-def description_replaced(rng: np.random.Generator, members: Members) -> Members:
+def member_changed(rng: np.random.Generator, members: Members) -> Members:
+    """Another array or description, a cut, noise, or another byte."""
     name = pick(rng, sorted(members))
+    data = members[name]
     version = bytes(rng.integers(0, 5, size=2, dtype=np.uint8))
-    retained = b"\x01\x00" if rng.random() < 0.7 else version
-    return {**members, name: described(pick(rng, DESCRIPTIONS), bytes(48), retained)}
+    version = b"\x01\x00" if rng.random() < 0.7 else version
+    place = int(rng.integers(min(len(data), 140)))
+    contents = [
+        npy(pick(rng, ARRAYS)),
+        described(pick(rng, DESCRIPTIONS), bytes(48), version),
+        data[: int(rng.integers(len(data)))],
+        rng.bytes(int(rng.integers(300))),
+        data[:place] + rng.bytes(1) + data[place + 1 :],
+    ]
+    return {**members, name: pick(rng, contents)}
 
 
-def member_cut(rng: np.random.Generator, members: Members) -> Members:
-    name = pick(rng, sorted(members))
-    return {**members, name: members[name][: int(rng.integers(len(members[name])))]}
-
-
-def member_dropped(rng: np.random.Generator, members: Members) -> Members:
+def members_changed(rng: np.random.Generator, members: Members) -> Members:
+    """One less, or one more."""
     gone = pick(rng, sorted(members))
-    return {name: data for name, data in members.items() if name != gone}
-
-
-def member_added(rng: np.random.Generator, members: Members) -> Members:
+    less = {name: data for name, data in members.items() if name != gone}
     name = pick(rng, ["more.npy", "notes.txt", "details.npy", "details.\u2028.npy"])
-    return {**members, name: pick(rng, [npy(np.ones(3)), b"hello", b""])}
-
-
-def member_of_noise(rng: np.random.Generator, members: Members) -> Members:
-    name = pick(rng, sorted(members))
-    return {**members, name: rng.bytes(int(rng.integers(300)))}
-
-
-def member_byte(rng: np.random.Generator, members: Members) -> Members:
-    name = pick(rng, sorted(members))
-    data = bytearray(members[name])
-    data[int(rng.integers(min(len(data), 140)))] = int(rng.integers(256))
-    return {**members, name: bytes(data)}
+    more = {**members, name: pick(rng, [npy(np.ones(3)), b"hello", b""])}
+    return pick(rng, [less, more])
 
 
 def array_warped(rng: np.random.Generator, members: Members) -> Members:
     """Its own numbers: cut, repeated, in another dtype, as text, one of them odd."""
     if not (names := [name for name in members if name != "header.npy"]):
-        return array_replaced(rng, members)
+        return member_changed(rng, members)
     name = pick(rng, names)
     array = np.load(io.BytesIO(members[name]))
     odd = [np.nan, np.inf, -1.0, 1e308, 0.0, 3.7]
@@ -210,38 +188,20 @@ def anything_replaced(rng: np.random.Generator, members: Members) -> Members:
 
 
 MUTATIONS = [
-    *[array_warped] * 2, *[anything_replaced] * 6, key_dropped, key_added, header_text,
-    header_array, header_code_points, array_replaced, description_replaced, member_cut,
-    member_dropped, member_added, member_of_noise, member_byte,
+    *[array_warped] * 2, *[anything_replaced] * 6, *[header_changed] * 4,
+    *[member_changed] * 6, *[members_changed] * 2,
 ]  # fmt: skip
 
 
-def byte_changed(rng: np.random.Generator, data: bytes) -> bytes:
+def file_changed(rng: np.random.Generator, data: bytes) -> bytes:
+    """Other bytes, of the list of members at the end too; a cut; a splice."""
     changed = bytearray(data)
-    for position in rng.integers(len(changed), size=int(rng.integers(1, 4))):
+    start = pick(rng, [0, *[data.index(b"PK\x01\x02")] * 2])  # sizes, flags, offsets
+    for position in rng.integers(start, len(data), size=int(rng.integers(1, 4))):
         changed[int(position)] = int(rng.integers(256))
-    return bytes(changed)
-
-
-def directory_changed(rng: np.random.Generator, data: bytes) -> bytes:
-    """A byte of the list of members at the end: sizes, flags, offsets, methods."""
-    start = data.index(b"PK\x01\x02")
-    changed = bytearray(data)
-    position = int(rng.integers(start, len(changed)))
-    changed[position] = int(rng.integers(256))
-    return bytes(changed)
-
-
-def file_cut(rng: np.random.Generator, data: bytes) -> bytes:
-    return data[: int(rng.integers(len(data)))]
-
-
-def file_spliced(rng: np.random.Generator, data: bytes) -> bytes:
     first, second = np.sort(rng.integers(len(data), size=2))
-    return data[:first] + rng.bytes(int(rng.integers(20))) + data[second:]
-
-
-FILE_MUTATIONS = [byte_changed, *[directory_changed] * 2, file_cut, file_spliced]
+    spliced = data[:first] + rng.bytes(int(rng.integers(20))) + data[second:]
+    return pick(rng, [*[bytes(changed)] * 3, data[:first], spliced])
 
 
 def craft(rng: np.random.Generator, sound: Path, target: Path) -> str:
@@ -253,7 +213,7 @@ def craft(rng: np.random.Generator, sound: Path, target: Path) -> str:
             mutated = signed(mutated) if rng.random() < 0.8 else mutated
         write(target, mutated)
     else:
-        mutate = pick(rng, FILE_MUTATIONS)
+        mutate = file_changed
         target.write_bytes(mutate(rng, sound.read_bytes()))
     return mutate.__name__
 

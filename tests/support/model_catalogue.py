@@ -83,6 +83,23 @@ def _of(library, kind, target=TWO, data=NUMBERS, fitting=None, **settings):
     return model(**{**few, **quiet, **settings}).fit(data, target, **(fitting or {}))
 
 
+VECTORS, DEPTHWISE = "multi_output_tree", {"grow_policy": "Depthwise"}
+
+
+def _boosting(
+    library, kind, target=TWO, data=NUMBERS, asked=None, scores=None, **settings
+):
+    """The case of a model of a library of boosting."""
+    return Case(
+        lambda: _of(library, kind, target, data, **settings),
+        data,
+        library,
+        asked or {},
+        scores,
+        library == "xgboost",
+    )
+
+
 def _custom_lightgbm():
     import lightgbm
 
@@ -158,7 +175,6 @@ def _predicted(model, rows):
 
 
 _CLASS = {"target": 1}
-_MARGIN = {"target": 1, "output": "margin"}
 _GB = sk.GradientBoostingClassifier(n_estimators=8, random_state=0)
 
 CASES: dict[str, Case] = {
@@ -200,87 +216,44 @@ CASES: dict[str, Case] = {
         _own(lambda: sk.AdaBoostClassifier(n_estimators=5, random_state=0))
     ),
     # boosting of other libraries
-    "LightGBM: regression": Case(
-        lambda: _of("lightgbm", "Regressor", Y, GAPS), GAPS, "lightgbm"
+    "LightGBM: regression": _boosting("lightgbm", "Regressor", Y, GAPS),
+    "LightGBM: two classes, categories": _boosting(
+        "lightgbm", "Classifier", data=MIXED.astype({"d": "category"})
     ),
-    "LightGBM: two classes, categories": Case(
-        lambda: _of("lightgbm", "Classifier", data=MIXED.astype({"d": "category"})),
-        MIXED.astype({"d": "category"}),
-        "lightgbm",
+    "LightGBM: three classes": _boosting(
+        "lightgbm", "Classifier", THREE, asked=_CLASS, scores=_raw
     ),
-    "LightGBM: three classes": Case(
-        lambda: _of("lightgbm", "Classifier", THREE),
-        needs="lightgbm",
-        asked=_CLASS,
-        scores=_raw,
-    ),
-    "LightGBM: Poisson": Case(
-        lambda: _of("lightgbm", "Regressor", np.exp(Y / 3), objective="poisson"),
-        needs="lightgbm",
+    "LightGBM: Poisson": _boosting(
+        "lightgbm", "Regressor", np.exp(Y / 3), objective="poisson"
     ),
     "LightGBM: ranker": Case(lambda: _ranker("lightgbm"), needs="lightgbm"),
-    "LightGBM: linear trees": Case(
-        lambda: _of("lightgbm", "Regressor", Y, linear_tree=True), needs="lightgbm"
-    ),
+    "LightGBM: linear trees": _boosting("lightgbm", "Regressor", Y, linear_tree=True),
     "`lightgbm.train`, own objective": Case(
         _custom_lightgbm, needs="lightgbm", scores=_predicted
     ),
-    "XGBoost: regression": Case(
-        lambda: _of("xgboost", "Regressor", Y, GAPS), GAPS, "xgboost", single=True
+    "XGBoost: regression": _boosting("xgboost", "Regressor", Y, GAPS),
+    "XGBoost: two classes": _boosting("xgboost", "Classifier"),
+    "XGBoost: three classes": _boosting(
+        "xgboost", "Classifier", THREE, asked=_CLASS, scores=_margin
     ),
-    "XGBoost: two classes": Case(
-        lambda: _of("xgboost", "Classifier"), needs="xgboost", single=True
+    "XGBoost: `missing=-999`": _boosting(
+        "xgboost", "Classifier", data=MINUS_999, missing=-999.0
     ),
-    "XGBoost: three classes": Case(
-        lambda: _of("xgboost", "Classifier", THREE),
-        needs="xgboost",
-        asked=_CLASS,
-        scores=_margin,
-        single=True,
+    "XGBoost: vector leaves": _boosting(
+        "xgboost", "Regressor", SEVERAL_Y, asked=_CLASS, multi_strategy=VECTORS
     ),
-    "XGBoost: `missing=-999`": Case(
-        lambda: _of("xgboost", "Classifier", data=MINUS_999, missing=-999.0),
-        MINUS_999,
-        "xgboost",
-        single=True,
+    "XGBoost: `gblinear`": _boosting("xgboost", "Regressor", Y, booster="gblinear"),
+    "CatBoost: two classes, missing values": _boosting(
+        "catboost", "Classifier", data=GAPS
     ),
-    "XGBoost: vector leaves": Case(
-        lambda: _of(
-            "xgboost", "Regressor", SEVERAL_Y, multi_strategy="multi_output_tree"
-        ),
-        needs="xgboost",
-        asked=_CLASS,
-        single=True,
+    "CatBoost: three classes": _boosting(
+        "catboost", "Classifier", THREE, asked=_CLASS, scores=_formula
     ),
-    "XGBoost: `gblinear`": Case(
-        lambda: _of("xgboost", "Regressor", Y, booster="gblinear"),
-        needs="xgboost",
-        single=True,
+    "CatBoost: categories, symmetric trees": _boosting(
+        "catboost", "Classifier", data=MIXED, cat_features=WORDS
     ),
-    "CatBoost: two classes, missing values": Case(
-        lambda: _of("catboost", "Classifier", data=GAPS), GAPS, "catboost"
-    ),
-    "CatBoost: three classes": Case(
-        lambda: _of("catboost", "Classifier", THREE),
-        needs="catboost",
-        asked=_CLASS,
-        scores=_formula,
-    ),
-    "CatBoost: categories, symmetric trees": Case(
-        lambda: _of("catboost", "Classifier", data=MIXED, cat_features=WORDS),
-        MIXED,
-        "catboost",
-    ),
-    "CatBoost: categories, trees of other shapes": Case(
-        lambda: _of(
-            "catboost",
-            "Classifier",
-            data=MIXED,
-            cat_features=WORDS,
-            grow_policy="Depthwise",
-        ),
-        MIXED,
-        "catboost",
+    "CatBoost: categories, trees of other shapes": _boosting(
+        "catboost", "Classifier", data=MIXED, cat_features=WORDS, **DEPTHWISE
     ),
     "CatBoost: ranker": Case(lambda: _ranker("catboost"), needs="catboost"),
     # what combines and wraps
