@@ -13,7 +13,6 @@ from propopt.base.document import Bars, Block, Finding, Markup, Table, minus, se
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
 from propopt.plots.attributions import (
-    CYCLE,
     LOWERS,
     OPTIMIZED_COLOUR,
     RAISES,
@@ -58,7 +57,7 @@ def draw(block: Block, *, ax: Axes | None = None) -> Axes:
         case Explorer(front_path=FrontPath() as path):
             return _draw_front(path, ax)
         case _:
-            return draw_columns(block.as_table(), ax)
+            return _draw_table(block.as_table(), ax)
 
 
 def draw_bars(
@@ -100,31 +99,6 @@ def draw_bars(
     if bars.has_directions:
         legend_below(axes, 2)
     styled(axes).grid(False, axis="y")  # bars have names
-    return axes
-
-
-def draw_columns(table: Table, ax: Axes | None = None) -> Axes:
-    """Draw the columns of a table as bars next to each other, one colour each."""
-    frame = table.frame.iloc[:N_ON_CARD]
-    axes = axes_or_new(ax, 6.4, 1.4 + 0.4 * len(frame))
-    positions = np.arange(len(frame))
-    height = 0.76 / frame.shape[1]
-    for k, (name, column) in enumerate(frame.items()):
-        shift = height * (k - 0.5 * (frame.shape[1] - 1))
-        colour = (OPTIMIZED_COLOUR, *CYCLE)[k % len(CYCLE)]
-        axes.barh(
-            positions + shift,
-            column.to_numpy(float),
-            height,
-            color=colour,
-            label=matplotlib_text(name),
-        )
-    axes.set_yticks(positions, [matplotlib_text(name) for name in frame.index])
-    axes.invert_yaxis()
-    axes.axvline(0.0, color="0.3", linewidth=0.8)
-    axes.set_xlabel(fill(matplotlib_text(table.caption), 60))
-    legend_below(axes, 2)
-    styled(axes).grid(False, axis="y")
     return axes
 
 

@@ -27,7 +27,6 @@ from propopt.plots.attributions import (
 AxisScale: TypeAlias = Literal["linear", "log"]
 Window: TypeAlias = tuple[float, float]
 
-_OPTIMIZED = "optimized"
 _FEWEST = 3
 """The fewest optima with a knee."""
 

@@ -20,7 +20,7 @@ subtracted from each form, and those of two columns are added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
 
@@ -40,7 +40,6 @@ from propopt.proofs.near_optimal import (
     ZERO,
     OrderBy,
     blocks_of,
-    in_order,
     small_change,
 )
 from propopt.proofs.optimum import Optimum
@@ -207,38 +206,6 @@ class Clear(
         index = pd.Index(self.features, name="feature")
         means = {name: values.mean(axis=0) for name, values in columns.items()}
         return pd.DataFrame(means, index=index)
-
-    def of_row(self, row: Hashable) -> pd.DataFrame:
-        """List the features of a row by rank, and whether sign and rank are clear.
-
-        Parameters
-        ----------
-        row : label or int
-            The name of the row in the index of the inputs, or its position.
-
-        Returns
-        -------
-        DataFrame
-            With ``attribution``, ``sign``, ``best_rank`` and ``worst_rank``.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such row.
-        """
-        N, D = self.shape
-        n = self.labels.position(row, N)
-        every = np.ones((1, D), bool)
-        table = pd.DataFrame(
-            {
-                "attribution": self.attributions[n],
-                "sign": self.signs[n],
-                "best_rank": self.best_ranks[n],
-                "worst_rank": self.worst_ranks[n],
-            },
-            index=pd.Index(self.features, name="feature"),
-        )
-        return table.iloc[in_order(self.attributions[[n]], self.by, every)[0]]
 
     def __repr__(self) -> str:
         return (

@@ -537,56 +537,6 @@ class Explanation(
         order = np.argsort(-table["mean_size"].to_numpy(), kind="stable")
         return table.iloc[order[: read_count(k, "k")]]
 
-    def intervals(self, *, level: float = 0.95) -> Array:
-        """Confidence intervals (N, D, 2) of attributions for the true target.
-
-        They are w ± q · ``standard_errors``, by Student's t with one degree of freedom
-        less than the target has blocks of draws, or by the normal law without blocks.
-        For an exact target both ends are w.
-
-        Parameters
-        ----------
-        level : float
-            The probability of each interval.
-
-        Returns
-        -------
-        array (N, D, 2)
-            Lower and upper ends.
-
-        Raises
-        ------
-        InvalidInput
-            If standard errors are unknown, or the level is not between 0 and 1.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> mine = po.results.Explanation(
-        ...     attributions=np.array([[2.0]]), method="mine", standard_errors=[[1.0]]
-        ... )
-        >>> mine.intervals(level=0.95).round(2)
-        array([[[0.04, 3.96]]])
-        """
-        from scipy.stats import norm, t
-
-        if not 0.0 < level < 1.0:
-            raise InvalidInput(f"level: expected a number between 0 and 1, got {level}")
-        W = self.attributions
-        errors = self.standard_errors
-        target = self.target
-        if errors is None and (target is None or target.value != 0.0):
-            raise InvalidInput(
-                "standard_errors: they are unknown, so there are no intervals; "
-                "expected an explanation of a sampled target"
-            )
-        if errors is None:
-            return np.stack([W, W], axis=2)
-        blocks = 0 if target is None else target.n_blocks
-        law = t(blocks - 1) if blocks > 1 else norm()
-        reach = float(law.ppf(0.5 + 0.5 * level)) * errors
-        return np.stack([W - reach, W + reach], axis=2)
-
     def save(self, path: str | Path) -> None:
         """Write the explanation to an ``.npz`` file: arrays and a JSON header.
 

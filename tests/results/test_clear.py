@@ -278,7 +278,6 @@ WRONG = {
     "delta: expected": lambda: parts().clear(-1.0),
     "order: expected": lambda: parts().clear(order="up"),
     "groups: 'a': no feature 'z'": lambda: parts().clear(groups={"a": ["z"]}),
-    "there is no row 'q'": lambda: parts().clear().of_row("q"),
 }
 
 

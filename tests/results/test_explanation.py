@@ -15,7 +15,6 @@ from sklearn.preprocessing import OrdinalEncoder
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.proofs.target_error import TargetError, exact_target
 from propopt.tables.frames import Labels
 
 
@@ -127,8 +126,6 @@ REFUSED = [
         lambda: SLOPES.grouped({"c": ["a", "b"]}),
     ),
     (".*two features have one name", lambda: but(labels=TWICE).grouped({"x": ["c"]})),
-    ("standard_errors: they are unknown", lambda: mine().intervals()),
-    ("level: expected a number between", lambda: SLOPES.intervals(level=1.0)),
 ]
 
 
@@ -185,21 +182,6 @@ def test_grouped_attributions_are_signed_sums_in_order_of_the_first():
     assert list(ends.columns) == ["ends", "b"]
     result = SLOPES.grouped({"a": ["a", "b"]})  # of the name of its own feature
     assert result.labels.features == ("a", "c")
-
-
-def test_intervals_follow_the_laws_of_their_errors():
-    plain = mine(standard_errors=ERRORS)
-    target = TargetError(value=1.0, scale=2.0, spread=0.1, source="draws", n_blocks=10)
-    drawn = dataclasses.replace(plain, target=target)
-    for result, quantile in (  # normal, and t of 9 degrees
-        (plain, 1.6448536269514722),
-        (drawn, 1.8331129326536335),
-    ):
-        low, high = np.moveaxis(result.intervals(level=0.9), 2, 0)
-        np.testing.assert_allclose((high - low) / 2, quantile * ERRORS)
-        np.testing.assert_allclose((high + low) / 2, W)
-    exact = mine(target=exact_target("e", 1.0))
-    assert (exact.intervals() == W[:, :, None]).all()
 
 
 def table():
