@@ -103,6 +103,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = _by_word(
     ("check_additivity", ("nothing, contributions add up to the prediction",)),
     ("feature_perturbation", ("nothing, values are interventional, against data=",)),
     ("random_state seed", _SEED),
+    ("long", ("nothing, to_frame().stack() has a line for each number",)),
     ("n num n_features", ("k=, a number",)),
 )
 """Suggestions by argument; the first that the function accepts is used."""

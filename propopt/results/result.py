@@ -39,7 +39,12 @@ class Result(Declared, ABC):
 
     def __init_subclass__(cls, **declaration: Any) -> None:
         super().__init_subclass__(**declaration)
-        _suggest_arguments(cls)
+        for name, method in [*vars(cls).items()]:
+            if isinstance(method, FunctionType) and not name.startswith("_"):
+                code = method.__code__
+                n_arguments = code.co_argcount + code.co_kwonlyargcount
+                if n_arguments > 1 or name == "to_frame":
+                    setattr(cls, name, suggests_arguments(method))
 
     rows_are_named: ClassVar[bool] = False
     """Whether CSV files have the names of rows as their first column."""
@@ -117,6 +122,7 @@ class Result(Declared, ABC):
         with atomic_write(Path(path)) as draft:
             draft.write_text(text, encoding="utf-8")
 
+    @suggests_arguments
     def to_text(self, *, details: bool = False) -> str:
         """The text that ``print`` shows.
 
@@ -133,6 +139,7 @@ class Result(Declared, ABC):
         with np.errstate(over="ignore"):  # of very large numbers
             return to_text(self.document(), details=details)
 
+    @suggests_arguments
     def to_html(self, path: str | Path) -> None:
         """Write a report: one self-contained page of :meth:`document`.
 
@@ -214,18 +221,6 @@ class Result(Declared, ABC):
 
         def __getattr__(self, name: str) -> NoReturn:
             raise missing_attribute(self, name, self._words)
-
-
-def _suggest_arguments(cls: Any) -> None:
-    """Make public methods suggest arguments, those that have any."""
-    for name, method in [*vars(cls).items()]:
-        if isinstance(method, FunctionType) and not name.startswith("_"):
-            code = method.__code__
-            if code.co_argcount + code.co_kwonlyargcount > 1:
-                setattr(cls, name, suggests_arguments(method))
-
-
-_suggest_arguments(Result)
 
 
 def _plain(value: Any) -> object:
