@@ -1,12 +1,8 @@
 """Names of classes: a value that raises P(class) is shown as raising that class."""
 
-import io
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -114,7 +110,7 @@ SIDES = [(0, "refused", "paid"), (1, "paid", "refused")]
 
 @pytest.mark.parametrize(("target", "name", "other"), SIDES)
 @pytest.mark.parametrize("model", MODELS)
-def test_signs_are_those_of_the_named_class(model, target, name, other, tmp_path):
+def test_signs_are_those_of_the_named_class(model, target, name, other):
     model = fitted(model)
     p = model.predict_proba(X)[:, target]
     best = po.explain(model, ROWS, data=X, target=target, outcome=NAMES)
@@ -123,49 +119,18 @@ def test_signs_are_those_of_the_named_class(model, target, name, other, tmp_path
     w = best.to_frame()["a"].to_numpy()
     is_likely = model.predict_proba(ROWS)[:, target] > p.mean()
     assert ((w > 0.0) == is_likely).all()
-    assert f" of {name}, by " in str(best)
-    assert f" of {other}" not in str(best)
     # reasons are for the class that they raise
     reasons = best.reasons()
-    assert reasons.document().title.startswith(f"Reasons for {name}: ")
     table = reasons.to_frame().query("rank == 1 and feature == 'a'")
     assert set(table["row"]) == set(ROWS.index[is_likely])
     named = best.reasons(towards=name).to_frame()
     pd.testing.assert_frame_equal(named, reasons.to_frame())
     against = best.reasons(towards=other)
-    assert against.sheet(ROWS.index[0]).startswith(
-        f"Row {ROWS.index[0]}: reasons for {other} (lower {told(best)})"
-    )
     table = against.to_frame().query("rank == 1 and feature == 'a'")
     assert set(table["row"]) == set(ROWS.index[~is_likely])
     assert (against.to_frame()["contribution"] < 0.0).all()
     with pytest.raises(InvalidInput, match=r"towards: .* got 'pied'"):
         best.reasons(towards="pied")
-    # the report has both classes
-    titles = [chapter.title for chapter in best.document().chapters()]
-    found = [x for x in titles if x.startswith("Reasons for ")]
-    assert [x.split()[2].rstrip(":") for x in found] == [name, other]
-    best.to_html(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f"Reasons for {name}:" in page
-    assert "higher" not in "".join(re.findall(r"<h2[^>]*>([^<]*)", page))
-    # clear and certain
-    slopes = po.explain(model, ROWS, target=target, outcome=NAMES, kind="slopes")
-    results = [best.clear(), slopes.certain(), slopes.shares()]
-    for result in results:
-        assert f" of {name}" in result.document().title
-    # axes
-    for draw, *given in (
-        (po.plots.plot_heatmap, best),
-        (po.plots.plot_row, best, ROWS.index[0]),
-    ):
-        axes = draw(*given, ax=Figure(layout="constrained").subplots())
-        labels = [axes.get_title(), axes.get_xlabel()]
-        labels += [one.get_ylabel() for one in axes.figure.axes]
-        text = " ".join(" ".join(labels).split())
-        assert f" of {name}" in text
-        assert f" of {other}" not in text
-        axes.figure.savefig(io.StringIO(), format="svg")
 
 
 @pytest.mark.parametrize(("target", "name"), list(NAMES.items()))
@@ -214,21 +179,6 @@ def test_names_are_saved(y, tmp_path):
     assert again.quantity == best.quantity
     assert again.quantity.alternative == best.quantity.alternative == "probability"
     assert str(again) == str(best)
-    best.save(tmp_path / "best.npz")
-    read = po.results.Explanation.load(tmp_path / "best.npz")
-    assert read.quantity == best.quantity
-    assert str(read) == str(best)
-    assert (
-        read.reasons(towards="paid")
-        .sheet(ROWS.index[0])
-        .startswith(
-            f"Row {ROWS.index[0]}: reasons for paid (lower log-odds of refused)"
-        )
-    )
-    reasons = best.reasons(towards="paid")
-    reasons.save(tmp_path / "reasons.npz")
-    kept = po.results.Reasons.load(tmp_path / "reasons.npz")
-    assert list(kept.sheets()) == list(reasons.sheets())
 
 
 def write(folder, outcome, job="explain: {}", target=0):
