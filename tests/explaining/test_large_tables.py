@@ -324,7 +324,7 @@ def test_rows_are_read_from_their_parts_alone(explainer, source, tmp_path):
     some = explained.rows([149, 2, 2])
     assert some.labels.points == (149, 2, 2)
     with pytest.raises(InvalidInput, match=r"part-000001\.parquet: it cannot be read"):
-        explained.clear(rows=[32])
+        explained.rows([32])
     for rows in ([150], [-1], []):
         with pytest.raises(InvalidInput, match="positions from 0 to 149"):
             explained.reasons(rows=rows)
@@ -344,7 +344,7 @@ def test_a_large_folder_has_reasons_of_a_sample(
     monkeypatch.setattr(RowSample, "of", few)
     some = explained.reasons()
     assert (len(some.names), some.drawn_from) == (90, N_NEW)
-    assert explained.clear().shape == (90, 3)
+    assert explained.rows().shape == (90, 3)
 
 
 def test_errors_of_blocks_are_joined():
