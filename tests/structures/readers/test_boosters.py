@@ -558,3 +558,13 @@ def test_trees_that_are_kept_in_another_way_are_sampled_with_a_warning():
     with pytest.warns(InexactBoxesWarning, match=r"cannot be computed.*IndexError"):
         assert function.boxes is None
     assert function.boxes is None
+
+
+def test_vectors_in_leaves_that_the_library_keeps_otherwise_are_not_read(monkeypatch):
+    library = pytest.importorskip("xgboost")
+    vectors = {**QUIET["xgboost"][1], "multi_strategy": "multi_output_tree"}
+    model = library.XGBRegressor(n_estimators=2, **vectors).fit(X, np.stack([Y, -Y], 1))
+    assert po.wrap(model, data=X, target=0).boxes is not None
+    way = "propopt.structures.readers.xgboost._trees_of_score"
+    monkeypatch.setattr(way, lambda *_: None)
+    assert po.wrap(model, data=X, target=0).boxes is None
