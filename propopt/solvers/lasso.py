@@ -4,11 +4,11 @@
 
 Where there is no P, or it is sparse (graphs) or an operator: Newton's method on the
 non-zeros with conjugate gradients (:mod:`propopt.solvers.lasso_newton`), without a
-factorisation, a dozen products a weight; where it stalls and N ≤ 2,000, the second
-method. Where P is a dense array (a kernel's precision), which has eigenvalues of all
-sizes, on which conjugate gradients are slow: alternating directions in the eigenbasis.
-Both stop at a proven relative gap and leave exact zeros. The dual of the ℓ1 loss, which
-the certificate needs, comes with the solution.
+factorisation, a dozen products a weight. Where P is a dense array (a kernel's
+precision), which has eigenvalues of all sizes, on which conjugate gradients are slow:
+alternating directions in the eigenbasis. Both stop at a proven relative gap and leave
+exact zeros. The dual of the ℓ1 loss, which the certificate needs, comes with the
+solution.
 
 The alternating direction method minimises ½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² + λ‖W‖₁ where
 H = 2(I + βP + γQ) has eigenvalues h_ij = 2(1 + βθ_i + γν_j) in the basis U ⊗ V. With
@@ -285,29 +285,10 @@ class Lasso(Solver):
 
 
 def _method(quadratic: Quadratic) -> LassoMethod:
-    """Newton's method, with the eigenbasis if it stalls (weights from 1e7 on)."""
+    """Newton's method, or the eigenbasis for a dense P."""
     if isinstance(quadratic.P, np.ndarray):
         return DiagonalLasso(quadratic).minimum
-    newton = NewtonLasso(quadratic)
-    if max(quadratic.G.shape) > SECOND_METHOD:
-        return newton.minimum
-    second: list[DiagonalLasso] = []  # created on demand
-
-    def with_second_method(
-        lasso: LassoProblem, start: LassoOptimum | None
-    ) -> LassoOptimum:
-        first = newton.minimum(lasso, start)
-        if first.gap <= lasso.tolerance:
-            return first
-        if not second:
-            second.append(DiagonalLasso(quadratic))
-        optima = first, second[0].minimum(lasso, first)
-        return min(optima, key=lambda optimum: optimum.gap)
-
-    return with_second_method
-
-
-SECOND_METHOD = 2_000  # largest number of points or features for the eigenbasis
+    return NewtonLasso(quadratic).minimum
 
 
 def _sparsity_refusal(program: Program) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
@@ -65,38 +66,13 @@ _FEWEST_ROWS = 3
 
 def _pairwise(points: Points) -> Array:
     """Absolute correlations of columns over their common rows, (D, D)."""
-    there = (~np.isnan(points)).astype(np.float64)
-    z, constant = _standard(points)
-    n = there.T @ there
-    count = np.maximum(n, 1.0)
-    # sums of z_d and z_d² over the rows common with column d'
-    sums = z.T @ there
-    squares = (z**2).T @ there
-    product = z.T @ z - sums * sums.T / count
-    spread = squares - sums**2 / count
-    size = np.sqrt(np.maximum(spread * spread.T, 0.0))
-    is_defined = (n >= _FEWEST_ROWS) & (
-        np.minimum(spread, spread.T) > _NO_SPREAD * count
-    )
-    is_defined &= ~(constant | constant[:, None])
-    correlation = np.zeros_like(product)
-    np.divide(np.abs(product), size, out=correlation, where=is_defined)
-    return np.asarray(np.minimum(correlation, 1.0))
-
-
-_NO_SPREAD = 1e-14
-"""Rounding of squares of numbers between −1 and 1."""
-
-
-def _standard(points: Points) -> tuple[Points, NDArray[np.bool_]]:
-    """Centred columns of size at most 1, 0 if missing, and which are constant."""
-    there = ~np.isnan(points)
-    filled = np.where(there, points, 0.0)
-    means = filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-    centred = np.where(there, points - means, 0.0)
-    largest = np.abs(centred).max(axis=0)
-    constant = largest <= 16.0 * np.finfo(float).eps * np.abs(filled).max(axis=0)
-    return centred / np.where(constant, 1.0, largest), constant
+    largest = np.nanmax(np.abs(points), axis=0, initial=0.0)
+    table = pd.DataFrame(points / np.where(largest > 0.0, largest, 1.0))
+    correlation = table.corr(min_periods=_FEWEST_ROWS).abs().to_numpy(copy=True)
+    # a spread of rounding size counts as zero
+    constant = (table.max() - table.min()).to_numpy() <= 16.0 * np.finfo(float).eps
+    correlation[constant | constant[:, None]] = 0.0
+    return np.asarray(np.minimum(np.nan_to_num(correlation), 1.0))
 
 
 @suggests_arguments
