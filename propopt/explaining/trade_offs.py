@@ -482,12 +482,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     ) -> tuple[float, float, dict[str, float]]:
         """(F(b) − F*)/F*, F(b) − F* and the weights, at the weights of ``best``.
 
-        The first is infinite for the infinite multiplier of a limit of zero, and where
-        F* is zero to rounding while F(b) is not.
+        The first is infinite where F* is zero to rounding while F(b) is not.
         """
         rates = self._rates(best)
-        if not all(map(math.isfinite, rates.values())):
-            return math.inf, math.inf, rates
         value = sum(c * baseline.losses[name] for name, c in rates.items())
         optimum = sum(c * best.losses[name] for name, c in rates.items())
         nothing = _NOTHING * best.certificate.scale if best.certificate else 0.0

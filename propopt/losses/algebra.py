@@ -452,7 +452,8 @@ class Bound:
     limit: float
 
     def __post_init__(self) -> None:
-        if self.limit == 0.0 and not isinstance(self.loss.map, RowSums):
+        # row sums are stored with their loss; other maps may be expensive
+        if self.limit == 0.0 and not isinstance(vars(self.loss).get("map"), RowSums):
             raise Refused(
                 f"{self!r}: a limit is above zero; give a small one, or the linear "
                 "constraint to cvxpy, as in subject_to=[lambda W: [W[0] == W[1]]]"
@@ -636,7 +637,7 @@ class Objective(Atom):
             return self
         if not isinstance(other, Objective | PropertyLoss):
             raise self._cannot("+", other)
-        return Objective(_merged(self.rates + Objective.of(other).rates))
+        return Objective.weighed(_merged(self.rates + Objective.of(other).rates))
 
     __radd__ = __add__
 
@@ -938,8 +939,6 @@ class TrivialLosses:
 
     def scale(self, value: float, weights: Mapping[str, float]) -> float:
         """The :func:`objective_scale` of a value under these weights."""
-        zero, mean = (
-            math.fsum(weights[name] * cost[name] for name in weights)
-            for cost in (self.zero, self.mean)
-        )
+        zero = math.fsum([c * self.zero[name] for name, c in weights.items()])
+        mean = math.fsum([c * self.mean[name] for name, c in weights.items()])
         return objective_scale(value, zero, mean)

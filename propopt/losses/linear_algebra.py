@@ -129,11 +129,10 @@ SLAB = 50_000
 """Entries that fit into cache."""
 
 
-def slabs(W: Array) -> Iterator[slice]:
-    """Yield blocks of rows of W (N, D) that fit into cache."""
+def slabs(W: Array) -> list[slice]:
+    """Blocks of rows of W (N, D) that fit into cache."""
     n_rows = max(1, SLAB // max(1, W[:1].size))
-    for first in range(0, len(W), n_rows):
-        yield slice(first, first + n_rows)
+    return [slice(first, first + n_rows) for first in range(0, len(W), n_rows)]
 
 
 def plus_row(W: Array, row: Array) -> Array:

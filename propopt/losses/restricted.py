@@ -72,14 +72,11 @@ class Restriction:
     ) -> Restriction:
         """The attributions with zero loss, for losses with exact zeros."""
         parts = [cls._by(loss, shape) for loss in losses]
-        only = [part.only for part in parts if part.only is not None]
-        if any(not np.array_equal(only[0], other) for other in only[1:]):
-            named = " and ".join(loss.name for loss in losses)
-            raise Infeasible(f"no explanation brings {named} to zero")
         return cls(
             Components.joined([part.points for part in parts]),
             Components.joined([part.features for part in parts]),
-            only[0] if only else None,
+            # a single W is zero, or the target of one loss
+            next((part.only for part in parts if part.only is not None), None),
         )
 
     @classmethod
@@ -197,8 +194,7 @@ class EntryRestriction:
             return None
         restriction = Restriction.to_zero(others, shape) if others else None
         if restriction is not None and restriction.only is not None:
-            fits = all(loss.value_at(restriction.only) == 0.0 for loss in coupled)
-            return cls(restriction.entries, restriction.only) if fits else None
+            return cls(restriction.entries, restriction.only)
         parts = [] if restriction is None else [restriction.entries]
         return cls(Components.joined([*parts, *map(_parts, coupled)]))
 

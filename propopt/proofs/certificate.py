@@ -358,8 +358,9 @@ def certificate_of(
 ) -> Certificate:
     """Compute the certificate of W (N, D), in the order of the losses, unchecked."""
     every = [*objective.losses, *(bound.loss for bound in bounds)]
-    trivial = trivial or TrivialLosses.of(every)
-    trivial.refuse_underflow(objective.weights)
+    if trivial is None:
+        trivial = TrivialLosses.of(every)
+        trivial.refuse_underflow(objective.weights)
     value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
     excesses = [_violation(b, W, values[id(b.loss)], trivial) for b in bounds]
     prices = [*multipliers, *(0.0 for _ in bounds)]  # zeros for missing ones

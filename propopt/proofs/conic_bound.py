@@ -38,6 +38,7 @@ from propopt.losses.algebra import aligned_attributions, objective_scale
 from propopt.losses.custom import Custom, CustomConstraints
 from propopt.losses.linear_algebra import EPSILON
 from propopt.losses.maps import Absolute, CvxpyConstraint, Identity, Squared
+from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import Certificate
 
 
@@ -502,7 +503,7 @@ class CustomProgram:
         return self.objective.losses + tuple(bound.loss for bound in self.bounds)
 
     def _limit(self, bound: Bound) -> Any:
-        if bound.limit == 0.0 and not isinstance(bound.loss, Custom):
+        if is_completeness(bound):
             return bound.loss.residual(self.W) == 0.0  # otherwise a dual need not exist
         return bound.loss.expression(self.W) <= bound.limit
 
@@ -519,8 +520,8 @@ class CustomProgram:
         excesses = [0.0]
         for bound in self.bounds:
             value = bound.loss.value_at(W)
-            if bound.limit > 0.0 or isinstance(bound.loss, Custom):
-                excesses.append(max(value - bound.limit, 0.0) / max(bound.limit, tiny))
+            if not is_completeness(bound):
+                excesses.append(max(value - bound.limit, 0.0) / bound.limit)
                 continue
             missed = np.abs(bound.loss.residual(W)).max(initial=0.0)
             size = np.abs(W).max() + np.abs(bound.loss.target).max(initial=0.0)

@@ -112,10 +112,10 @@ class Quadratic:
 
     def coefficients(self, weights: Array) -> tuple[float, float, float]:
         """The weights (a, b, c) of the three losses in a program."""
-        a, b, c = (
-            0.0 if index is None else float(weights[index]) for index in self.positions
-        )
-        return a, b, c
+        matching, *others = self.positions
+        assert matching is not None, "see of"
+        b, c = [0.0 if index is None else float(weights[index]) for index in others]
+        return float(weights[matching]), b, c
 
     def in_program_order(
         self, matching: float, over_points: float, over_features: float
@@ -286,7 +286,7 @@ class Eigenbasis:
         if self._parts is not None:
             means, R = self._parts.split(X)
             X_hat[: self._n_constants] = self._roots * means
-        for block, rows in self._coefficient_slices():
+        for block, rows in self._coefficients:
             X_hat[rows] = block.vectors.T @ R[block.nodes]
         return X_hat
 
@@ -295,7 +295,7 @@ class Eigenbasis:
         if not self._blocks:
             return np.array(X_hat, order="C")
         X = np.zeros(X_hat.shape)
-        for block, rows in self._coefficient_slices():
+        for block, rows in self._coefficients:
             X[block.nodes] = block.vectors @ X_hat[rows]
         if self._parts is not None:
             X += self._parts.spread(X_hat[: self._n_constants] / self._roots)
@@ -307,13 +307,16 @@ class Eigenbasis:
         assert self._parts is not None, "only parts have constants"
         return np.sqrt(self._parts.sizes)[:, None]
 
-    def _coefficient_slices(self) -> Iterator[tuple[_Block, slice]]:
-        """Yield each block with the indices of its coefficients."""
+    @cached_property
+    def _coefficients(self) -> list[tuple[_Block, slice]]:
+        """Each block with the indices of its coefficients."""
         first = self._n_constants
+        pairs = []
         for block in self._blocks:
             last = first + len(block.values)
-            yield block, slice(first, last)
+            pairs.append((block, slice(first, last)))
             first = last
+        return pairs
 
     def _diagonalised(self, gram: Sparse | Array | Operator) -> Iterator[_Block]:
         P = dense_matrix(gram)

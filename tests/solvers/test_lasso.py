@@ -98,7 +98,7 @@ def test_paths_are_certified_from_warm_starts(graph, swept):
         assert gap(point, start) <= TOLERANCE
 
 
-def test_stiffly_tied_features_get_the_second_method():
+def test_stiffly_tied_features_are_certified():
     rng = np.random.default_rng(0)
     G = rng.normal(size=(6, 4))
     close = po.PairwiseRobustness(po.graphs.knn_graph(rng.normal(size=(6, 2)), 2))
