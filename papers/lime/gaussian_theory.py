@@ -10,7 +10,6 @@ from scipy.special import log_ndtr
 
 from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.diagnosis.rules import critical_bandwidths as hidden_at
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.structures.products.normals import log_mass, mean_of_interval, mills
@@ -215,10 +214,36 @@ def gains_at(geometry: Geometry, points: Points, labels: Labels) -> Gains:
 # ---- The kernel widths at which coefficients of linear functions change sign
 
 
+def hidden_at(law: LimeLaw, points: Points) -> Array:
+    """The kernel widths at which the coefficient of a linear function is 0, (n, D).
+
+    (u_j ν)² = σ_j² (2 ξ_j − q_j⁻ − q_j⁺) / (q_j⁻ + q_j⁺ − 2 μ_j), if that is positive:
+    there the mean of the weighted samples crosses the middle of the bin. NaN if the
+    gain never changes its sign, and for columns of categories.
+    """
+    result = np.full(points.shape, np.nan)
+    for j, column in enumerate(law.columns):
+        if not isinstance(column, NormalColumn) or column.missing:
+            continue
+        x = points[:, j]
+        bin_index = column.bin_index(points[:, j])
+        low = column.ends[bin_index]
+        high = column.ends[bin_index + 1]
+        middle = np.where(np.isfinite(low + high), 0.5 * low + 0.5 * high, np.nan)
+        # a bin around the mean has its middle there but for rounding
+        off = middle - column.mean
+        rounding = 16.0 * np.finfo(float).eps * (np.abs(low) + abs(column.mean))
+        square = np.full(len(x), np.nan)
+        np.divide(x - middle, off, out=square, where=np.abs(off) > rounding)
+        root = np.sqrt(np.where(square > 0.0, square, np.nan))
+        result[:, j] = root * column.scale / column.unit
+    return result
+
+
 def critical_bandwidths(law: LimeLaw, X: Any) -> Array:
     """The kernel widths at which LIME hides columns from linear functions, (n, D).
 
-    See :func:`propopt.lime.diagnosis.rules.critical_bandwidths`.
+    See :func:`hidden_at`.
     """
     law, points, _ = rows_of_law(law, X)
     gaussian_of(law)

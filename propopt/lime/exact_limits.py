@@ -10,12 +10,10 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
-from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
     binned_columns,
-    inner_edges_of,
 )
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import BinMeans, FactorMeans, LimeColumn, LimeLaw, Tilt
@@ -309,11 +307,6 @@ def bin_profiles(
     """The profiles h_j(b) = E_Q[f | V_j in b], (n, B_j) each; NaN in empty bins."""
     binned = binned_columns(exact.law)
     columns = tuple(column for column in binned if column is not None)
-    if len(columns) < len(binned):
-        raise InvalidInput(
-            f"law: {exact.law!r} weights samples by distance within bins, so means of "
-            "bins are not available; give a TabularLaw, which weights whole bins"
-        )
     row_widths = exact.law.widths(points, widths)
     parts = [
         _means(exact, columns, points[block], row_widths[block])
@@ -368,22 +361,6 @@ def values_in_bins(column: LimeColumn) -> Values:
         last = np.nextafter(edges[-1], np.inf) if len(edges) > 0 else low
         values = np.append(edges, last)
     return np.append(values, np.nan) if len(column.bins) > len(values) else values
-
-
-def with_bins(
-    column: LimeColumn, n_bins: int, reference: Values | None
-) -> BinnedColumn | NormalColumn | None:
-    """The column with another number of bins; None if that is not possible."""
-    if isinstance(column, NormalColumn):
-        mean = column.mean
-        scale = column.scale
-        unit = column.unit
-        return NormalColumn.of_rule(mean, scale, n_bins, unit, column.missing)
-    if reference is None or not isinstance(column, BinnedColumn) or column.coded:
-        return None
-    present = reference[~np.isnan(reference)]
-    bins = BinnedColumn.of_data(reference, inner_edges_of(n_bins, present))
-    return bins if (bins.missing >= 0) == (column.missing >= 0) else None
 
 
 def profile_means(

@@ -341,10 +341,6 @@ def expected(
 
     It matched the package within noise down to a total weight n C of about 1e-3.
     """
-    if first_row and values is None:
-        raise InvalidInput(
-            "values: expected f at each row, which is LIME's first sample, got None"
-        )
     row_values = values if first_row else None
     return FiniteFit(
         limits.coefficients, limits.mean, limits, row_values, n_samples, ridge

@@ -21,7 +21,7 @@ from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExactLimits, Limits
 from propopt.lime.text.sampled_words import SampledWords, WordMeans
-from propopt.lime.text.word_limits import TextLaw, WordCoefficients, WordRegression
+from propopt.lime.text.word_limits import WordCoefficients, WordRegression
 from propopt.structures.subsets.sets import SizeMeans
 
 
@@ -126,7 +126,7 @@ class WordLimits:
         means = self.means
         if isinstance(means, SampledWords):
             return means
-        return WordRegression(TabledMeans(means))
+        return WordRegression(means)
 
 
 @final
@@ -220,65 +220,5 @@ def signs_around(exact: ExactLimits, points: Points) -> SignsAround:
 
 def signs_of_words(function: SizeMeans, bandwidth: float) -> SignsAround:
     """The changes of sign around a bandwidth, for the words of a document, (1, d)."""
-    limits = WordRegression(TabledMeans(function))
+    limits = WordRegression(function)
     return _around(lambda _, widths: limits.at(widths).coefficients, 1, bandwidth)
-
-
-_WIDTHS: Final = np.append(np.geomspace(1e-3, 1e3, 400), np.inf)
-"""Bandwidths with weights that span those of all others."""
-
-_RANK: Final = 1e-15
-"""Directions below this part of the largest singular value are left out."""
-
-_APART: Final = 1e-12
-"""Weights with a larger relative error are evaluated without the table."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class TabledMeans:
-    """A table of sums over sizes, for weights of any bandwidth.
-
-    R directions span the weights up to rounding, 40 for 50 words and 80 for 5,000:
-    Σ_m w_m E_m[z_j f] follows from R sums for each word. Other weights are summed
-    directly.
-    """
-
-    function: SizeMeans  # f
-
-    @property
-    def n_words(self) -> int:
-        """The number of distinct words, d."""
-        return self.function.n_words
-
-    @cached_property
-    def means(self) -> Values:
-        """The means E_m f by number of remaining words, (d + 1,), computed once."""
-        return self.function.mean_by_size()
-
-    def mean_by_size(self) -> Values:
-        """The means E_m f for m = 0, ..., d remaining words, (d + 1,)."""
-        return self.means
-
-    def first_moments(self, weights: Array, /) -> Array:
-        """The sums Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes: (K, d)."""
-        parts = weights @ self._directions.T
-        off = np.abs(parts @ self._directions - weights).max(axis=1)
-        other = off > _APART * np.abs(weights).max(axis=1)
-        result = parts @ self._table
-        if other.any():
-            result[other] = self.function.first_moments(weights[other])
-        return np.asarray(result)
-
-    @cached_property
-    def _directions(self) -> Array:
-        """An orthonormal basis of the weights of all bandwidths, (R, d + 1)."""
-        d = self.n_words
-        weights = np.array([TextLaw(float(nu)).shares(d) for nu in _WIDTHS])
-        _, sizes, directions = np.linalg.svd(weights, full_matrices=False)
-        return np.asarray(directions[sizes > _RANK * sizes[0]])
-
-    @cached_property
-    def _table(self) -> Array:
-        """The sums for each direction, (R, d)."""
-        return self.function.first_moments(self._directions)

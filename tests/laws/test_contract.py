@@ -20,7 +20,7 @@ from propopt.base.resources import Budget
 from propopt.laws.data_law import DataLaw, Means
 from propopt.lime import laws as laws_of_lime
 from propopt.lime.exact_limits import ExactLimits
-from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products import families
@@ -206,8 +206,9 @@ def ways_to_draw(law, rows, rng):
     else:
         assert isinstance(law, LimeLaw)
         C = np.exp(law.log_weights(rows, law.widths(rows)))
-        for draw, mass in ((law.draw, C), (law.draw_weighted, np.ones(len(rows)))):
-            drawn = draw(rows, N_DRAWS, rng)
+        weighted = law if isinstance(law, GlimeLaw) else GlimeLaw(law)
+        for drawing, mass in ((law, C), (weighted, np.ones(len(rows)))):
+            drawn = drawing.draw(rows, N_DRAWS, rng)
             yield drawn.samples[..., 0], drawn.bits[..., 0], drawn.weights, mass
 
 

@@ -17,7 +17,7 @@ from propopt.base.declared import field
 from propopt.base.errors import Refused
 from propopt.base.resources import BATCH_BUDGET, DrawPlan
 from propopt.base.text import Reason
-from propopt.lime.exact_limits import Limits, with_bins
+from propopt.lime.exact_limits import Limits
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.finite_samples import (
     FiniteFit,
@@ -30,9 +30,7 @@ from propopt.lime.finite_samples import (
     used_words,
 )
 from propopt.lime.laws.binned_columns import binned_columns
-from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import SignsAround, signs_around, signs_of_words
 from propopt.lime.sampled_limits import (
     CommonDraws,
@@ -315,25 +313,6 @@ class RowsEvidence(Evidence):
         """Whether columns hold categories, (D,)."""
         columns = binned_columns(self.law)
         return np.array([column is not None and column.coded for column in columns])
-
-    def rebinned(self, rows: Indices, j: int, n_bins: int) -> Values:
-        """The coefficients β_j with other bins in column j; NaN if it has none."""
-        law: Any = self.law
-        column = None
-        undefined = np.full(len(rows), np.nan)
-        if n_bins >= 2 and isinstance(law, TabularLaw | GaussianLaw):
-            subject = self.subject
-            table = subject.reference[:, j] if subject.has_table else None
-            column = with_bins(law.columns[j], n_bins, table)
-        if column is None:
-            return undefined
-        columns = (*law.columns[:j], column, *law.columns[j + 1 :])
-        law = replace(law, columns=columns)
-        try:
-            limits = replace(self.quick, law=law, cache={}).limits(self.points[rows])
-        except Refused:
-            return undefined
-        return np.asarray(limits.coefficients[:, j])
 
 
 # ---- One document, its words, and the features that they feed

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Mask, Points
+from propopt.base.arrays import Array
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
@@ -23,7 +23,7 @@ from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.finite_samples import first_row_shift
 from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
-from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
+from propopt.lime.laws.lime_law import GlimeLaw
 from propopt.tables.frames import listed
 
 
@@ -79,9 +79,6 @@ SMALL_SHARE: Final = 0.1
 
 MATTERS: Final = 0.1
 """A column matters if its range is above this part of the largest of the row."""
-
-_FEW: Final = 20
-"""The number of estimated coefficients that are compared with other bins."""
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -165,31 +162,11 @@ def cancellation(case: RowsEvidence) -> RuleOutcome:
     sentence = (
         f"the column moves the mean output by {case.about}{{range:.4g}}, from "
         "{low:.4g} to {high:.4g} over its bins. Its coefficient is {beta:.4g}, as the "
-        "mean of this bin is close to that of the others{otherwise}"
+        "mean of this bin is close to that of the others"
     )
     fields = {"range": ranges, "low": low, "high": high, "beta": case.beta}
-    fields["otherwise"] = _with_other_bins(case, ratio < SMALL_SHARE)
     remedy = "look at the profile over all bins, or choose another number of bins"
     return RuleOutcome(ratio, ranges / case.largest, sentence, remedy, fields)
-
-
-def _with_other_bins(case: RowsEvidence, wanted: Mask) -> Array:
-    """The end of a sentence with coefficients for one bin less and one more, (N, D)."""
-    if case.subject.exact is None:
-        wanted = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
-    words = np.full(wanted.shape, "", object)
-    for j in np.flatnonzero(wanted.any(axis=0)).tolist():
-        rows = np.flatnonzero(wanted[:, j])
-        less = len(inner_edges(case.law.columns[j]))  # one bin less
-        values = {count: case.rebinned(rows, j, count) for count in (less, less + 2)}
-        for k, n in enumerate(rows):
-            phrases = [
-                f"{value[k]:.4g} with {count} bins"
-                for count, value in values.items()
-                if not np.isnan(value[k])
-            ]
-            words[n, j] = f"; it is {' and '.join(phrases)}" if phrases else ""
-    return words
 
 
 # ---- Weight collapse: the ridge and the row itself determine the result of a run
@@ -322,32 +299,6 @@ def _gains(case: RowsEvidence) -> Array:
     return np.where(case.depends, result, np.nan)
 
 
-def critical_bandwidths(law: LimeLaw, points: Points) -> Array:
-    """The kernel widths at which the coefficient of a linear function is 0, (n, D).
-
-    (u_j ν)² = σ_j² (2 ξ_j − q_j⁻ − q_j⁺) / (q_j⁻ + q_j⁺ − 2 μ_j), if that is positive:
-    there the mean of the weighted samples crosses the middle of the bin. NaN if the
-    gain never changes its sign, and for columns of categories.
-    """
-    result = np.full(points.shape, np.nan)
-    for j, column in enumerate(law.columns):
-        if not isinstance(column, NormalColumn) or column.missing:
-            continue
-        x = points[:, j]
-        bin_index = column.bin_index(points[:, j])
-        low = column.ends[bin_index]
-        high = column.ends[bin_index + 1]
-        middle = np.where(np.isfinite(low + high), 0.5 * low + 0.5 * high, np.nan)
-        # a bin around the mean has its middle there but for rounding
-        off = middle - column.mean
-        rounding = 16.0 * np.finfo(float).eps * (np.abs(low) + abs(column.mean))
-        square = np.full(len(x), np.nan)
-        np.divide(x - middle, off, out=square, where=np.abs(off) > rounding)
-        root = np.sqrt(np.where(square > 0.0, square, np.nan))
-        result[:, j] = root * column.scale / column.unit
-    return result
-
-
 @rule(
     "switched off",
     "step of the weighted samples / largest step",
@@ -358,22 +309,17 @@ def switched_off(case: RowsEvidence) -> RuleOutcome:
     """Measure |θ| / σ̃ over its largest possible value, with θ = −α (1 − α) g."""
     gain = _gains(case)
     step = np.full(case.beta.shape, np.nan)
-    critical = critical_bandwidths(case.law, case.points)
     tilts = case.law.tilts(case.points, case.law.widths(case.points))
     for j, _ in _normal(case):
         spread = tilts[j].alpha * tilts[j].complement / tilts[j].pieces.sd[0]
         step[:, j] = np.abs(gain[:, j]) * spread / _LARGEST_STEP
 
-    # θ is 0 where the width is critical
-    turned = "; at the kernel width {:.4g} it changes its sign"
-    words = ["" if np.isnan(width) else turned.format(width) for width in critical.flat]
     sentence = (
         "the weighted samples have about the same density at both ends of the bin: any "
-        "slope is multiplied by {gain:.3g}{turned}"
+        "slope is multiplied by {gain:.3g}"
     )
-    fields = {"gain": gain, "turned": np.reshape(np.array(words, object), gain.shape)}
     remedy = "another kernel width or number of bins; compare with the gradient"
-    return RuleOutcome(step, 1.0, sentence, remedy, fields)
+    return RuleOutcome(step, 1.0, sentence, remedy, {"gain": gain})
 
 
 @rule("sign opposite to gradient", "factor on a slope", below=0.0, weight=0.9)

@@ -499,28 +499,6 @@ class LimeLaw:
             logs += column.log_kernel(x[:, None], values, bits, widths[:, None])
         return replace(draws, weights=np.exp(logs))
 
-    def draw_weighted(
-        self, points: Points, n_samples: int, rng: np.random.Generator
-    ) -> Draws:
-        """Draw samples from the weighted distribution Q, so that all weights are 1.
-
-        Parameters
-        ----------
-        points : array (n, D)
-            The rows around which samples are drawn.
-        n_samples : int
-            The number of samples S for each row.
-        rng : numpy.random.Generator
-            The source of random numbers.
-
-        Returns
-        -------
-        Draws
-            Samples and bits (n, S, D), and weights (n, S) of one.
-        """
-        uniforms = rng.random((len(points), n_samples, len(self.columns)))
-        return draws_at(self.columns, points, self.widths(points), uniforms)
-
     def notes(self, points: Points) -> tuple[str, ...]:
         """Sentences that a reader of explanations of these rows has to know."""
         del points
@@ -614,7 +592,8 @@ class GlimeLaw(LimeLaw):
         return tuple([replace(tilt, log_weight=none) for tilt in tilts])
 
     def _drawn(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
-        return self.draw_weighted(points, n_samples, rng)
+        uniforms = rng.random((len(points), n_samples, len(self.columns)))
+        return draws_at(self.columns, points, self.widths(points), uniforms)
 
     def notes(self, points: Points) -> tuple[str, ...]:
         """The notes of the wrapped law about these rows."""

@@ -201,13 +201,6 @@ class WordRegression:
 
     function: SizeMeans  # f of d ≥ 2 words: a set function, or samples of one
 
-    def __post_init__(self) -> None:
-        if self.function.n_words < 2:
-            raise InvalidInput(
-                "expected a text of at least two distinct words: one word is always "
-                "deleted and does not determine both its coefficient and the intercept"
-            )
-
     def at(self, bandwidths: Values) -> WordCoefficients:
         """The limits at bandwidths ν (K,)."""
         d = self.function.n_words

@@ -70,17 +70,6 @@ def test_a_bin_in_the_middle_of_an_odd_number_cancels_a_linear_function():
     assert number == close((np.abs(four.coefficients[0]) / spans).min())
 
 
-def test_coefficients_with_one_bin_less_and_one_more_are_told():
-    X = grid(1, -10.0, 10.0)
-    model = linear([5.0], X)
-    five = explained(model, [0.5], X, tabular(X, n_bins=5))
-    (item,) = findings_on(five.diagnose(), "cancellation by binning", 0)
-    for p in (4, 6):
-        law = tabular(X, n_bins=p, kernel_width=0.75)
-        beta = explained(model, [0.5], X, law).coefficients[0, 0]
-        assert f"{beta:.4g} with {p} bins" in item.sentence
-
-
 def against(lime, column):
     """The rows with a finding on a column, whose numbers are β over the rise of h."""
     rows = []
@@ -320,7 +309,6 @@ def test_the_width_of_figure_7_switches_a_column_off():
     (item,) = diagnosed(row, 0.53).of(rule)
     assert item.column == 1
     assert item.number < 1e-3
-    assert "at the kernel width 0.5301 it changes its sign" in item.sentence
     assert diagnosed(row, 2.0).of(rule) == ()
     X = grid(3, -2.0, 2.0)
     tabular = quiet(limits(NORMAL, X[:1], data=X).diagnose(), rule)
@@ -513,28 +501,17 @@ def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
 
 def test_text_and_card_say_first_what_misleads_most(diagnosis):
     worst, text, card = diagnosis.findings[0], str(diagnosis), diagnosis.document()
-    assert card.title.startswith(f"Worst finding: {worst.rule}, in the coefficient of")
-    assert text.startswith(card.title)
+    assert worst.rule in card.title
     assert text == to_text(card)
     assert worst.sentence[:40] in text
-    whole = diagnosis._repr_html_()
-    assert all(rule in whole and rule in text for rule in diagnosis.rules)
     assert max(map(len, text.split("\n"))) < 120
     assert "\n" not in repr(diagnosis)
     nothing = replace(diagnosis, findings=(), notes=())
-    assert nothing.document().title.startswith("No finding: these coefficients")
     assert "None" not in nothing._repr_html_()
-    # quiet rules share a line; the card has each of them
-    assert f"{len(diagnosis.quiet)} other rules without a finding" in text
-    assert all(item.rule in text for item in diagnosis.notes)
-    for item in (*diagnosis.notes, *diagnosis.quiet):
+    whole = diagnosis._repr_html_()
+    for item in (*diagnosis.findings, *diagnosis.notes, *diagnosis.quiet):
         assert item.rule in whole or np.isnan(item.number)
     for item in diagnosis.quiet:
         if item.column is not None and not np.isnan(item.number):
             where = card.settings[item.rule].removeprefix(item.sentence)
             assert diagnosis.labels.feature_names(99)[item.column] in where
-    for item in diagnosis.quiet:
-        assert item.sentence.split(":")[0] in whole or np.isnan(item.number)
-    assert whole.count("no finding; ") > 5
-    assert "no finding; " not in text
-    assert "<details" in whole

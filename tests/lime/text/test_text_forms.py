@@ -7,7 +7,7 @@ import pytest
 
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExchangeableBits, Limits
-from propopt.lime.paths import TabledMeans, WordLimits, bandwidth_path
+from propopt.lime.paths import WordLimits, bandwidth_path
 from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import Blocks
@@ -211,57 +211,6 @@ def test_the_limit_of_small_bandwidths_is_leaving_one_out():
     assert path[1, -1] == pytest.approx(0.0048, abs=5e-5)
 
 
-BETWEEN = np.append(np.geomspace(2e-3, 500.0, 97), np.inf)
-"""None is one of those that the directions are made of, but the last."""
-
-
-class Counted:
-    """A function that counts how often, and for how many weights, it is asked."""
-
-    def __init__(self, function):
-        self.n_words, self.mean_by_size = function.n_words, function.mean_by_size
-        self.value, self.function = function.value, function
-        self.n_weights = self.n_calls = 0
-
-    def first_moments(self, weights):
-        self.n_calls += 1
-        self.n_weights += len(weights)
-        return self.function.first_moments(weights)
-
-
-def some_conjunctions(d):
-    rng = np.random.default_rng(0)
-    rows = [rng.permutation(d)[: rng.integers(1, min(d, 6) + 1)] for _ in range(30)]
-    cuts = [rng.integers(0, len(row) + 1) for row in rows]
-    with_, without = (
-        [row[part].tolist() for row, part in zip(rows, parts, strict=True)]
-        for parts in ([slice(c) for c in cuts], [slice(c, None) for c in cuts])
-    )
-    return Conjunctions.of(rng.normal(size=30).tolist(), with_, without, d)
-
-
-@pytest.mark.parametrize("d", [2, 7, 60, 400])
-def test_tabled_limits_are_those_of_all_sizes(d):
-    f = some_conjunctions(d)
-    tabled = TabledMeans(f)
-    result, direct = (WordRegression(g).at(BETWEEN) for g in (tabled, f))
-    pairs = result.coefficients, direct.coefficients
-    np.testing.assert_allclose(*pairs, rtol=0, atol=1e-14 * d)
-    np.testing.assert_array_equal(result.intercept, direct.intercept)
-    # weights of no bandwidth have means of their own
-    weights = np.random.default_rng(1).random((5, d + 1))
-    weights[2] = TextLaw(0.25).shares(d)
-    pairs = tabled.first_moments(weights), f.first_moments(weights)
-    np.testing.assert_allclose(*pairs, rtol=0, atol=1e-12)
-
-
-def test_so_many_bandwidths_cost_some_dozens_of_means_and_paths_one_call():
-    f = Counted(some_conjunctions(400))
-    tabled = TabledMeans(f)
-    for _ in range(3):
-        WordRegression(tabled).at(np.geomspace(0.01, 10.0, 1000))
-    assert 40 < f.n_weights < 100
-    f = Counted(product_less(0.7))
-    roots = bandwidth_path(WordLimits(f)).sign_changes[0]
+def test_a_path_has_the_bandwidth_of_the_root():
+    roots = bandwidth_path(WordLimits(product_less(0.7))).sign_changes[0]
     assert roots == pytest.approx([0.1906], abs=5e-4)
-    assert f.n_calls == 1

@@ -182,9 +182,6 @@ def test_models_that_are_read_and_models_by_all_their_texts():
 REFUSED = {
     "n_samples": lambda: fit_of(tree(29), LAW, 1),
     "ridge": lambda: fit_of(tree(29), LAW, 50, ridge=-1.0),
-    "two distinct words": lambda: WordRegression(
-        Conjunctions.of([1.0], [[0]], [[]], 1)
-    ),
 }
 
 
