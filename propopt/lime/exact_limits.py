@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, final
@@ -15,8 +15,7 @@ from propopt.lime.laws.binned_columns import (
     BinnedColumn,
     binned_columns,
 )
-from propopt.lime.laws.gaussian_law import NormalColumn
-from propopt.lime.laws.lime_law import BinMeans, FactorMeans, LimeColumn, LimeLaw, Tilt
+from propopt.lime.laws.lime_law import BinMeans, FactorMeans, LimeLaw, Tilt
 from propopt.structures.products.sums import ROWS_AT_ONCE, SumOfProducts
 
 
@@ -336,43 +335,3 @@ def _means(
         profiles[j] += gradients.T @ factors.of(means.tilts[j].pieces)
         profiles[j] -= np.einsum("un,un->n", gradients, means.mean[numbers])[:, None]
     return profiles
-
-
-# ---- Edges of bins around values, and columns with other bins
-
-
-def inner_edges(column: LimeColumn) -> Array:
-    """The inner edges of bins of numbers; none for categories."""
-    if isinstance(column, BinnedColumn) and not column.coded:
-        return column.edges
-    return column.edges if isinstance(column, NormalColumn) else np.zeros(0)
-
-
-def values_in_bins(column: LimeColumn) -> Values:
-    """One value in each bin, (B,), NaN for the bin of missing numbers."""
-    if isinstance(column, BinnedColumn) and column.coded:
-        return column.pieces.mean
-    edges = inner_edges(column)
-    if isinstance(column, NormalColumn):
-        first = edges[0] - column.scale if len(edges) > 0 else column.mean
-        values = np.append(first, edges)
-    else:
-        low = column.extent[0] if isinstance(column, BinnedColumn) else -np.inf
-        last = np.nextafter(edges[-1], np.inf) if len(edges) > 0 else low
-        values = np.append(edges, last)
-    return np.append(values, np.nan) if len(column.bins) > len(values) else values
-
-
-def profile_means(
-    limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
-) -> Array:
-    """The profile E_Q f + (1 − α_j) β_j with rows moved to bins of column j, (N, B)."""
-    column = law.columns[j]
-    values = values_in_bins(column)
-    moved = np.repeat(points, len(values), axis=0)
-    moved[:, j] = np.tile(values, len(points))
-    result = limits(moved)
-    inside = result.mean + (1.0 - result.alpha[:, j]) * result.coefficients[:, j]
-    means = np.full((len(points), len(column.bins)), np.nan)
-    means[:, column.bin_index(values)] = inside.reshape(len(points), len(values))
-    return means

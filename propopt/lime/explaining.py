@@ -316,7 +316,6 @@ def _subject_of(
     points, labels = reference_table.read(f, X, "X")
     table, label = (X, "X") if data is None else (data, "data")
     rows, names = reference_table.read(f, table, label)
-    is_default_law = law is None
     if law is None:
         law = _law_of(f, label, rows, names)
     if not isinstance(law, LimeLaw):
@@ -333,7 +332,6 @@ def _subject_of(
         points=points,
         labels=labels,
         reference=reference.points,
-        has_table=data is not None or is_default_law,
         draws=draws,
     )
 

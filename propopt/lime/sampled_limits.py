@@ -29,7 +29,7 @@ from propopt.laws.draws import cross_fitted
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.regressions import Neighbourhood
 from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled, stream_of
-from propopt.lime.exact_limits import ExactLimits, Limits, bin_profiles, profile_means
+from propopt.lime.exact_limits import ExactLimits, Limits, bin_profiles
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import Draws, LimeLaw, draws_at
 from propopt.losses.faithfulness import error_of_blocks
@@ -477,7 +477,6 @@ class LimeSubject:
     labels: Labels
     reference: Points  # (R, D): encoded rows of the table of the law
     draws: DrawPlan  # for each row with estimated limits
-    has_table: bool = True  # whether the reference is a table other than X
     # computations that depend only on the function and the law, for all rows
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -545,10 +544,21 @@ class LimeSubject:
 
     def profiles(self, points: Points) -> tuple[Array, ...]:
         """The profiles h_j(b) = E_Q[f | b_j = b], (n, B_j) each; NaN in empty bins."""
-        if self.exact is not None and None not in binned_columns(self.law):
-            return bin_profiles(self.exact, points)
-        columns = range(points.shape[1])
-        return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
+        if self.exact is None:
+            return tuple([means for means, _ in self.estimated_profiles(points)])
+        if None in binned_columns(self.law):
+            raise Refused("weights depend on distances, so that bins have no profile")
+        return bin_profiles(self.exact, points)
+
+    def estimated_profiles(self, points: Points) -> list[tuple[Array, Array]]:
+        """Profiles from draws that all rows share, and their errors."""
+        common = self.common
+        if common is None:
+            raise Refused("weights depend on distances, so that bins have no profile")
+        widths = self.law.widths(points)
+        if not common.enough(points, widths).all():
+            raise Refused("at some row nearly all samples have a weight of zero")
+        return common.means(points, widths)
 
     def _estimated(
         self, law: LimeLaw, points: Points, progress: bool | None, draws: DrawPlan

@@ -267,7 +267,8 @@ def lime_profile(
     InvalidInput
         If there is no such row or column.
     Refused
-        If the explanation was loaded.
+        If the explanation was loaded, its law weights by distance, or nearly all shared
+        samples have a weight of zero at the row.
 
     Examples
     --------

@@ -266,7 +266,6 @@ class ExactLime(Baseline):
             points=points,
             labels=request.labels,
             reference=rows,
-            has_table=background is not None,
             draws=self._draws(request),
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.declared import field
 from propopt.base.errors import Refused
-from propopt.base.resources import BATCH_BUDGET, DrawPlan
+from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Reason
 from propopt.lime.exact_limits import Limits
 from propopt.lime.fidelity import additive_variance
@@ -33,6 +33,7 @@ from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.paths import SignsAround, signs_around, signs_of_words
 from propopt.lime.sampled_limits import (
+    RUN_DRAWS,
     CommonDraws,
     LimeSubject,
     announced_cost,
@@ -49,9 +50,6 @@ from propopt.tables.documents import TextDocument
 
 _IN_CELL: Final = 512
 """The number of draws in the cell of each row."""
-
-_QUICK: Final = 1000
-"""The number of draws for each point moved away from a row."""
 
 ESTIMATED: Final = Reason("coefficients are estimated")
 
@@ -224,23 +222,20 @@ class RowsEvidence(Evidence):
     @cached_property
     def profiles(self) -> tuple[Array, ...]:
         """The profiles h_j(b) = E_Q[f | b_j = b], (N, B_j) each; NaN in empty bins."""
-        if self.subject.exact is None and self.common is not None:
-            return tuple(means for means, _ in self._estimated_profiles)
-        return self.quick.profiles(self.points)
+        if self.subject.exact is not None:
+            return self.subject.profiles(self.points)
+        return tuple([means for means, _ in self._estimated_profiles])
 
     @cached_property
     def _estimated_profiles(self) -> list[tuple[Array, Array]]:
-        """Profiles from draws that all rows share, and their errors."""
-        if self.common is None:
-            raise Refused("at some row nearly all samples have a weight of zero")
-        return self.common.means(self.points, self.law.widths(self.points))
+        return self.subject.estimated_profiles(self.points)
 
     @cached_property
     def profile_errors(self) -> tuple[Array, ...]:
         """The rounding errors of exact profiles, or standard errors of estimates."""
         exact = self.subject.exact
         if exact is None:
-            return tuple(errors for _, errors in self._estimated_profiles)
+            return tuple([errors for _, errors in self._estimated_profiles])
         products = exact.function
         means = exact.factor_means(self.points, self.law.widths(self.points))
         sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
@@ -285,11 +280,7 @@ class RowsEvidence(Evidence):
         """A context that announces the cost of the draws around each row, if long."""
         if self.common is not None:
             return nullcontext()
-        each = _IN_CELL + 2 * 4096
-        if self.subject.exact is None:
-            bins = sum(len(column.bins) for column in self.law.columns)
-            each += bins * self.quick.draws.n_samples
-        expected = len(self.points) * each
+        expected = len(self.points) * (_IN_CELL + 2 * RUN_DRAWS)
         subject = self.subject
         return announced_cost(
             "diagnosis",
@@ -301,12 +292,10 @@ class RowsEvidence(Evidence):
         )
 
     @cached_property
-    def quick(self) -> LimeSubject:
-        """The subject with fewer draws, as many points around rows are evaluated."""
-        fewest = max(_QUICK, 4 * (self.beta.shape[1] + 10))
-        draws = self.subject.draws
-        plan = DrawPlan(min(draws.n_samples, fewest), draws.seed)
-        return replace(self.subject, draws=plan)
+    def n_bins(self) -> list[int]:
+        """The bins of numbers of each column, without that of missing ones, (D,)."""
+        columns = binned_columns(self.law)
+        return [0 if column is None else len(column.edges) + 1 for column in columns]
 
     @cached_property
     def coded(self) -> Mask:

@@ -18,10 +18,9 @@ from propopt.lime.diagnosis.evidence import (
     TextEvidence,
     rule,
 )
-from propopt.lime.exact_limits import bit_steps, inner_edges
+from propopt.lime.exact_limits import bit_steps
 from propopt.lime.fidelity import share_outside, split_by_columns
 from propopt.lime.finite_samples import first_row_shift
-from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw
 from propopt.tables.frames import listed
@@ -94,10 +93,8 @@ _ERRORS: Final = 3.0
     weight=1.0,
     least=0.96,
 )
-def against_profile(case: RowsEvidence) -> RuleOutcome | Reason:
+def against_profile(case: RowsEvidence) -> RuleOutcome:
     """Measure β_j over the rise of a monotone profile: negative if signs differ."""
-    if None in binned_columns(case.law):
-        return Reason("weights depend on distances, so that bins have no profile")
     numbers = np.full(case.beta.shape, np.nan)
     ends = np.full((2, *case.beta.shape), np.nan)
     standard_errors = case.limits.standard_errors
@@ -107,7 +104,7 @@ def against_profile(case: RowsEvidence) -> RuleOutcome | Reason:
         if case.coded[j]:
             continue  # categories have no order
         # without the bin of missing numbers, which comes last, and empty ones
-        n_bins = len(inner_edges(case.law.columns[j])) + 1
+        n_bins = case.n_bins[j]
         filled = ~np.isnan(profile[:, :n_bins]).any(axis=0)
         h = profile[:, :n_bins][:, filled]
         error = errors[:, :n_bins][:, filled]

@@ -9,13 +9,10 @@ from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from papers.lime.cells import split_by_cells
-from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import (
     ExactLimits,
     bin_profiles,
-    profile_means,
-    values_in_bins,
 )
 from propopt.lime.fidelity import effective_share, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn
@@ -146,8 +143,6 @@ def test_a_wide_table_has_weights_at_every_width():
 def test_coefficients_along_a_column_are_contrasts_of_its_profile(name):
     exact = ExactLimits(FUNCTIONS[name], fixture.law(1.2, UNEQUAL))
     even = ExactLimits(FUNCTIONS[name], fixture.law(0.8))
-    bins = fixture.law(1e7, UNEQUAL)
-    wide = SmoothLaw.of(bins, kernel_width=1e7)
     for j, (profile,) in enumerate(bin_profiles(exact, ROW)):
         moved, w = np.repeat(ROW, 3, axis=0), np.array(UNEQUAL[j])
         moved[:, j] = [-2.0, 0.0, 2.0]
@@ -156,19 +151,6 @@ def test_coefficients_along_a_column_are_contrasts_of_its_profile(name):
         np.testing.assert_allclose(contrasts, expected, rtol=0, atol=1e-13)
         # with bins drawn alike, β_j of all bins of one column
         assert even.of(moved).coefficients[:, j].sum() == pytest.approx(0.0, abs=1e-14)
-        # wide weights by distance leave the profiles of bins
-        one, other = (
-            profile_means(ExactLimits(FUNCTIONS[name], law).of, law, ROW, j)
-            for law in (wide, bins)
-        )
-        np.testing.assert_allclose(one, other, rtol=1e-9)
-
-
-@pytest.mark.parametrize("edges", [[], [2.5], [1.5, 3.5]])
-def test_each_bin_has_a_value_of_its_own(edges):
-    column = BinnedColumn.of_data(np.array([1.0, 2.0, 3.0, 4.0]), np.array(edges))
-    places = column.bin_index(values_in_bins(column))
-    np.testing.assert_array_equal(places, np.arange(len(edges) + 1))
 
 
 def test_rows_widths_and_neighbourhoods_have_their_own_profiles():
@@ -185,9 +167,6 @@ def test_rows_widths_and_neighbourhoods_have_their_own_profiles():
         bin_profiles(ExactLimits(BUMP, k), ROW) for k in (law, GlimeLaw(law))
     )
     np.testing.assert_allclose(glime[0], alone[0], rtol=1e-13)
-    normal = ExactLimits(BUMP, GaussianLaw.of(np.zeros(3), 1.0))
-    with pytest.raises(InvalidInput, match="TabularLaw"):
-        bin_profiles(normal, ROW)
 
 
 def test_variances_of_a_forest_agree_with_draws():

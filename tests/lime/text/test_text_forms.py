@@ -53,8 +53,6 @@ def test_odd_bandwidths_and_too_few_words():
         TextLaw().bits(1)
     with pytest.raises(InvalidInput, match="widths"):
         bandwidth_path(WordLimits(tree(29)), [0.1, -1.0])
-    with pytest.raises(InvalidInput, match="two distinct words"):
-        bandwidth_path(WordLimits(Conjunctions.of([1.0], [[0]], [[]], 1)))
     assert TextLaw(np.float32(np.inf)) == TextLaw(np.inf)
     # what is left of weights at the largest and at the smallest
     for bandwidth in (1e60, 1e100, np.inf):
