@@ -124,16 +124,12 @@ def test_results_say_that_similar_rows_are_approximate(tmp_path):
     best = po.solve(objective)
     said = best.parameters["similar rows"]
     assert said.startswith("approximate: 98.")
-    assert "were found" in said
-    said_of = [x for x in best.document().trust if "similar rows" in x.sentence]
-    assert [x.basis for x in said_of] == ["estimated"]
     path = tmp_path / "best.npz"
     best.save(path)
     assert po.results.Explanation.load(path).parameters["similar rows"] == said
     exact = po.graphs.knn_graph(X, 8, recall=1)
     alike = po.solve(po.GradientMatching(X) + po.PairwiseRobustness(exact))
     assert "similar rows" not in alike.parameters
-    assert not [x for x in alike.document().trust if "similar" in x.sentence]
 
 
 def test_falling_similarities_are_searched_too():

@@ -355,60 +355,6 @@ def test_values_of_custom_losses(rng):
     assert form(W) == pytest.approx((W[0] ** 2).sum(), rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (lambda W: cp.sqrt(cp.norm(W)), "not convex"),
-        (lambda W: cp.abs(W), r"use cp.sum\(...\)"),
-        (lambda W: cp.sum(W), "not recognised as nonnegative"),
-        (lambda _: 3.0, "expected a cvxpy expression"),
-        (lambda W: W @ np.ones(99), "its function failed for W of shape"),
-        (lambda W: cp.norm(W) + cp.square(cp.Variable()), "has no value"),
-    ],
-)
-def test_what_is_no_loss_is_refused(function, words):
-    loss = po.losses.Custom(function, name="mine")
-    with pytest.raises(po.errors.InvalidInput, match=f"(?s)^mine: .*{words}"):
-        loss(G)
-    if words != "has no value":
-        with pytest.raises(po.errors.InvalidInput, match=words):
-            po.solve(gradient + loss)
-
-
-@pytest.mark.parametrize(
-    ("constraint", "words"),
-    [
-        (lambda W: cp.norm(W) >= 1, "not convex"),
-        (lambda _: [], "expected a list of constraints"),
-        (lambda _: [True], "expected constraints of cvxpy"),
-        (lambda W: W.no_such, "its function failed"),
-        (lambda W: cp.Parameter() <= W, "has no value"),
-        (lambda W: cp.Variable(integer=True) <= W, "integer variables"),
-        (cp.Variable((N, D)) >= 0, "lambda W"),
-        (None, "lambda W"),
-    ],
-)
-def test_what_is_no_constraint_is_refused(constraint, words):
-    with pytest.raises(po.errors.InvalidInput, match=words):
-        po.solve(gradient, subject_to=[constraint])
-
-
-def test_other_routes_refuse_by_name():
-    ours = gradient + squares
-    with pytest.raises(po.errors.Refused, match="is a cvxpy expression"):
-        po.sweep(ours, {"squares": [1.0, 2.0]})
-    with pytest.raises(po.errors.Refused, match=r"^aim: it takes only losses"):
-        po.solve(ours, aim={"squares": "-50%"})
-    with pytest.raises(po.errors.Refused, match="spectral cannot solve this"):
-        po.solve(gradient, "spectral", subject_to=[positive])
-    with pytest.raises(po.errors.Refused, match=r"taken only by po\.solve"):
-        po.sweep(gradient + robustness, {robustness.name: [1.0]}, subject_to=[positive])
-    with pytest.raises(po.errors.Infeasible, match="no attributions satisfy"):
-        po.solve(gradient, subject_to=[lambda W: [W >= 1, W <= 0]])
-    with pytest.raises(po.errors.InvalidInput, match="function of W"):
-        po.losses.Custom(cp.Constant(1.0))
-
-
 def test_parameters_of_cvxpy_in_custom_programs():
     p, limit = cp.Parameter(nonneg=True, value=0.5), cp.Parameter(value=0.2)
     constraint = [lambda W: W[:, 0] >= limit]

@@ -3,6 +3,7 @@
 import re
 
 import catalogue
+import cvxpy as cp
 import golden_chains
 import numpy as np
 import pytest
@@ -23,7 +24,12 @@ from propopt.solvers import normal_equations as squares
 
 SOLVERS = (reductions, curves, factored, lasso, squares, splitting, task)
 NAMES = {name: value for module in SOLVERS for name, value in vars(module).items()}
-NAMES |= vars(catalogue) | {"np": np, "po": po, "golden": golden_chains.objective}
+NAMES |= vars(catalogue) | {
+    "np": np,
+    "po": po,
+    "cp": cp,
+    "golden": golden_chains.objective,
+}
 
 
 @pytest.mark.parametrize(("call", "words"), refused(__file__, NAMES))
