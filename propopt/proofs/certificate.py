@@ -66,8 +66,9 @@ LOST = 1e-13
 class Lagrangian:
     """Lower bounds on Σ c·loss over all V, from values and duals at W."""
 
-    squared: list[tuple[float, PropertyLoss]]
-    others: list[tuple[float, PropertyLoss]]
+    squared: list[tuple[float, PropertyLoss]]  # in q
+    with_duals: list[tuple[float, PropertyLoss]]  # squared, and taken by their duals
+    others: list[tuple[float, PropertyLoss]]  # not in q
 
     def __init__(
         self,
@@ -79,19 +80,22 @@ class Lagrangian:
         self.W = W
         self.duals = duals
         self.values = values
-        squared = [t for t in terms if isinstance(t[1].penalty, Squared)]
-        has_modulus = any(isinstance(loss.map, Identity) for _, loss in squared)
-        # a dual has the forces between neighbours more accurately than W, whose last
-        # digits a large weight amplifies: it is used if q is convex without the loss
-        by_dual = {
-            id(loss)
-            for _, loss in squared
-            if has_modulus and loss.name in duals and not isinstance(loss.map, Identity)
-        }
-        self.squared = [t for t in squared if id(t[1]) not in by_dual]
-        self.with_duals = [t for t in squared if id(t[1]) in by_dual]
-        in_q = {id(loss) for _, loss in self.squared}
-        self.others = [t for t in terms if id(t[1]) not in in_q]
+        squared = [loss for _, loss in terms if isinstance(loss.penalty, Squared)]
+        has_modulus = any(isinstance(loss.map, Identity) for loss in squared)
+        self.squared = []
+        self.with_duals = []
+        self.others = []
+        for c, loss in terms:
+            is_squared = isinstance(loss.penalty, Squared)
+            # a dual has the forces between neighbours more accurately than W, whose
+            # last digits a large weight amplifies: used if q is convex without the loss
+            has_dual = loss.name in duals and not isinstance(loss.map, Identity)
+            if is_squared and not (has_modulus and has_dual):
+                self.squared.append((c, loss))
+                continue
+            self.others.append((c, loss))
+            if is_squared:
+                self.with_duals.append((c, loss))
 
     def lower_bound(self) -> tuple[float, str, float | None]:
         """The bound, its kind, and the distance to the optimum that it implies."""
