@@ -54,12 +54,10 @@ from propopt.results.comparison import (
 )
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.structures.fitted_model import FittedModel
-from propopt.structures.kinds import TORCH_MODULE, fitted_value, is_a
+from propopt.structures.kinds import TORCH_MODULE, is_a
 from propopt.tables.columns import CategoricalColumn
 from propopt.tables.frames import (
-    Labels,
     as_frame,
-    column_names,
     is_frame,
     listed,
     orders_of,
@@ -211,24 +209,12 @@ def _common_bases(old: Array | None, new: Array | None) -> tuple[float, float] |
 
 
 @contextmanager
-def _errors_of(version: str, model: Any = None, table: Any = None) -> Iterator[None]:
-    """Add the version to errors raised inside, and the columns that a model lacks."""
+def _errors_of(version: str) -> Iterator[None]:
+    """Add the version to errors raised inside."""
     try:
         yield
     except (InvalidInput, Refused) as error:
-        fitted = fitted_value(model, "feature_names_in_")
-        columns = column_names(table)
-        lines = [f"{version}: {error}"]
-        if fitted is not None and columns:
-            fitted = list(fitted)
-            missing = [
-                f"it was fitted without {x!r}" for x in columns if x not in fitted
-            ]
-            missing += [f"X lacks {str(x)!r}" for x in fitted if x not in columns]
-            if missing:
-                advice = "a callable that leaves columns out can be compared"
-                lines += [*missing[:3], advice]
-        raise type(error)("; ".join(lines)) from None
+        raise type(error)(f"{version}: {error}") from None
 
 
 BEFORE: Final = "before (the old version)"
@@ -289,9 +275,8 @@ def _aligned(new: Explanation, old: Explanation) -> Any:
     if new.shape != old.shape:
         raise InvalidInput(
             f"the new version explains {new.shape[0]} rows of {new.shape[1]} columns, "
-            f"and the old version {old.shape[0]} of {old.shape[1]}"
-            f"{_missing_columns(new.labels, old.labels)}; explain the same table by "
-            "both"
+            f"and the old version {old.shape[0]} of {old.shape[1]}; explain the same "
+            "table by both"
         )
     order = orders_of(
         new.labels, old.labels, "the new version", "the old version", counted=True
@@ -300,17 +285,6 @@ def _aligned(new: Explanation, old: Explanation) -> Any:
     _refuse_other_values(old, new, rows, columns)
     _refuse_other_settings(old, new)
     return np.ix_(rows, columns)
-
-
-def _missing_columns(new: Labels, old: Labels) -> str:
-    """The columns that only one of two explanations has."""
-    if new.features is None or old.features is None:
-        return ""
-    missing = [repr(x) for x in old.features if x not in new.features]
-    added = [repr(x) for x in new.features if x not in old.features]
-    words = [f"the new version lacks {', '.join(missing[:3])}"] if missing else []
-    words += [f"the old version lacks {', '.join(added[:3])}"] if added else []
-    return f" ({'; '.join(words)})" if words else ""
 
 
 def _refuse_other_settings(old: Explanation, new: Explanation) -> None:
@@ -527,20 +501,19 @@ def compare(passed: _Arguments) -> Comparison:
         chosen = {k: x for k, x in given.items() if x is not getattr(Settings, k)}
         _refuse_given("explanations", X=X, data=data, **chosen)
         return _compare_explanations(before, after, level, progress)
-    table = data if X is None else X
     kinds = []
     for name, version in ((BEFORE, before), (AFTER, after)):
-        with _errors_of(name, version, table):
+        with _errors_of(name):
             kinds.append(default_kind(version, checked.target))
     if not isinstance(before, Function):
         output = shared_output(checked.output, kinds, (before, after))
         checked = replace(checked, output=output)
-    with _errors_of(BEFORE, before, table):
+    with _errors_of(BEFORE):
         shared = _TargetSettings.of(checked, before, data, X)
         problem = shared.problem
         old = shared.targets(before)
         best = problem.nearest(old, problem.metric_of(old))
-    with _errors_of(AFTER, after, table):
+    with _errors_of(AFTER):
         new = shared.targets(after)
         c = [*best.weights.values()][1]
         problem = replace(problem, settings=replace(problem.settings, robustness=c))

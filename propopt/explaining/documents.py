@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any, Final, final
@@ -217,18 +217,13 @@ class DocumentsProblem(ExplanationProblem):
             for document, reading in zip(self.documents, readings, strict=True)
         ]
         sampled = [phi for phi in result if not phi.exact]
-        each = [  # exact values are the same in each block
-            np.tile(phi.values, (N_BLOCKS, 1, 1)) if phi.blocks is None else phi.blocks
-            for phi in result
-        ]
-        blocks = [self._placed([b[k, 0] for b in each]) for k in range(N_BLOCKS)]
         sources = "; ".join(dict.fromkeys(phi.source for phi in result))
         return Estimate(
             values=self._placed([phi.values[0] for phi in result]),
             source=f"Shapley values by deletion: {sources}",
             exact=not sampled,
             notes=tuple(dict.fromkeys(note for phi in sampled for note in phi.notes)),
-            blocks=np.stack(blocks) if sampled else None,
+            blocks=_placed_blocks(result, self._placed),
             n_draws=2 * _ORDERS.n_samples if sampled else 0,
         )
 
@@ -281,6 +276,21 @@ class DocumentsProblem(ExplanationProblem):
     def _placed(self, of_words: Sequence[Array]) -> Attributions:
         """Numbers for the words of each document, as a table of all words (N, V)."""
         return self.function.text_schema.in_columns(self.documents, of_words)
+
+
+def _placed_blocks(
+    of_documents: Sequence[Estimate],
+    placed: Callable[[Sequence[Array]], Attributions],
+) -> Array | None:
+    """Blocks (B, N, V) of estimates of single documents; None if none was sampled."""
+    if all(one.blocks is None for one in of_documents):
+        return None
+    each = [  # exact values are the same in each block
+        np.tile(one.values, (N_BLOCKS, 1, 1)) if one.blocks is None else one.blocks
+        for one in of_documents
+    ]
+    blocks = [placed([of_one[k, 0] for of_one in each]) for k in range(N_BLOCKS)]
+    return np.stack(blocks)
 
 
 # ---- Fitted documents and answers for new ones
@@ -361,18 +371,9 @@ class FittedDocuments(FittedReference):
             exact=all(aim.exact for aim in aims),
             evaluations=sum(aim.evaluations for aim in aims),
         )
-        sampled = estimate
-        if any(aim.blocks is not None for aim in aims):
-            blocks = [
-                np.tile(aim.values, (N_BLOCKS, 1, 1))
-                if aim.blocks is None
-                else aim.blocks
-                for aim in aims
-            ]
-            of_block = [[x[k, 0] for x in blocks] for k in range(N_BLOCKS)]
-            placed = [schema.in_columns(documents, part) for part in of_block]
-            n_draws = max(aim.n_draws for aim in aims)
-            sampled = replace(estimate, blocks=np.stack(placed), n_draws=n_draws)
+        blocks = _placed_blocks(aims, partial(schema.in_columns, documents))
+        n_draws = max(aim.n_draws for aim in aims)
+        sampled = replace(estimate, blocks=blocks, n_draws=n_draws)
         optima = [row.optima() for row in rows]
         of_rows = [row.measures(w) for row, w in zip(rows, optima, strict=True)]
         measures = {name: np.array([x[name] for x in of_rows]) for name in of_rows[0]}

@@ -130,15 +130,8 @@ def _others(trade_offs: Any) -> Iterator[Chapter]:
         table = table.drop(columns="not compared")
     words = "The excess is how far an objective is above the best possible, for the "
     words += "weights that suit it best."
-    caption = " ".join(["Losses: less is better.", *_on_shap(trade_offs)])
-    blocks: list[Block] = [Finding(words), Table(table, caption)]
+    blocks: list[Block] = [Finding(words), Table(table, "Losses: less is better.")]
     yield Chapter("Other explanations of the same rows", blocks)
-
-
-def _on_shap(trade_offs: Any) -> Iterator[str]:
-    """A note that SHAP values were divided by distances, if they count as slopes."""
-    if any("shap" in x.method and x.units == "gradient" for x in trade_offs.baselines):
-        yield "SHAP values are divided by distances from the background's means."
 
 
 OPTIMA_ON_PAGE: Final = 50

@@ -132,16 +132,16 @@ class OutOfSampleRows:
         apart = self.fixed - w[..., None, :]
         squares = apart**2 if self.shared is None else apart**2 * self.shared
         distances = squares.sum(axis=-1)
-        matching = _square(w - self.target)
+        matching = np.square(w - self.target).sum(axis=-1)
         robustness = 2.0 * (self.similarities * distances).sum(axis=-1)
-        pairs = (self.similarities * _square(self.fixed)).sum(axis=-1)
+        pairs = (self.similarities * np.square(self.fixed).sum(axis=-1)).sum(axis=-1)
         slope = a * (w - self.target) - (self._pulls * apart).sum(axis=-2)
         joint = self._joint_distances(apart, distances)
         touched = (self.similarities**2 * joint).sum(axis=-1)
         return {
             "losses": np.stack([matching, robustness], axis=-1),
             "value": a * matching + b * robustness,
-            "value_of_zero": a * _square(self.target) + 2.0 * b * pairs,
+            "value_of_zero": a * np.square(self.target).sum(axis=-1) + 2.0 * b * pairs,
             **self._bounds(w, slope),
             "joint_excess": 4.0 * b**2 / a * touched,
             "joint_distance": 2.0 * b / a * np.sqrt(touched),
@@ -152,7 +152,7 @@ class OutOfSampleRows:
         return {
             "excess": (slope**2 / self.stiffness).sum(axis=-1),
             "violation": np.zeros(w.shape[:-1]),
-            "distance": np.sqrt(_square(slope / self.stiffness)),
+            "distance": np.sqrt(np.square(slope / self.stiffness).sum(axis=-1)),
         }
 
     def _joint_distances(self, apart: Array, distances: Array) -> Array:
@@ -221,7 +221,7 @@ class CompleteRows(OutOfSampleRows):
         bounds = super()._bounds(w, slope - along[..., None] * self.axis)
         most = (np.abs(w) * np.abs(self.axis)).sum(axis=-1)
         scale = np.maximum(np.maximum(most, np.abs(self.total)), sys.float_info.min)
-        short = missed / self._size * np.sqrt(_square(self._step))
+        short = missed / self._size * np.sqrt(np.square(self._step).sum(axis=-1))
         return {
             "excess": bounds["excess"] + np.maximum(2.0 * missed * along, 0.0),
             "violation": np.abs(missed) / scale,
@@ -233,8 +233,8 @@ class CompleteRows(OutOfSampleRows):
         del distances
         v = self.fixed_axis
         free = np.where(v != 0.0, apart, 0.0)
-        along = (free * v).sum(axis=-1) / (float(_square(v)) or 1.0)
-        return _square(free - along[..., None] * v)
+        along = (free * v).sum(axis=-1) / (float(np.square(v).sum(axis=-1)) or 1.0)
+        return np.square(free - along[..., None] * v).sum(axis=-1)
 
     def moved(self, deviations: Array) -> Array:
         """The same, for the part E − v (vᵀH⁻¹E)/(vᵀH⁻¹v) that changes no sum."""
@@ -242,10 +242,6 @@ class CompleteRows(OutOfSampleRows):
         along = (deviations * step).sum(axis=-1) / self._size[..., None]
         axis = self.axis[..., None, :]
         return super().moved(deviations - along[..., None] * axis)
-
-
-def _square(w: Array) -> Array:
-    return np.asarray((w**2).sum(axis=-1))
 
 
 def gaps_of(measures: Mapping[str, Array]) -> Array:
@@ -700,11 +696,12 @@ class FittedRows(FittedReference):
 
     def _block(self, inputs: RowAnswers, rows: Indices) -> OutOfSampleRows:
         """Rows with equally many neighbours."""
-        neighbours = [inputs.neighbours[n] for n in rows]
+        neighbours = zip(*[inputs.neighbours[n] for n in rows], strict=True)
+        positions, similarities = map(np.array, neighbours)
         return OutOfSampleRows(
             target=inputs.targets.estimate.values[rows],
-            similarities=np.array([matches.similarities for matches in neighbours]),
-            fixed=self._left[np.array([matches.positions for matches in neighbours])],
+            similarities=similarities,
+            fixed=self._left[positions],
             weights=self.weights,
         )
 

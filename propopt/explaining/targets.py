@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -593,11 +592,6 @@ def optimum(
             weight = aimed.multipliers[robust.name]
         except NoTradeOff:  # nothing can be removed: the target is the best
             weight = 0.0
-        if not math.isfinite(weight):
-            raise InvalidInput(
-                "robustness: '-100%' needs an infinite weight; expected less, such as "
-                "'-99%'"
-            )
     given = 1.0 if weight is None else read_nonnegative(weight, "robustness")
     objective = Objective.weighed((*rest, (given, robust)))
     if weight is not None:

@@ -31,10 +31,8 @@ from propopt.base.text import (
     printable,
 )
 from propopt.explaining.front_bounds import FrontBounds, is_above
-from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.algebra import kind_of
-from propopt.losses.faithfulness import Units, quantity_of_target
-from propopt.losses.maps import Absolute, GroupMax, Squared
+from propopt.losses.faithfulness import Units
 from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.proofs.optimum import target_basis, target_in_words, targets_in_words
 from propopt.results.explanation import Explanation, common_quantity, is_lazy
@@ -68,23 +66,6 @@ _MOST_RETAINED = 2**29
 
 UNITS_UNKNOWN = "units unknown"
 """The units of baselines in tables if those of the target are unknown."""
-
-
-_WORDS: dict[Units, str] = {
-    "gradient": "{} per unit",
-    "scaled": "{} per sd",
-    "output": "{}",
-}
-
-
-def _powered(loss: PropertyLoss, words: str) -> str:
-    match loss.penalty:
-        case Squared() | GroupMax(degree=2):
-            return f"({words})²"
-        case Absolute() | GroupMax():
-            return words
-        case _:
-            return ""
 
 
 class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
@@ -700,25 +681,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             compared = [pair for pair in excesses if not math.isnan(pair[0])]
             rows += [index for _, index in sorted(compared)[:1]]
         return rows
-
-    @property
-    def loss_units(self) -> dict[str, str]:
-        """The units of each loss in words; empty if those of the target are unknown."""
-        program = next((best.program for best in self.optimized if best.program), None)
-        if program is None:
-            return {}
-        estimates = (
-            loss.estimate
-            for loss in program.losses
-            if isinstance(loss, GradientMatching) and loss.estimate is not None
-        )
-        units = next((estimate.units for estimate in estimates), None)
-        if units is None:
-            return {}
-        quantity = quantity_of_target(program.losses)
-        words = _WORDS[units].format("output" if quantity is None else quantity.noun)
-        losses = [x for x in program.all_losses if not isinstance(x, FunctionMatching)]
-        return {loss.name: _powered(loss, words) for loss in losses}
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""

@@ -218,18 +218,17 @@ def affordable_rows(structure: SumOfProducts | Reason | None) -> int:
     """The number of affordable background rows, by a machine-independent count."""
     if structure is None or isinstance(structure, Reason):
         return N_BACKGROUND
-    low = N_BACKGROUND
     high = MOST_ROWS
     most = _PRODUCT_STEPS
     if isinstance(structure, Boxes):
         prepared = box_steps(structure, 1)[0]
         most = _STEPS
-        high = max(min(high, int(_PREPARED / max(prepared, 1.0))), low)
-    while low < high:
-        middle = (low + high + 1) // 2
-        affordable = steps_of_row(structure, middle) <= most
-        low, high = (middle, high) if affordable else (low, middle - 1)
-    return low
+        high = max(min(high, int(_PREPARED / max(prepared, 1.0))), N_BACKGROUND)
+    fixed = steps_of_row(structure, 0)
+    of_each = steps_of_row(structure, 1) - fixed
+    if of_each <= 0.0:
+        return high if fixed <= most else N_BACKGROUND
+    return int(np.clip((most - fixed) // of_each, N_BACKGROUND, high))
 
 
 def steps_of_row(structure: SumOfProducts, n_background: int) -> float:

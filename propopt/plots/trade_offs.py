@@ -92,8 +92,6 @@ def draw_trade_offs(
             label = f"{trade_offs.reduction_label(name)} left"
             if columns[name].startswith("retained"):
                 label = "faithfulness given up"
-        elif unit := trade_offs.loss_units.get(name):
-            label = f"{label}, {unit}"
         set_label(fill(matplotlib_text(label), 60))
     styled(axes)
     if trade_offs.quantity is not None:

@@ -237,13 +237,6 @@ def test_wrong_numbers_are_counted_with_their_rows_and_the_exact_ones_are_given(
         unread.exact_to_frame()
 
 
-def test_a_base_of_somebody_else_is_told_with_that_of_the_values(case):
-    W, base = case[3].attributions, case[3].base_value
-    audit = audited(case, W, base=base + 0.3)
-    assert audit["base"].advice.startswith(f"Replace the base by {base[0]:.4g}, ")
-    assert audit.document().blocks[0].text == f"What to do? {audit['base'].advice}"
-
-
 def test_shares_of_moved_rows_are_no_more_than_all(case):
     W, base = case[3].attributions.copy(), case[3].base_value
     rows_moved(W, base)

@@ -1,6 +1,7 @@
 """``po.explain``: from a model and a table to names, precision, laws, units, notes."""
 
 import inspect
+import re
 import sys
 import warnings
 from collections import Counter
@@ -26,7 +27,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
 from propopt.base import checks
-from propopt.base.errors import ImpreciseWarning, InvalidInput, MissingPatternsWarning
+from propopt.base.errors import (
+    ImpreciseWarning,
+    InvalidInput,
+    MissingPatternsWarning,
+    Refused,
+)
 from propopt.explaining import problem
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
@@ -121,19 +127,6 @@ def test_attributions_are_effects_of_a_standard_deviation(pipeline, people, rng)
     assert difference < 1e-6 * result.abs().to_numpy().max()
 
 
-def test_without_data_the_card_says_which_rows_are_the_background(forest, X):
-    told = "The 40 rows of X are also the background, because data= was not given."
-    best = po.explain(forest, X[:40])
-    shown = best.document()
-    assert sum(x.sentence.startswith(told) for x in shown.findings) == 1
-    assert told not in " ".join(map(str, shown.settings.values()))
-    assert " ".join(str(best).split()).count(told) == 1
-    others = po.explain(forest, X[:40], data=X).document().findings
-    assert not [x for x in others if "40" in x.sentence]
-    slopes = po.explain(forest, X[:40], kind="slopes").document().findings
-    assert not [x for x in slopes if "background" in x.sentence]
-
-
 def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
     table, y = people
     numbers = LogisticRegression(max_iter=500).fit(table[["age", "income"]], y)
@@ -201,8 +194,8 @@ def test_robustness_by_a_share_is_that_of_its_weight(X, forest, kind):
     explainer = po.Explainer(quadratic, data=X, robustness="-70%", kind=kind).fit()
     shares = explainer.reference_.loss_shares
     assert shares["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
-    for share, words in {"-100%": "infinite weight", "half": "such as '-50%'"}.items():
-        with pytest.raises(InvalidInput, match=f"robustness: .*{words}"):
+    for share, words in {"-100%": "such as '-99%'", "half": "such as '-50%'"}.items():
+        with pytest.raises((InvalidInput, Refused), match=f"robustness: .*{words}"):
             po.explain(forest, X, robustness=share, kind="slopes")
 
 
@@ -442,6 +435,41 @@ def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
     result = po.explain(linear, X, data=X[:1], **settings)
     expected = (X - X[0]) * linear.coef_
     np.testing.assert_allclose(result.attributions, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 5, 13])
+def test_the_card_of_one_row_has_its_numbers_and_labels(n):
+    table = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(40, 3)), columns=[*"abc"]
+    )
+
+    def product(t):
+        return (t["a"] * t["b"] + t["c"]).to_numpy()
+
+    settings = {"offset": None, "robustness": 1.0}
+    best = po.explain(product, table.iloc[[n]], data=table, **settings)
+    w, phi = best.attributions[0], best.contributions[0]
+    document = best.document()
+    bars, told = document.blocks
+    assert document.title.endswith(f"in row {n}")
+    numbers = document.subtitle.replace(" on average", "").split()
+    ends = product(table).mean(), product(table)[n]
+    assert (float(numbers[-4]), float(numbers[-2])) == pytest.approx(ends, rel=1e-3)
+    order = np.argsort(-np.abs(w))
+    assert [bar.value for bar in bars.rows] == pytest.approx(w[order])
+    cells = [bar.name.replace("−", "-").split(" = ") for bar in bars.rows]
+    assert [name for name, _ in cells] == [table.columns[j] for j in order]
+    values = table.iloc[n].to_numpy()[order]
+    assert [float(x) for _, x in cells] == pytest.approx(values, rel=1e-3)
+    is_same = np.abs(w).argmax() == np.abs(phi).argmax()
+    assert ("is not that" in told.sentence) == (not is_same)
+    turned = re.search(r"(\d+) of 3 large values have another", told.sentence)
+    count = 0 if turned is None else int(turned[1])
+    assert count == (np.sign(w) != np.sign(phi)).sum()
+    share = float(re.search(r"by (\S+) % on average", told.sentence)[1])
+    assert share == pytest.approx(
+        100 * np.abs(w - phi).sum() / np.abs(phi).sum(), abs=1
+    )
 
 
 NAMES = ("a", "b", "c", "d")

@@ -24,7 +24,6 @@ from sklearn.preprocessing import OneHotEncoder
 from text_models import DOCUMENTS, linear
 
 import propopt as po
-from propopt.base import terminal
 from propopt.base.errors import InvalidInput
 from propopt.base.row_sample import RowSample
 from propopt.explaining import large_tables
@@ -697,34 +696,6 @@ def test_a_large_sum_is_rounded_once():
 
 
 # ---- The bar
-
-
-def test_the_bar_counts_rows_of_this_run_alone(explainer, source, tmp_path, capsys):
-    explainer.explain(source, to=tmp_path / "to", progress=True)
-    assert "150/150" in capsys.readouterr().err
-    (tmp_path / "to" / "part-000004.parquet").unlink()
-    explainer.explain(source, to=tmp_path / "to", progress=True)
-    assert "150/150" in capsys.readouterr().err
-    explainer.explain(source, to=tmp_path / "to", progress=False)
-    assert capsys.readouterr().err == ""
-
-
-def test_the_time_left_is_that_of_rows_after_the_first(tmp_path, monkeypatch, capsys):
-    clock = [0.0]
-    monkeypatch.setattr(terminal, "perf_counter", lambda: clock[0])
-    explainer = fitted()
-    rows = FittedRows.explain
-    seconds = iter([100.0] + [3.0] * 18)  # the first is slow
-
-    def explain(self, block, progress):
-        clock[0] += next(seconds)
-        return rows(self, block, progress)
-
-    monkeypatch.setattr(FittedRows, "explain", explain)
-    explainer.explain(X_NEW, to=tmp_path / "to")
-    first = capsys.readouterr().err.splitlines()[0]
-    # 17 blocks of three seconds are left
-    assert first.startswith("explain: 16 of 150 done in 3 s, about 0.8 min left")
 
 
 # ---- Dask

@@ -174,7 +174,6 @@ def test_half_of_what_could_go_costs_what_clarabel_says():
     cost = cp.Problem(cp.Minimize(cp.sum_squares(W - phi)), limits)
     cost = cost.solve(solver="CLARABEL", **TIGHT)
     assert share.halving_cost == pytest.approx(cost / (phi**2).sum(), rel=1e-4)
-    assert share.gap < 1e-6
 
 
 def test_sentences_have_definition_background_rows_and_neighbours():

@@ -13,9 +13,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
-from propopt.explaining import explainers
 from propopt.explaining.explainers import (
-    BASELINES,
     Gradient,
     Lime,
     LimePackage,
@@ -38,20 +36,12 @@ from propopt.results.explanation import Explanation
 
 
 SAMPLED = [SmoothGrad(scale=0.1, n_samples=50), Lime(scale=0.1, n_samples=50)]
-each_sampled = pytest.mark.parametrize("explainer", SAMPLED, ids=lambda e: e.method)
 FRAME = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=["a", "b"], columns=["u", "v"])
 
 
 @pytest.fixture
 def X():
     return np.random.default_rng(7).normal(size=(6, 3))
-
-
-def test_every_explainer_is_registered_under_its_method():
-    assert all(name == cls.method for name, cls in BASELINES.items())
-    names = explainers.__all__
-    assert names == sorted(names)
-    assert all(name in vars(explainers) for name in names)
 
 
 def test_the_result_tells_how_it_was_made_in_plain_values(X):
@@ -147,30 +137,6 @@ BAD_SETTINGS = [
     (Shap, {"n_permutations": 0}, "n_permutations"),
     (Shap, {"data": [[np.inf]]}, "data: 1 of 1 values"),
 ]
-
-
-@each_sampled
-def test_progress_is_shown_where_asked_and_reaches_the_end(explainer, capsys):
-    X = np.zeros((7, 2))
-    silent = explainer.explain(Power(3), X)
-    assert capsys.readouterr().err == ""
-    shown = explainer.explain(Power(3), X, progress=True)
-    assert "7/7" in capsys.readouterr().err
-    np.testing.assert_array_equal(shown.attributions, silent.attributions)
-
-
-def test_what_many_evaluations_cost_is_announced_before(capsys):
-    function = po.wrap(lambda Z: Z.sum(axis=1))
-    table = np.random.default_rng(0).normal(size=(100, 2))
-    for baseline, rows in (
-        (Lime(scale=0.5, n_samples=30_000), table[:10]),
-        (Shap(algorithm="permutation", n_permutations=10), table),
-    ):
-        result = baseline.explain(function, rows, progress=True)
-        _, text = capsys.readouterr().err.split(f"{baseline.method}: ")
-        number = int(text.split(" evaluations")[0].replace(",", ""))
-        assert number >= 200_000
-        assert result.evaluations <= 1.1 * number
 
 
 RNG = np.random.default_rng(11)

@@ -334,16 +334,3 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
         with pytest.raises(InvalidInput, match=f"cannot be saved: {reason}"):
             curve.save(tmp_path / "curve")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_card_shows_ends_baselines_and_what_is_missing():
-    weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, 41)}
-    curve = po.sweep(OBJECTIVE, weights, {"<b>": G}, solver=Spectral())
-    card = curve._repr_html_()
-    assert all(map(is_lazy, curve.optimized))
-    (table,) = curve.document().chapters()[-1].blocks
-    assert len(table.frame) == 41
-    for shown in ("At the knee", "41 optimized explanations, 1 baseline", "&lt;b&gt;"):
-        assert shown in card
-    assert "interrupted" not in card
-    assert po.TradeOffs(optimized=(), baselines=(), losses=("a",))._repr_html_()
