@@ -138,7 +138,7 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("predict", "prediction, of each row, or the model's own predict"),
         ("score", "losses, the value of each"),
         (
-            "certain clear shares measured certified",
+            "certain shares measured certified",
             "explainer.explain(rows), of some rows in memory, which has it",
         ),
     ),

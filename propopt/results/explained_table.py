@@ -33,8 +33,10 @@ from propopt.base.row_sample import RowSample
 from propopt.base.suggestions import NameKind
 from propopt.base.text import Quantity, enumerated, in_short, percent, plural, printable
 from propopt.losses.faithfulness import Units, units_in_words
+from propopt.proofs.near_optimal import OrderBy
 from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetError
+from propopt.results.clear import Clear
 from propopt.results.explanation import Explanation
 from propopt.results.explanation_document import base_findings, target_finding
 from propopt.results.reasons import (
@@ -477,6 +479,20 @@ class ExplainedTable(
             details={"gap": gap, "error": error},
             **targets,
         )
+
+    def clear(
+        self,
+        delta: float | None = None,
+        *,
+        order: OrderBy = "size",
+        groups: Mapping[str, Sequence[str]] | None = None,
+        rows: Sequence[int] | None = None,
+    ) -> Clear:
+        """Find signs and ranks of rows that no small change flips.
+
+        As :meth:`propopt.results.Explanation.clear`, for the rows of :meth:`rows`.
+        """
+        return self.rows(rows).clear(delta, order=order, groups=groups)
 
     def reasons(
         self,

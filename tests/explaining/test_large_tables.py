@@ -289,13 +289,13 @@ def test_a_folder_has_the_conclusions_of_memory(in_memory, suffix, tmp_path):
     getattr(rows, f"to_{suffix}")(tmp_path / f"rows.{suffix}")
     explained = explainer.explain(tmp_path / f"rows.{suffix}", to=tmp_path / "to")
     pd.testing.assert_frame_equal(explained.top(2), best.top(2), rtol=1e-9, atol=1e-12)
-    assert str(explained.rows().clear()) == str(best.clear())
+    assert str(explained.clear()) == str(best.clear())
     chosen, groups = [15, 3, 10], {"both": ["a", "c"]}
     some = explained.rows(chosen)
     assert some.labels.points == (15, 3, 10)
     assert some.attributions.tobytes() == best.attributions[chosen].tobytes()
     for options in ({}, {"order": "value"}, {"groups": groups}, {"delta": 0.1}):
-        found, expected = some.clear(**options), best.clear(**options)
+        found, expected = explained.clear(**options, rows=chosen), best.clear(**options)
         for name in ("signs", "best_ranks", "worst_ranks"):
             every = getattr(expected, name)
             assert np.array_equal(getattr(found, name), every[chosen])
