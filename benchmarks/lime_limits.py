@@ -14,8 +14,9 @@ from sklearn.ensemble import RandomForestClassifier
 import propopt as po
 from benchmarks.peers import batched_bins
 from benchmarks.timing import OURS, Method, Row, race
+from propopt.base.arrays import Array
 from propopt.lime.exact_limits import ExactLimits
-from propopt.lime.paths import RowLimits, bandwidth_path
+from propopt.lime.paths import path_of_row
 
 
 N_SAMPLES = 5000
@@ -79,7 +80,7 @@ def lime_limits(quick: bool) -> list[Row]:
             Method(
                 name=OURS,
                 role="propopt",
-                run=partial(bandwidth_path, RowLimits(exact, X[0]), widths),
+                run=partial(path_of_row, exact, X[0], widths),
                 note="exact, the trees read before",
             ),
             Method(
@@ -96,7 +97,7 @@ def lime_limits(quick: bool) -> list[Row]:
             Method(
                 name=OURS,
                 role="propopt",
-                run=partial(_sign_changes, RowLimits(exact, X[0])),
+                run=partial(_sign_changes, exact, X[0]),
             ),
             Method(
                 name="a grid of 5,000 widths by our own limits",
@@ -138,8 +139,8 @@ def _package(forest: Any, X: Any, of: int = 1) -> Method:
     )
 
 
-def _sign_changes(limits: RowLimits) -> object:
-    return bandwidth_path(limits).sign_changes
+def _sign_changes(exact: ExactLimits, point: Array) -> object:
+    return path_of_row(exact, point).sign_changes
 
 
 def _on_grid(exact: ExactLimits, X: Any) -> Any:

@@ -25,7 +25,7 @@ from papers.tabular_lime.wine import WineMachine
 from propopt.base.arrays import Array, Values
 from propopt.lime.exact_limits import ExactLimits, Limits
 from propopt.lime.finite_samples import expected
-from propopt.lime.paths import RowLimits, bandwidth_path
+from propopt.lime.paths import path_of_row
 
 
 _WIDTHS: Final = np.linspace(0.001, 4.0, 50)
@@ -138,7 +138,7 @@ def width_curves(n_samples: int, n_runs: int) -> WidthCurves:
         expected=_in_mean(at_widths, value, n_samples),
         means=estimates.mean(axis=1)[:, 1:],
         spreads=estimates.std(axis=1, ddof=1)[:, 1:],
-        changes=bandwidth_path(RowLimits(exact, row)).sign_changes,
+        changes=path_of_row(exact, row).sign_changes,
         mean_roots={n: _mean_root(exact, row, value, n) for n in (1000, 5000)},
         labels=exact.law.labels.feature_names(len(row)),
         n_runs=n_runs,

@@ -21,7 +21,7 @@ from propopt.base.arrays import Array, Values
 from propopt.lime.exact_limits import ExactLimits
 from propopt.lime.finite_samples import expected
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.paths import RowLimits, bandwidth_path
+from propopt.lime.paths import path_of_row
 from propopt.structures.products.sums import SumOfProducts
 
 
@@ -102,7 +102,7 @@ def limit_is_known(curves: Array) -> Invariant:
 def zero_is_known(curves: Array) -> Invariant:
     """Where the coefficient changes its sign."""
     del curves
-    roots = bandwidth_path(RowLimits(_exact(), _ROW)).sign_changes[0]
+    roots = path_of_row(_exact(), _ROW).sign_changes[0]
     root = float(roots[0]) if len(roots) == 1 else math.nan
     return equals(f"β_1 = 0 at ν = {_ZERO:.4f} alone", root, _ZERO, 1e-4)
 

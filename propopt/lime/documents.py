@@ -27,7 +27,7 @@ from propopt.lime.explanation import (
     numbers_of_runs,
 )
 from propopt.lime.finite_samples import RunScatter
-from propopt.lime.paths import BandwidthPath, WordLimits, bandwidth_path
+from propopt.lime.paths import BandwidthPath, path_of_words
 from propopt.lime.records import LimeRecord
 from propopt.lime.text.sampled_words import TextSubject
 from propopt.tables.documents import TextDocument
@@ -236,9 +236,7 @@ class LimeDocuments(
         means = subject.means[n]
         if means is None:
             raise Refused(f"path: {self.reasons[n]}")
-        width = subject.law.bandwidth
-        limits = WordLimits(means, width if np.isfinite(width) else 1.0)
-        return bandwidth_path(limits, widths)
+        return path_of_words(means, subject.law.bandwidth, widths)
 
     def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
         cases = {

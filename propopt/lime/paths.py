@@ -90,43 +90,8 @@ GRID_REACH: Final = 10.0
 """Default widths go from the law's width divided by this to its width times this."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class RowLimits:
-    """The exact limits of one row of a table at any kernel width."""
-
-    exact: ExactLimits
-    point: Array  # (D,): the row
-
-    @property
-    def width(self) -> float:
-        """The kernel width of the law."""
-        return self.exact.law.kernel_width
-
-    def at(self, widths: Values) -> Limits:
-        """The limits at kernel widths (n,)."""
-        copies = np.broadcast_to(self.point, (len(widths), len(self.point)))
-        return self.exact.of(copies, widths)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class WordLimits:
-    """The limits of one document at any bandwidth, with errors if they are sampled."""
-
-    means: WordMeans
-    width: float = 0.25
-
-    def at(self, widths: Values) -> WordCoefficients:
-        """The limits at bandwidths (n,), with standard errors for estimates."""
-        return self._limits.at(widths)
-
-    @cached_property
-    def _limits(self) -> SampledWords | WordRegression:
-        means = self.means
-        if isinstance(means, SampledWords):
-            return means
-        return WordRegression(means)
+LimitsAt: TypeAlias = Callable[[Values], Limits | WordCoefficients]
+"""The limits of one row or document at kernel widths (n,)."""
 
 
 @final
@@ -137,7 +102,8 @@ class BandwidthPath:
     widths: Values  # (M,): ν, increasing
     coefficients: Array  # (M, D): β_j
     intercept: Values  # (M,): β_0
-    limits: RowLimits | WordLimits  # at any width
+    at: LimitsAt  # the limits at other widths
+    law_width: float  # of the law
     # (M, D): of estimated coefficients; None if they are exact
     standard_errors: Array | None = None
 
@@ -158,21 +124,38 @@ class BandwidthPath:
         """
 
         def at(_: Indices, widths: Values) -> Array:
-            return self.limits.at(widths).coefficients
+            return self.at(widths).coefficients
 
-        changes = sign_changes(at, 1, self.limits.width)
+        changes = sign_changes(at, 1, self.law_width)
         columns = range(self.coefficients.shape[1])
         return tuple(changes.width[changes.column == j] for j in columns)
 
 
-def bandwidth_path(
-    limits: RowLimits | WordLimits, widths: ArrayLike | None = None
+def path_of_row(
+    exact: ExactLimits, point: Array, widths: ArrayLike | None = None
 ) -> BandwidthPath:
-    """The coefficients of one row or document at many kernel widths (M,)."""
-    grid = read_widths(widths, limits.width)
-    result = limits.at(grid)
+    """The exact coefficients of one row (D,) of a table at many kernel widths (M,)."""
+
+    def at(widths: Values) -> Limits:
+        copies = np.broadcast_to(point, (len(widths), len(point)))
+        return exact.of(copies, widths)
+
+    return _path(at, exact.law.kernel_width, widths)
+
+
+def path_of_words(
+    means: WordMeans, width: float = 0.25, widths: ArrayLike | None = None
+) -> BandwidthPath:
+    """The coefficients of a document at many bandwidths (M,)."""
+    limits = means if isinstance(means, SampledWords) else WordRegression(means)
+    return _path(limits.at, width if np.isfinite(width) else 1.0, widths)
+
+
+def _path(at: LimitsAt, width: float, widths: ArrayLike | None) -> BandwidthPath:
+    grid = read_widths(widths, width)
+    result = at(grid)
     errors = result.standard_errors
-    return BandwidthPath(grid, result.coefficients, result.intercept, limits, errors)
+    return BandwidthPath(grid, result.coefficients, result.intercept, at, width, errors)
 
 
 def read_widths(widths: ArrayLike | None, center: float) -> Values:

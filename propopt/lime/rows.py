@@ -23,7 +23,7 @@ from propopt.lime.explanation import (
     normal_interval,
 )
 from propopt.lime.finite_samples import RunScatter, expected
-from propopt.lime.paths import BandwidthPath, RowLimits, bandwidth_path
+from propopt.lime.paths import BandwidthPath, path_of_row
 from propopt.lime.records import LimeRecord
 from propopt.lime.sampled_limits import LimeSubject
 
@@ -164,7 +164,7 @@ class LimeRows(
         subject = self.require_subject("path")
         if subject.exact is None:
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
-        return bandwidth_path(RowLimits(subject.exact, subject.points[n]), widths)
+        return path_of_row(subject.exact, subject.points[n], widths)
 
     def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
         (case,) = self.evidence(n_samples)

@@ -16,7 +16,7 @@ from propopt.lime.exact_limits import (
 )
 from propopt.lime.fidelity import effective_share, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.lime.paths import RowLimits, bandwidth_path
+from propopt.lime.paths import path_of_row
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 
@@ -68,8 +68,8 @@ def test_all_is_a_sum_over_cells(name, width):
     values, exact = f.value(samples), ExactLimits(f, law)
     limits, beta = exact.of(ROW), by_quadrature(f, law, width)
     np.testing.assert_allclose(with_intercept(limits), beta, rtol=0, atol=1e-9)
-    row = RowLimits(ExactLimits(f, fixture.law(None, UNEQUAL)), POINT)
-    path = bandwidth_path(row, [width, 9])
+    other = ExactLimits(f, fixture.law(None, UNEQUAL))  # of another width
+    path = path_of_row(other, POINT, [width, 9])
     result = [path.intercept[0], *path.coefficients[0]]
     np.testing.assert_allclose(result, beta, rtol=0, atol=1e-9)
     surrogate = limits.intercept + bits @ limits.coefficients[0]

@@ -12,7 +12,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import ExactLimits
-from propopt.lime.paths import RowLimits, bandwidth_path, signs_around
+from propopt.lime.paths import path_of_row, signs_around
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.sums import SumOfProducts
 
@@ -24,21 +24,21 @@ ROOT = np.sqrt(-0.5 / np.log(-TILDE[0] / (TILDE[1] + TILDE[2])))
 
 def test_widths_are_sorted_and_by_default_around_that_of_the_law():
     exact = ExactLimits(fixture.FUNCTIONS["box"], fixture.law(2.0))
-    path = bandwidth_path(RowLimits(exact, POINT))
+    path = path_of_row(exact, POINT)
     assert len(path.widths) == 50
     np.testing.assert_allclose(path.widths[[0, -1]], [0.2, 20.0])
     assert (np.diff(path.widths) > 0).all()
-    given = bandwidth_path(RowLimits(exact, POINT), [3.0, 1.0])
+    given = path_of_row(exact, POINT, [3.0, 1.0])
     np.testing.assert_array_equal(given.widths, [1.0, 3.0])
     assert repr(given) == "BandwidthPath(2 widths from 1 to 3, 3 columns)"
     for widths in ([0.0, 1.0], [-1.0], [np.nan], [], [[1.0]]):
         with pytest.raises(InvalidInput, match="widths"):
-            bandwidth_path(RowLimits(exact, POINT), widths)
+            path_of_row(exact, POINT, widths)
 
 
 def roots_of(exact, point):
     """For each coefficient the widths at which its sign changes."""
-    return bandwidth_path(RowLimits(exact, point)).sign_changes
+    return path_of_row(exact, point).sign_changes
 
 
 def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
@@ -49,7 +49,7 @@ def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
     assert len(result[0]) == 0
     assert len(result[2]) == 0  # it is not used
     # a path knows them also outside its widths
-    path = bandwidth_path(RowLimits(exact, POINT), [1.0, 2.0])
+    path = path_of_row(exact, POINT, [1.0, 2.0])
     assert len(path.sign_changes[1]) == 1
     assert path.sign_changes is path.sign_changes
     # and a neighbourhood has the roots of its law
@@ -155,8 +155,7 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
     roots, turned = around.roots, around.turned
     n_roots = 0
     for n, point in enumerate(points):
-        limits = RowLimits(exact, point)
-        for j, crossings in enumerate(bandwidth_path(limits).sign_changes):
+        for j, crossings in enumerate(path_of_row(exact, point).sign_changes):
             nearest = crossings[np.argsort(np.abs(np.log(crossings / width)))][:1]
             if len(nearest) == 0 or nearest[0] < width / 8.0:
                 assert np.isnan(roots[n, j])

@@ -7,7 +7,7 @@ import pytest
 
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExchangeableBits, Limits
-from propopt.lime.paths import WordLimits, bandwidth_path
+from propopt.lime.paths import path_of_words
 from propopt.lime.text.word_limits import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import Blocks
@@ -52,7 +52,7 @@ def test_odd_bandwidths_and_too_few_words():
     with pytest.raises(InvalidInput, match="at least 2"):
         TextLaw().bits(1)
     with pytest.raises(InvalidInput, match="widths"):
-        bandwidth_path(WordLimits(tree(29)), [0.1, -1.0])
+        path_of_words(tree(29), widths=[0.1, -1.0])
     assert TextLaw(np.float32(np.inf)) == TextLaw(np.inf)
     # what is left of weights at the largest and at the smallest
     for bandwidth in (1e60, 1e100, np.inf):
@@ -159,15 +159,15 @@ def product_less(a, d=20):
 def test_published_coefficients_of_a_product_and_a_sign_between_them():
     widths = [0.05, 0.1, 0.15, 0.2, 0.25, 0.35]
     published = [0.924, 0.826, 0.749, 0.690, 0.646, 0.590]
-    path = bandwidth_path(WordLimits(product_less(0.0)), widths).coefficients[:, 0]
+    path = path_of_words(product_less(0.0), widths=widths).coefficients[:, 0]
     np.testing.assert_allclose(path, published, rtol=0, atol=6e-4)
     assert at(product_less(0.0), np.inf)[0, 1] == pytest.approx(0.497, abs=6e-4)
-    roots = bandwidth_path(WordLimits(product_less(0.7))).sign_changes[0]
+    roots = path_of_words(product_less(0.7)).sign_changes[0]
     assert roots == pytest.approx([0.1906], abs=5e-4)
     assert abs(at(product_less(0.7), *roots)[0, 1]) < 1e-13
     # words that are zero everywhere
     f = Conjunctions.of([1.0, -2.0], [[0], [3]], [[], []], 30)
-    changes = bandwidth_path(WordLimits(f)).sign_changes
+    changes = path_of_words(f).sign_changes
     assert [len(widths) for widths in changes] == [0] * 30
 
 
@@ -177,7 +177,7 @@ def test_signs_turn_on_a_fine_grid_where_the_roots_are(d):
     for seed in range(6):
         f = Enumerated(np.random.default_rng(seed).normal(size=2**d))
         result = at(f, *grid)[:, 1:]
-        for j, roots in enumerate(bandwidth_path(WordLimits(f)).sign_changes):
+        for j, roots in enumerate(path_of_words(f).sign_changes):
             far = np.abs(result[:, j]) > 1e-9
             turns = np.searchsorted(roots, grid[far])
             signs = np.sign(result[far, j])
@@ -198,17 +198,17 @@ def test_the_limit_of_small_bandwidths_is_leaving_one_out():
     np.testing.assert_allclose(zero[1:], expected, rtol=0, atol=1e-13)
     assert zero[0] == pytest.approx(means[6] - 6 * (means[6] - means[5]))
     # random f, d = 7, ν = .01: five digits
-    path = bandwidth_path(WordLimits(f), [0.01, 0.3]).coefficients[0]
+    path = path_of_words(f, widths=[0.01, 0.3]).coefficients[0]
     np.testing.assert_allclose(path, expected, rtol=0, atol=1e-5)
     small = at(tree(4), 1e-100)[0]
     np.testing.assert_allclose(small, [0.0, *[1 / 3] * 4], rtol=0, atol=1e-14)
     # tiny bandwidths erase interactions
-    path = bandwidth_path(WordLimits(tree(29)), [0.005, 0.01, 0.05, 0.25]).coefficients
+    path = path_of_words(tree(29), widths=[0.005, 0.01, 0.05, 0.25]).coefficients
     np.testing.assert_allclose(path[0], 0.004926, rtol=0, atol=5e-7)
     np.testing.assert_allclose(path[1:, 0], [0.0062, 0.166, 0.558], rtol=0, atol=5e-4)
     assert path[1, -1] == pytest.approx(0.0048, abs=5e-5)
 
 
 def test_a_path_has_the_bandwidth_of_the_root():
-    roots = bandwidth_path(WordLimits(product_less(0.7))).sign_changes[0]
+    roots = path_of_words(product_less(0.7)).sign_changes[0]
     assert roots == pytest.approx([0.1906], abs=5e-4)
