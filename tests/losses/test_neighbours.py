@@ -112,7 +112,7 @@ def test_those_joined_with_a_reference_row_are_its_row_of_the_graph():
     neighbours = RowNeighbours(rows_with_ties(), 8)
     S = neighbours.graph.similarities.toarray()
     for n in (0, 5, 25, 50):
-        close = neighbours.joined(n)
+        [close] = neighbours.joined([n])
         result = np.zeros(len(S))
         result[close.positions] = close.similarities
         np.testing.assert_array_equal(result, S[n])
