@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self, final
 
 import numpy as np
@@ -112,6 +113,29 @@ def distances_between(rows: Points, points: Points) -> Array:
     scaled_rows = unit.points[: len(rows)]
     others = unit.points[len(rows) :]
     return unit.restored(np.sqrt(squares_between(scaled_rows, others, unit.mismatch)))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Distances of any rows to fixed points, as by :func:`distances_between`."""
+
+    points: Points  # (m, D)
+
+    def of(self, rows: Points) -> Array:
+        """Distances of rows (n, D) to all points, (n, m)."""
+        unit, largest = self._unit
+        if not np.abs(rows).max() < largest:  # or a number is missing
+            return distances_between(rows, self.points)
+        scaled = np.ldexp(rows, -unit.exponent)
+        return unit.restored(np.sqrt(squares_between(scaled, unit.points, 0.0)))
+
+    @cached_property
+    def _unit(self) -> tuple[Unit, float]:
+        """The points in their unit, and the bound of rows with the same unit."""
+        unit = Unit.of(self.points)
+        has_unit = unit.complete and bool(unit.points.any())
+        return unit, float(np.ldexp(1.0, unit.exponent)) if has_unit else 0.0
 
 
 def pairs_within(points: Points, radius: float) -> Edges:

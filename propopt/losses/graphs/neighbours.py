@@ -24,7 +24,7 @@ from propopt.base.arrays import Array, Indices, Points, Sparse
 from propopt.base.checks import read_count
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.suggestions import suggests_arguments
-from propopt.losses.graphs.distances import distances_between, pair_distances
+from propopt.losses.graphs.distances import Distances, distances_between, pair_distances
 from propopt.losses.graphs.nearest import NearestRows, nearest_rows
 from propopt.losses.graphs.points import SimilarityGraph
 
@@ -97,8 +97,11 @@ class RowNeighbours:
 
     def of(self, positions: Points) -> list[RowMatches]:
         """Neighbours of new rows (m, M) that differ from all reference rows."""
-        apart_of_rows = distances_between(positions, self.coordinates)
-        return [self._nearest(apart) for apart in apart_of_rows]
+        return [self._nearest(apart) for apart in self._distances.of(positions)]
+
+    @cached_property
+    def _distances(self) -> Distances:
+        return Distances(self.coordinates)
 
     def _nearest(self, apart: Array) -> RowMatches:
         chosen, shares = nearest_with_ties(apart, self.count)
