@@ -125,6 +125,18 @@ _FIELD_NAMES: Final = (
 """Names of fields that ``details`` must not use."""
 
 
+_OF_METHOD: Final = (
+    "method",
+    "parameters",
+    "solver",
+    "seconds",
+    "units",
+    "evaluations",
+    "quantity",
+    "background",
+)
+"""Fields that other attributions by the same method have, too; all others measure."""
+
 _PROVED = ("attributions", "losses", "certificate", "details", "target")
 """Fields that follow from attributions once they are computed."""
 
@@ -419,22 +431,13 @@ class Explanation(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
         """Other attributions of the same rows, without measured values."""
-        return replace(
-            self._unclaimed(),
+        kept = {name: getattr(self, name) for name in _OF_METHOD}
+        if labels is None:
+            kept |= {"points": self.points, "categories": self.categories}
+        return Explanation(
             attributions=read_only(attributions),
             labels=labels or self.labels,
-            points=self.points if labels is None else None,
-            categories=self.categories if labels is None else {},
-            losses={},
-            standard_errors=None,
-            details={},
-            gradient=None,
-            contributions=None,
-            base_value=None,
-            prediction=None,
-            effects=None,
-            row_size=None,
-            metric=None,
+            **kept,
         )
 
     def _unclaimed(self) -> Explanation:
