@@ -72,15 +72,16 @@ class Quadratic:
     @classmethod
     def of(cls, program: Program) -> Quadratic:
         """Take the squared losses of a program that the refusals below accept."""
-        found = [next(iter(program.kinds[kind]), None) for kind in _COUPLED]
-        matching, over_points, over_features = found
+        matching, over_points, over_features = [
+            next(iter(program.kinds[kind]), None) for kind in _COUPLED
+        ]
         assert matching is not None, (
             "the solver refuses programs without gradient matching"
         )
         # they have a Gram matrix and parts, by their kind
         points: Any = None if over_points is None else over_points.map
         features: Any = None if over_features is None else over_features.map
-        place = {id(loss): index for index, loss in enumerate(program.losses)}
+        index_of = {id(loss): index for index, loss in enumerate(program.losses)}
         return cls(
             G=np.broadcast_to(matching.target, program.shape),
             P=None if points is None else points.gram,
@@ -88,9 +89,9 @@ class Quadratic:
             point_parts=None if points is None else points.components,
             feature_parts=None if features is None else features.components,
             positions=(
-                place[id(matching)],
-                place.get(id(over_points)),
-                place.get(id(over_features)),
+                index_of[id(matching)],
+                index_of.get(id(over_points)),
+                index_of.get(id(over_features)),
             ),
             lattices=(lattice_of(points), lattice_of(features)),
         )
