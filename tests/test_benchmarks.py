@@ -29,25 +29,6 @@ def test_the_table_of_the_readme_is_made_from_the_record():
     assert text != record.page(text, changed)
 
 
-def test_a_table_says_how_each_number_came_about():
-    given = {"work": record.FRONT[0], "case": "curve", "gap": np.nan, "note": np.nan}
-    rows = [
-        {"method": "propopt", "role": "propopt", "seconds": 0.016, "ratio": 1.0}
-        | {"made": 1, "of": 1, "runs": 5, **given, "gap": 3e-10},
-        {"method": "eigh", "role": "best", "seconds": 0.0144, "ratio": 0.9}
-        | {"made": 1, "of": 1, "runs": 5, **given, "note": "no certificate"},
-        {"method": "slow", "role": "general", "seconds": 22.0, "ratio": 1376.0}
-        | {"made": 2, "of": 200, "runs": 1, **given},
-    ]
-    frame = pd.DataFrame(rows)
-    (line,) = record.front(frame, record.FRONT[:1]).splitlines()[2:]
-    assert line == (
-        f"| {record.FRONT[0]} | 16 ms (gap 3e-10) | 0.9 × eigh (no certificate) "
-        "| 1,400 × slow (scaled from 2 of 200) |"
-    )
-    assert record.front(frame) == record.front(frame, record.FRONT[:1])
-
-
 def test_a_case_that_is_run_again_takes_the_place_of_its_rows(tmp_path):
     row = timing.Row(
         work="w", method="m", role="best", seconds=1.0, ratio=2.0, runs=3, gap=1e-9
