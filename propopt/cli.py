@@ -18,7 +18,6 @@ from typing import Any, Final, NoReturn
 import propopt as po
 from propopt.base.errors import (
     InvalidInput,
-    ProblemFileError,
     PropoptError,
     SolverFailure,
     WriteFailure,
@@ -166,36 +165,22 @@ def _code(options: argparse.Namespace) -> po.problems.Code:
 
 def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     """Run one job with the options of its command; errors name the file."""
-    run_options = {
-        name: getattr(options, name) for name in _SETTINGS if name in options
-    }
+    others = vars(options).keys() - OF_COMMANDS
+    run_options = {name: getattr(options, name) for name in others}
     try:
-        with file.source.locating_errors():
-            verbosity = {"quiet": options.quiet, "verbose": options.verbose}
-            result = file.with_options(**run_options).run(
-                Path(options.output), **verbosity
-            )
+        verbosity = {"quiet": options.quiet, "verbose": options.verbose}
+        changed = file.with_options(**run_options)
+        result = changed.run(Path(options.output), **verbosity)
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
-    except ProblemFileError as error:
-        table = Path(file.schema.data.file or "").name
-        if file.source.files or table in str(error):
-            raise
-        raise ProblemFileError(f"{table}: {error}") from error
     is_whole = result is None or file.job.is_whole(result, file)
     return DONE if is_whole else SOLVER_FAILURE
 
 
-_SETTINGS = (
-    "rows",
-    "attributions",
-    "n_jobs",
-    "solver",
-    "resume",
-    "reasons",
-    "report",
-    "scheduler",
+OF_COMMANDS: Final = frozenset(
+    ("command", "job", "files", "allow_code", "output", "quiet", "verbose")
 )
+"""Arguments of the command; all others are options of its job or of the file."""
 _OUTPUT_FOLDER: Final = ""
 """The value of ``--resume`` for the folder of the output."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, get_args
 
@@ -32,7 +32,6 @@ from propopt.problems.sources import (
     MOST_MISTAKES,
     SHORT,
     Source,
-    error_at,
     joint_error,
     yaml_source,
 )
@@ -126,11 +125,6 @@ def sections_at(location: tuple[str | int, ...]) -> list[type[Section]]:
     return sections
 
 
-def kinds(location: tuple[str | int, ...]) -> list[str]:
-    """The kinds to choose from at a location."""
-    return [kind for section in sections_at(location) for kind in _kinds_of(section)]
-
-
 def _sections_in(annotation: Any) -> Iterator[type[Section]]:
     if isinstance(annotation, OneOf):
         yield from annotation.sections
@@ -156,31 +150,9 @@ def read_schema(source: Source) -> ProblemSchema:
     try:
         return ProblemSchema.model_validate(source.content)
     except ValidationError as error:
-        mistakes = sorted(
-            error.errors(), key=lambda detail: source.find(detail["loc"])[0]
-        )
-        keys = [
-            field.alias or name for name, field in ProblemSchema.model_fields.items()
-        ]
-        given_keys = (
-            [*map(str, source.content)] if isinstance(source.content, dict) else []
-        )
-        if given_keys and not any(
-            key in keys or did_you_mean(key, keys) for key in given_keys
-        ):
-            raise error_at(
-                source.path,
-                1,
-                (),
-                "is not a problem file: none of its keys is valid; valid keys: "
-                f"{', '.join(keys)}",
-            ) from None
-        lines = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
-        if len(mistakes) > MOST_MISTAKES:
-            rest = f"and {len(mistakes) - MOST_MISTAKES:,} more errors, from here on"
-            line, _ = source.find(mistakes[MOST_MISTAKES]["loc"])
-            lines.append(error_at(source.path, line, (), rest))
-        raise joint_error(lines) from None
+        mistakes = sorted(error.errors(), key=lambda x: source.find(x["loc"])[0])
+        first = mistakes[: MOST_MISTAKES + 1]  # of which the last only ends the list
+        raise joint_error(_located(source, mistake) for mistake in first) from None
 
 
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
@@ -200,16 +172,13 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
             return source.error(location_of_key, "required, and missing")
         case "union_tag_not_found":
             key = context["discriminator"].strip("'")
-            message = f"required, and missing; expected {_choice(kinds(location))}"
-            return source.error((*location, Missing(key)), message)
+            return source.error((*location, Missing(key)), "required, and missing")
         case "union_tag_invalid":
             key = context["discriminator"].strip("'")
-            return source.error(
-                (*location, key), _unknown_name(value[key], kinds(location))
-            )
+            words = context["expected_tags"]
+            return source.error((*location, key), _unknown_name(value[key], words))
         case "literal_error":
-            words = re.findall(r"'([^']*)'", context["expected"])
-            return source.error(location, _unknown_name(value, words))
+            return source.error(location, _unknown_name(value, context["expected"]))
         case kind if kind in _EXPECTED:
             expected = _EXPECTED[kind].format(**context)
             return source.error(location, f"expected {expected}, got {_shown(value)}")
@@ -217,14 +186,10 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
     return source.error((*location[: len(location) - len(part)], *part), detail["msg"])
 
 
-def _unknown_name(value: object, words: Sequence[str]) -> str:
-    hint = did_you_mean(value, words)
-    return f"expected {_choice(words)}, got {_shown(value)}{hint}"
-
-
-def _choice(words: Sequence[str]) -> str:
-    """``'a', 'b' or 'c'``."""
-    return listed_words([*map(repr, words)], "or")
+def _unknown_name(value: object, words: str) -> str:
+    """What is wrong with a name, given the valid ones: ``'a', 'b' or 'c'``."""
+    hint = did_you_mean(value, re.findall(r"'([^']*)'", words))
+    return f"expected {words}, got {_shown(value)}{hint}"
 
 
 _MAPPING = "a mapping of keys to values"
@@ -245,8 +210,8 @@ _EXPECTED = {
     "string_pattern_mismatch": "letters, digits, '_', '-' and '.' only",
     "string_too_long": "at most {max_length} characters",
     "string_type": "text",
-    "too_long": "at most {max_length} values",
-    "too_short": "at least one value",
+    "too_long": "a list of at most {max_length}",
+    "too_short": "a list of at least {min_length}",
 }
 
 

@@ -15,7 +15,6 @@ from pydantic import Field
 from sklearn.base import clone
 
 from propopt import inductive
-from propopt.base.errors import InvalidInput
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.losses import Objective
 from propopt.problems.problem import Problem
@@ -28,9 +27,7 @@ from propopt.problems.sections import (
     Section,
     part,
     section_of,
-    wrong,
 )
-from propopt.problems.subject.data import DataShape
 from propopt.results.explanation import Explanation
 
 
@@ -52,21 +49,6 @@ class InducingSection(Section):
             "observation, unless it is one of the observations already",
         ),
     ] = False
-
-    def check(self, data_shape: DataShape) -> None:
-        for number, count in enumerate(getattr(self, "counts", ())):
-            if count > data_shape.n_observed:
-                raise wrong(
-                    f"expected at most {data_shape.n_observed}, as many observations "
-                    f"as there are, got {count}",
-                    *("counts", number),
-                )
-        for row in getattr(self, "inputs", ()):
-            if len(row) != data_shape.n_columns:
-                raise InvalidInput(
-                    f"inducing: expected {data_shape.n_columns} features as in X, got "
-                    f"{len(row)}"
-                )
 
 
 class AllInputs(InducingSection):

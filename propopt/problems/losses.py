@@ -8,7 +8,7 @@ A new one is a line of ``LOSSES``, of ``POINT_GRAPHS`` or ``FEATURE_GRAPHS``, or
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
@@ -45,7 +45,6 @@ from propopt.problems.sections import (
     unshaped,
     wrong,
 )
-from propopt.problems.subject.data import DataShape
 from propopt.problems.subject.subject import Subject
 from propopt.tables.frames import Labels, read_points
 
@@ -60,71 +59,34 @@ class GraphSection(Section):
         """Make the graph for a table (n_nodes, M)."""
         return self.make(X=X, n_nodes=n_nodes)
 
-    def check_nodes(self, n_nodes: int) -> None:
-        """Refuse settings that do not fit this number of nodes, before any work."""
-
     def conflicts(self) -> Iterator[PropoptError]:
         if vars(self).get("weights") == "uniform":
             yield from self.without_effect("uniform weights", "lengthscale")
 
 
-def _graph(kind: str, made: Any, check: Any = None, **overrides: Any) -> Any:
-    """The section of a graph, with the settings of its function and a check."""
-    name = f"{kind.title().replace('_', '')}Graph"
-    section: Any = section_of(
+def _graph(kind: str, made: Any, **overrides: Any) -> Any:
+    """The section of a graph, with the settings of its function."""
+    return section_of(
         made,
         GraphSection,
-        name,
+        f"{kind.title().replace('_', '')}Graph",
         without=("X", "n_nodes"),
         kind=Literal[kind],
         **overrides,
     )
-    if check is not None:
-        section.check_nodes = check
-    return section
-
-
-def _check_pairs(section: Any, n_nodes: int) -> None:
-    if vars(section).get("cutoff") is None:
-        gaussian = "gaussian " * (section.kind == "gaussian")
-        require_memory(PAIR_BYTES * n_nodes**2, f"a complete {gaussian}graph", _FEWER)
-
-
-_FEWER: Final = "explain fewer points"
-
-
-def _check_neighbors(section: Any, n_nodes: int) -> None:
-    if section.n_neighbors >= n_nodes:
-        raise InvalidInput(
-            f"n_neighbors: expected fewer than the {n_nodes} points, got "
-            f"{section.n_neighbors}"
-        )
-
-
-def _check_pixels(section: Any, n_nodes: int) -> None:
-    if section.height * section.width != n_nodes:
-        raise InvalidInput(
-            f"graph: expected height × width = {n_nodes} features, got "
-            f"{section.height} × {section.width}"
-        )
-
-
-def _check_labels(section: Any, n_nodes: int) -> None:
-    require_one_each("labels", n_nodes, len(section.labels))
 
 
 _CHAIN: Final = _graph("chain", graphs.chain_graph)
-_COMPLETE: Final = _graph("complete", graphs.complete_graph, _check_pairs)
+_COMPLETE: Final = _graph("complete", graphs.complete_graph)
 _GAUSSIAN: Final = _graph(
     "gaussian",
     graphs.gaussian_graph,
-    _check_pairs,
     cutoff=Annotated[float, Field(gt=0, lt=1)] | None,
 )
 POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _GAUSSIAN,
     _graph("grid_gaussian", grid_gaussian_graph),
-    _graph("knn", graphs.knn_graph, _check_neighbors),
+    _graph("knn", graphs.knn_graph),
     _graph("cosine", graphs.cosine_graph),
     _graph("threshold", graphs.threshold_graph, threshold=Nonnegative),
     _COMPLETE,
@@ -133,33 +95,19 @@ POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
 )
 FEATURE_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _CHAIN,
-    _graph("pixel", graphs.pixel_graph, _check_pixels),
+    _graph("pixel", graphs.pixel_graph),
     _graph("correlation", graphs.correlation_graph),
-    _graph("group", graphs.group_graph, _check_labels, labels=list[Label]),
+    _graph("group", graphs.group_graph, labels=list[Label]),
     _COMPLETE,
 )
 PointGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", POINT_GRAPHS)]
 FeatureGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", FEATURE_GRAPHS)]
 
 
-def require_one_each(label: str, n_features: int, count: int) -> None:
-    """Refuse a list that does not have one entry for each feature."""
-    if count != n_features:
-        raise InvalidInput(
-            f"{label}: expected {n_features}, one for each feature, got {count}"
-        )
-
-
 class LossSection(Section):
     """A loss with its weight; ``name: 0.5`` is short for ``{weight: 0.5}``."""
 
     name: ClassVar[str]
-    of_function: ClassVar[bool] = False
-    """Whether it needs the function, so that a model must be fitted."""
-    of_features: ClassVar[bool] = False
-    """Whether it depends on features, which for documents are the model's words."""
-    counts_points: ClassVar[bool] = True
-    """Whether it determines the number of points."""
     feature_graph: ClassVar[bool] = False
     """Whether its graph joins features, not points."""
 
@@ -172,19 +120,6 @@ class LossSection(Section):
             x: _FROM_SUBJECT[x](self, subject) for x in _FROM_SUBJECT if x in taken
         }
         return self.make(**given)
-
-    def check(self, data_shape: DataShape) -> None:
-        graph, reference = map(vars(self).get, ("graph", "reference"))
-        if graph is not None:
-            n_nodes = (
-                data_shape.n_features if self.feature_graph else data_shape.n_points
-            )
-            graph.check_nodes(n_nodes)
-        if reference is not None:
-            require_one_each("reference", data_shape.n_columns, len(reference))
-        if self.makes is losses.KernelRobustness:
-            n_bytes = PAIR_BYTES * data_shape.n_points**2
-            require_memory(n_bytes, "a kernel of all points", _FEWER)
 
 
 # ---- Arguments of losses that come from the subject, by name
@@ -199,6 +134,11 @@ def _graph_of(section: Any, subject: Subject) -> graphs.Graph:
 def _reference(section: Any, subject: Subject) -> tuple[list[float], float] | None:
     if section.reference is None:
         return None
+    if len(section.reference) != subject.n_features:
+        raise InvalidInput(
+            f"reference: expected {subject.n_features}, one for each feature, got "
+            f"{len(section.reference)}"
+        )
     names = Labels(features=read_points(subject.points, "X")[1].features)
     value = subject.function.value(names.table(np.array([section.reference])))
     return section.reference, float(value[0])
@@ -218,6 +158,8 @@ def _mean_slopes(section: Any, subject: Subject) -> MainEffects | None:
 
 def _kernel(section: Any, subject: Subject) -> Any:
     coordinates = np.asarray(subject.coordinates)
+    n_bytes = PAIR_BYTES * len(coordinates) ** 2
+    require_memory(n_bytes, "a kernel of all points", "explain fewer points")
     if np.isnan(coordinates).any():
         raise InvalidInput(
             "numbers are missing, and no kernel is positive definite for distances "
@@ -255,8 +197,6 @@ def _loss(
     doc: str = "",
     *,
     called: str = "",
-    of_features: bool = False,
-    counts_points: bool = True,
     **overrides: Any,
 ) -> type[LossSection]:
     """The section of a loss, under the default of its ``name``."""
@@ -272,9 +212,6 @@ def _loss(
         **overrides,
     )
     section.name = called or taken["name"].default
-    section.of_function = not taken.keys().isdisjoint({"G", "values"})
-    section.of_features = of_features
-    section.counts_points = counts_points
     section.feature_graph = overrides.get("graph") is FeatureGraph
     return section
 
@@ -298,7 +235,6 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
     _loss(
         losses.SharedRobustness,
         "Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have.",
-        of_features=True,
     ),
     _loss(
         losses.KernelRobustness,
@@ -315,10 +251,8 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
         losses.Smoothness,
         "Σ (w_nd − w_nd')² T_dd'.",
         graph=FeatureGraph,
-        of_features=True,
-        counts_points=False,
     ),
-    _loss(losses.Sparsity, "Σ ‖w‖₁.", counts_points=False),
+    _loss(losses.Sparsity, "Σ ‖w‖₁."),
     *(_loss(load_plugin(x), called=k) for k, x in plugins("propopt.losses").items()),
 )
 
@@ -326,10 +260,7 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
 class _AnyLosses(Section):
     """The objective, with one entry for each loss."""
 
-    of_texts: ClassVar[dict[str, str]] = {
-        "shared_robustness": "compares words that documents share, and there is no "
-        "data.text; for tables use pairwise_robustness"
-    }
+    of_texts: ClassVar[frozenset[str]] = frozenset({"shared_robustness"})
 
     def conflicts(self) -> Iterator[PropoptError]:
         if not self.losses:
@@ -392,9 +323,6 @@ _RELATIVE = (
 BANDWIDTH: Final = (
     "for documents, a hundredth of the kernel_width of lime, which is 25 by default"
 )
-NO_EFFECT: Final = "has no effect with data.text"
-NO_WIDTH: Final = "for documents give bandwidth, a hundredth of it: 25 of lime is 0.25"
-OF_TEXTS: Final = "has no effect without data.text"
 LAW: Any = Literal[law_names()]
 """Laws of LIME by name, including those of other packages."""
 
@@ -402,7 +330,7 @@ LAW: Any = Literal[law_names()]
 class BaselineSection(Section):
     """A baseline to compare with, and its settings."""
 
-    of_texts: ClassVar[dict[str, str]] = {"bandwidth": OF_TEXTS, "first_row": OF_TEXTS}
+    of_texts: ClassVar[frozenset[str]] = frozenset({"bandwidth", "first_row"})
 
     def build(self, *, is_text: bool = False) -> list[explainers.Baseline]:
         """The baselines of all combinations; the last listed setting varies fastest."""
@@ -426,7 +354,7 @@ def _with_law(made: Any, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _baseline(
-    made: Any, of_tables: Mapping[str, str] | None = None, /, **overrides: Any
+    made: Any, of_tables: Collection[str] = (), /, **overrides: Any
 ) -> type[BaselineSection]:
     """The section of a baseline; ``of_tables`` are settings for tables only."""
     section = section_of(
@@ -436,12 +364,8 @@ def _baseline(
         method=Literal[made.method],
         **overrides,
     )
-    section.of_tables = of_tables or {}
+    section.of_tables = frozenset(of_tables)
     return section
-
-
-def _no_effect(*names: str) -> dict[str, str]:
-    return dict.fromkeys(names, NO_EFFECT)
 
 
 _BANDWIDTHS: Final = (KernelWidths, BANDWIDTH, 0.25)
@@ -454,24 +378,14 @@ _BACKGROUND: Final = (
     Samples | Literal["mean"],
     "how many of the points, drawn by the seed; or their mean",
 )
-_EMPTY_TEXT: Final = {
-    "data": "for documents the background is the empty text; leave it out"
-}
 BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     _baseline(explainers.Gradient),
     _baseline(
-        explainers.SmoothGrad,
-        {
-            "method": "words get no noise; use gradient, the effect of each word, or "
-            "exact_lime, which deletes other words too"
-        },
-        scale=Lengths,
-        n_samples=Samples,
-        relative=_RELATIVE,
+        explainers.SmoothGrad, scale=Lengths, n_samples=Samples, relative=_RELATIVE
     ),
     _baseline(
         explainers.Lime,
-        {**_no_effect("scale", "distribution", "relative"), "kernel_width": NO_WIDTH},
+        ("scale", "distribution", "relative", "kernel_width"),
         without=("law",),
         bandwidth=_BANDWIDTHS,
         scale=(Lengths | None, "required for tables"),
@@ -482,17 +396,14 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     ),
     _baseline(
         explainers.LimePackage,
-        {
-            **_no_effect("discretize", "units"),
-            "kernel_width": NO_WIDTH,
-        },
+        ("discretize", "units", "kernel_width"),
         without=("data",),
         bandwidth=_BANDWIDTHS,
         n_samples=Samples,
     ),
     _baseline(
         explainers.ExactLime,
-        {**_no_effect("n_bins", "weights", "law", "units"), "kernel_width": NO_WIDTH},
+        ("n_bins", "weights", "law", "units", "kernel_width"),
         without=("data",),
         bandwidth=_BANDWIDTHS,
         kernel_width=(KernelWidths | None, "by default the package's, 0.75 √D"),
@@ -506,13 +417,13 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     ),
     _baseline(
         explainers.Shap,
-        {**_EMPTY_TEXT, **_no_effect("units")},
+        ("data", "units"),
         data=_BACKGROUND,
         units=_UNITS,
         n_permutations=Samples,
     ),
-    _baseline(explainers.TreeShap, _EMPTY_TEXT, data=_BACKGROUND),
-    _baseline(explainers.ExactShap, _EMPTY_TEXT, data=_BACKGROUND),
+    _baseline(explainers.TreeShap, ("data",), data=_BACKGROUND),
+    _baseline(explainers.ExactShap, ("data",), data=_BACKGROUND),
     *(_baseline(load_plugin(x)) for x in plugins("propopt.baselines").values()),
 )
 AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

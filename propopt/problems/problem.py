@@ -185,12 +185,15 @@ class Problem:
             "solver": solver or keys.solver,
             "tolerance": self.tolerance,
         }
+        # an error takes neither, and is refused next to one
+        weights = self.weights or None if keys.error else self.weights
+        limits = self.limits or None if keys.error else self.limits
         with threads_of_run(self.subject.n_rows):
             trade_offs = sweep(
                 self._whole,
-                None if keys.error else self.weights,
+                weights,
                 baselines,
-                limits=None if keys.error else self.limits,
+                limits=limits,
                 error=keys.error,
                 n_jobs=self.file.n_jobs,
                 progress=progress,

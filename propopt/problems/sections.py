@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from inspect import Parameter, cleandoc, signature
 from math import isfinite
-from types import MappingProxyType, UnionType
+from types import UnionType
 from typing import (
     Annotated,
     Any,
@@ -133,10 +133,10 @@ class Section(BaseModel):
     makes: ClassVar[Any] = None
     """The constructor or function that takes its settings."""
 
-    of_texts: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Settings without effect for tables, and the message about each."""
-    of_tables: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Settings without effect for documents, and the message about each."""
+    of_texts: ClassVar[frozenset[str]] = frozenset()
+    """Settings without effect for tables."""
+    of_tables: ClassVar[frozenset[str]] = frozenset()
+    """Settings without effect for documents."""
 
     def settings(self, *others: str) -> dict[str, Any]:
         """The values of its keys, except some."""
@@ -151,9 +151,6 @@ class Section(BaseModel):
     def conflicts(self) -> Iterable[PropoptError]:
         """Errors of combinations of its settings."""
         return ()
-
-    def check(self, data_shape: Any) -> None:
-        """Refuse settings that do not fit the sizes of the data, before any work."""
 
     def without_effect(self, chosen: str, *names: str) -> Iterator[PropoptError]:
         """Errors of settings that have no effect with a choice."""

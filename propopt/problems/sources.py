@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final
 
 import yaml
 from yaml.composer import ComposerError
 from yaml.constructor import SafeConstructor
 
-from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError
+from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.problems.sections import OF_INPUT, ErrorGroup, Location, Missing
 
 
@@ -24,69 +24,66 @@ from propopt.problems.sections import OF_INPUT, ErrorGroup, Location, Missing
 
 MOST_MISTAKES = 20
 """Largest number of errors in one message."""
+SHORT = 60
+"""Largest number of characters of a value in messages."""
+MOST_OF_A_MESSAGE: Final = 1_000
+"""Largest number of characters of a message."""
 
-
-Lines: TypeAlias = dict[tuple[int, str | int], int]
-"""Lines of keys and positions, by the identity of their mapping or list."""
+_KEYS: Final = {"weights": "sweep"}
+"""Keys of arguments that have another name in files."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A problem as plain data, with locations of its keys for error messages."""
+    """The content of a problem, and where each key was read."""
 
-    content: Any  # as plain Python values
+    content: Any  # plain Python values
     path: Path  # the file; other files are relative to its folder
     name: str  # stem of output files, unless the content has a name
     files: tuple[Path, ...] = ()  # files that were read
     duplicates: tuple[ProblemFileError, ...] = ()  # keys, of which the last counts
-    line: int = 0  # of the first key in a file
-    lines: Lines = field(default_factory=dict)
+    lines: dict[Location, int] = field(default_factory=dict)  # empty without a file
 
     def find(self, location: Location) -> tuple[int, Location]:
         """The line of the innermost existing key, or 0, and the existing keys."""
         content = self.content
-        line = self.line
-        steps = _NOWHERE
+        steps: Location = ()
+        line = self.lines.get(steps, 0)
         for step in location:
             if isinstance(step, Missing):
                 return line, (*steps, step)
-            if line:
-                if (id(content), step) not in self.lines:
-                    continue
-                line = self.lines[id(content), step]
             try:
                 content = content[step]
             except (LookupError, TypeError):  # the chosen kind of a union
                 continue
             steps = (*steps, step)
+            line = self.lines.get(steps, line)  # options of the command line have none
         return line, steps
 
     def with_settings(self, key: str | None, settings: Mapping[str, Any]) -> Source:
-        """A copy with other settings of one section, or of the file itself for None.
-
-        Errors of new settings have the line of their section.
-        """
-        section = self.content if key is None else self.content[key] or {}
-        content = changed = {**section, **settings}
-        line = self.find(() if key is None else (key,))[0]
-        lines = {
-            (id(changed), name): self.lines.get((id(section), name), line)
-            for name in changed
-        }
+        """A copy with other settings of one section, or of the file itself for None."""
+        content = {**self.content, **settings}
         if key is not None:
+            changed = {**(self.content[key] or {}), **settings}
             content = {**self.content, key: changed}
-            lines |= {
-                (id(content), name): self.lines.get((id(self.content), name), line)
-                for name in content
-            }
-        return replace(self, content=content, lines=self.lines | lines)
+        return replace(self, content=content)
 
     def error(self, location: Location, message: str) -> ProblemFileError:
-        """The error ``path.to.key: message``, with file and line for a file."""
+        """The error ``path.to.key: message``, with file and line for a file.
+
+        If a message begins with an argument, and the innermost section that has a key
+        of its name is around the location, the error is located at this key.
+        """
+        argument, _, rest = message.partition(": ")
+        key = _KEYS.get(argument, argument)
         line, steps = self.find(location)
-        if steps:  # some messages begin with the last key
-            message = message.removeprefix(f"{steps[-1]}: ")
-        return error_at(self.path, line, steps, message)
+        for depth in range(len(location), -1, -1):
+            of_argument = self.find((*location[:depth], key))
+            if of_argument[1][-1:] == (key,):
+                line, steps = of_argument
+                break
+        words = rest if steps[-1:] == (key,) else message
+        return error_at(self.path, line, steps, words)
 
     def located(self, error: PropoptError, *outer: str | int) -> ProblemFileError:
         """An error, or a group, with file, line and key."""
@@ -106,30 +103,31 @@ class Source:
             raise self.located(error, *location) from error
 
 
-def joint_error(errors: Iterable[ProblemFileError]) -> ProblemFileError:
-    """One error with all messages, sorted by line."""
-    all_errors = [*errors]
-    if len(all_errors) == 1:
-        return all_errors[0]
-    lines_of_errors = [error.lines or ((0, str(error)),) for error in all_errors]
-    lines = list(
-        dict.fromkeys(sorted(chain.from_iterable(lines_of_errors), key=itemgetter(0)))
-    )
-    if len(lines) > MOST_MISTAKES + 1:
-        n, text = lines[MOST_MISTAKES]
-        prefix = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
-        lines[MOST_MISTAKES:] = [(n, f"{prefix}and more errors, from here on")]
-    error = ProblemFileError("\n".join(text for _, text in lines))
-    error.lines = tuple(lines)
+def error_at(path: Path, line: int, steps: Location, message: str) -> ProblemFileError:
+    """The error ``file:line: key: message`` on one line; no file if the line is 0."""
+    keys = ".".join(map(_shown_key, steps))
+    words = " ".join((f"{keys}: {message}" if keys else message).split())
+    if len(words) > MOST_OF_A_MESSAGE:
+        words = f"{words[:MOST_OF_A_MESSAGE]}… ({len(words):,} characters)"
+    error = ProblemFileError(f"{path}:{line}: {words}" if line else words)
+    error.lines = ((line, str(error)),)
     return error
 
 
-_NOWHERE: Location = ()
-SHORT = 60
-"""Largest number of characters of a value in messages."""
+def joint_error(errors: Iterable[ProblemFileError]) -> ProblemFileError:
+    """One error with all messages, sorted by line."""
+    lines = chain.from_iterable(e.lines or ((0, str(e)),) for e in errors)
+    first = sorted(dict.fromkeys(lines), key=itemgetter(0))
+    if len(first) > MOST_MISTAKES:
+        line, text = first[MOST_MISTAKES]
+        where = text.partition(f":{line}: ")[0] + f":{line}: " if line else ""
+        first[MOST_MISTAKES:] = [(line, f"{where}and more errors, from here on")]
+    error = ProblemFileError("\n".join(text for _, text in first))
+    error.lines = tuple(first)
+    return error
 
 
-def shown_key(step: str | int) -> str:
+def _shown_key(step: str | int) -> str:
     """A key, shortened if it is long."""
     text = str(step)
     if len(text) > SHORT:
@@ -146,25 +144,32 @@ MOST_VALUES: Final = 50_000
 MOST_LEVELS: Final = 20
 MOST_CHARACTERS: Final = 1_000
 """Largest number of characters of a number."""
-MOST_OF_A_MESSAGE: Final = 1_000
-"""Largest number of characters of a message."""
 
 _YAML: Final = "tag:yaml.org,2002:"
-TEXT: Final = f"{_YAML}str"
-_NUMBERS: Final = {f"{_YAML}int": "a whole number", f"{_YAML}float": "a number"}
-_SCALARS: Final = {
-    TEXT: "text",
-    f"{_YAML}bool": "true or false",
-    f"{_YAML}null": "nothing",
-    **_NUMBERS,
+_NUMBERS: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
 }
 _PLAIN: Final[dict[type[yaml.Node], set[str]]] = {
-    yaml.ScalarNode: set(_SCALARS),
-    yaml.SequenceNode: {f"{_YAML}seq"},
-    yaml.MappingNode: {f"{_YAML}map"},
+    yaml.ScalarNode: {*_NUMBERS, "str", "null"},
+    yaml.SequenceNode: {"seq"},
+    yaml.MappingNode: {"map"},
 }
-_HALF: Final = re.compile("[\ud800-\udfff]")
 _NOT_READ: Final = {f"{_YAML}{kind}" for kind in ("timestamp", "merge", "value")}
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_NODES: Final[dict[Any, str]] = {
+    yaml.MappingNode: "a mapping",
+    yaml.SequenceNode: "a list",
+    yaml.ScalarNode: "a single value",
+    type(None): "nothing",
+}
+_REMEDIES: Final = {
+    r"'\t'": "a tab; indent with spaces",
+    "<block": "indentation differs from the lines above; align the keys of a section",
+    "mapping values are": "a second ': ' in one line; quote the value, or start a line",
+}
+"""Messages instead of those of PyYAML that have these words."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -174,27 +179,22 @@ class _Loader(yaml.SafeLoader):
         first: [pair for pair in pairs if pair[0] not in _NOT_READ]
         for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._level = 0
-        self._n_values = 0
+    level = 0
+    n_values = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """Compose a node, within the limits on values and levels."""
-        self._level += 1
-        self._n_values += 1
-        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-        if self._level > MOST_LEVELS:
-            raise ComposerError(
-                None, None, f"nested more than {MOST_LEVELS} levels deep", mark
-            )
-        if self._n_values > MOST_VALUES:
-            raise ComposerError(None, None, f"more than {MOST_VALUES:,} values", mark)
+        self.level += 1
+        self.n_values += 1
+        if self.level > MOST_LEVELS or self.n_values > MOST_VALUES:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise ComposerError(None, None, _TOO_MANY, mark)
         node = super().compose_node(parent, index)
-        self._level -= 1
+        self.level -= 1
         return node
 
+
+_TOO_MANY: Final = f"more than {MOST_LEVELS} levels or {MOST_VALUES:,} values"
 
 _Loader.add_implicit_resolver(
     f"{_YAML}float",
@@ -203,204 +203,117 @@ _Loader.add_implicit_resolver(
 )
 
 
-def compose(path: Path) -> yaml.Node | None:
-    """The YAML nodes of a file, without constructing objects."""
-    text = _text(path)
-    try:
-        return yaml.compose(text, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise complaint(path, *_line_and_problem(text, error)) from None
-
-
-def _require_plain(node: yaml.Node) -> Any:
-    """The value of a scalar node; tags other than plain data are refused."""
-    if node.tag not in _PLAIN[type(node)]:
-        tag = node.tag.replace(_YAML, "!!")
-        raise InvalidInput(f"the tag {tag} is not allowed: plain data only")
-    if not isinstance(node, yaml.ScalarNode):
-        return None
-    if _HALF.search(node.value):
-        raise InvalidInput("surrogates (\\ud800 to \\udfff) are not allowed in texts")
-    if node.tag in _NUMBERS and len(node.value) > MOST_CHARACTERS:
-        raise InvalidInput(
-            f"expected a number of at most {MOST_CHARACTERS:,} characters, got "
-            f"{len(node.value):,}"
-        )
-    try:
-        return SafeConstructor().construct_document(node)
-    except (ValueError, LookupError, OverflowError):  # such as !!int x
-        got = f"{node.value[:60]!r}"
-        raise InvalidInput(f"expected {_SCALARS[node.tag]}, got {got}") from None
-
-
-def complaint(path: Path, line: int, message: str) -> ProblemFileError:
-    """The error ``file:line: message``, on one line of limited length."""
-    words = " ".join(message.split())
-    if len(words) > MOST_OF_A_MESSAGE:
-        words = f"{words[:MOST_OF_A_MESSAGE]}… ({len(words):,} characters)"
-    error = ProblemFileError(f"{path}:{line}: {words}")
-    error.lines = ((line, str(error)),)
-    return error
-
-
-def error_at(path: Path, line: int, steps: Location, message: str) -> ProblemFileError:
-    """The error at a location, with file and line if there is a file."""
-    keys = ".".join(map(shown_key, steps))
-    text = f"{keys}: {message}" if keys else message
-    return complaint(path, line, text) if line else ProblemFileError(text)
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ProblemFileError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # an impossible file name
-        raise ProblemFileError(f"{str(path)!r}: cannot be read: {error}") from None
-    if len(content) > MOST_BYTES:
-        message = f"a problem file has at most {MOST_BYTES:,} bytes; this one has more"
-        raise complaint(path, content.count(b"\n") + 1, message)
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise complaint(path, line, "cannot be read: not UTF-8 text") from None
-
-
-def _line_and_problem(text: str, error: yaml.YAMLError) -> tuple[int, str]:
-    line = 1
-    problem = str(error)
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        line = error.problem_mark.line + 1
-        problem = ", ".join(filter(None, (error.context, error.problem)))
-    if isinstance(error, yaml.reader.ReaderError):
-        line = text.count("\n", 0, error.position) + 1
-        problem = f"the character {chr(error.character)!r} is not allowed"
-    if r"'\t'" in problem:
-        problem = "a tab; indent with spaces"
-    elif "<block" in problem:
-        problem = (
-            "indentation differs from the lines above; align the keys of a section"
-        )
-    elif problem == "mapping values are not allowed here":
-        problem = "a second ': ' in one line; quote the value, or start a new line"
-    return line, f"not valid YAML: {problem}"
-
-
-# ---- YAML files as sources, with the line of each key
-
-
 def yaml_source(path: str | Path) -> Source:
     """The content of a YAML file, without running or importing what it names."""
     file = Path(path)
-    root = compose(file)
+    root = _composed(file)
     if not isinstance(root, yaml.MappingNode):
-        got = "nothing" if root is None else _NODES[type(root)]
-        message = f"expected a mapping of keys to values, got {got}"
+        message = f"expected a mapping of keys to values, got {_NODES[type(root)]}"
         if file.suffix.lower() in (".csv", ".tsv"):
             message += "; a problem file names a table as data: {csv: FILE}"
-        raise complaint(file, 1, message)
-    reading = _Reading(file)
-    content, _ = reading.value(root, ())
-    if reading.unread:
-        raise joint_error([*reading.unread, *reading.duplicates])
-    line = root.start_mark.line + 1
-    duplicates = tuple(reading.duplicates)
-    return Source(content, file, file.stem, (file,), duplicates, line, reading.lines)
+        raise error_at(file, 1, (), message)
+    reader = _Reader(file)
+    content = reader.value(root, (), root.start_mark.line + 1)
+    if reader.unread:
+        raise joint_error([*reader.unread, *reader.duplicates])
+    duplicates = tuple(reader.duplicates)
+    return Source(content, file, file.stem, (file,), duplicates, reader.lines)
 
 
-@final
-class _Reading:
+def _composed(path: Path) -> yaml.Node | None:
+    """The YAML nodes of a file, without constructing objects."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:  # such as an impossible name
+        reason = getattr(error, "strerror", None) or error
+        raise ProblemFileError(f"{path}: cannot be read: {reason}") from None
+    if len(content) > MOST_BYTES:
+        message = f"a problem file has at most {MOST_BYTES:,} bytes; this one has more"
+        raise error_at(path, content.count(b"\n") + 1, (), message)
+    try:
+        return yaml.compose(content.decode(), Loader=_Loader)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise error_at(path, line, (), "cannot be read: not UTF-8 text") from None
+    except yaml.reader.ReaderError as error:
+        line = content.decode().count("\n", 0, error.position) + 1
+        problem = f"the character {chr(error.character)!r} is not allowed"
+    except yaml.MarkedYAMLError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        problem = ", ".join(filter(None, (error.context, error.problem)))
+        remedies = (text for words, text in _REMEDIES.items() if words in problem)
+        problem = next(remedies, problem)
+    raise error_at(path, line, (), f"not valid YAML: {problem}")
+
+
+class _Reader:
     """Converts nodes to plain values, and collects lines of keys and errors."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.lines: Lines = {}
-        self.unread: list[ProblemFileError] = []  # no plain data, recursive aliases
+        self.lines: dict[Location, int] = {}
+        self.unread: list[ProblemFileError] = []  # no plain data
         self.duplicates: list[ProblemFileError] = []  # keys, of which the last counts
-        self._cache: dict[int, tuple[Any, int]] = {}  # by node
-        self._ancestors: set[int] = set()  # nodes around the current one
 
-    def value(self, node: yaml.Node, steps: Location) -> tuple[Any, int]:
-        """The value of a node, and its number of values with aliases expanded."""
-        if id(node) in self._cache:
-            return self._cache[id(node)]
-        line = node.start_mark.line + 1
-        try:
-            if id(node) in self._ancestors:
-                raise InvalidInput("an alias refers to a value that contains it")
-            single = _require_plain(node)
-        except InvalidInput as error:
-            self.unread.append(error_at(self.path, line, steps, str(error)))
-            return None, 1
+    def value(self, node: yaml.Node, steps: Location, line: int) -> Any:
+        """The value of a node on a line; an alias is read again."""
+        self.lines[steps] = line
+        if len(self.lines) > MOST_VALUES or len(steps) > MOST_LEVELS:
+            message = f"{_TOO_MANY}, with aliases expanded"
+            raise error_at(self.path, line, (), message)
+        kind = node.tag.removeprefix(_YAML)
+        if kind not in _PLAIN[type(node)]:
+            tag = node.tag.replace(_YAML, "!!")
+            message = f"the tag {tag} is not allowed: plain data only"
+            return self._refuse(line, steps, message)
         if isinstance(node, yaml.ScalarNode):
-            return single, 1
-        content: Any = [] if isinstance(node, yaml.SequenceNode) else {}
-        size = 1
-        self._ancestors.add(id(node))
-        for step, at, child in self._children(node, steps):
-            value, count = self.value(child, (*steps, step))
-            if isinstance(content, list):
-                content.append(value)
-            else:
-                content[step] = value
-            self.lines[id(content), step] = at
-            size += count
-        if size > MOST_VALUES:
-            message = f"more than {MOST_VALUES:,} values, with aliases expanded"
-            raise error_at(self.path, line, steps, message)
-        self._ancestors.remove(id(node))
-        self._cache[id(node)] = content, size
-        return content, size
-
-    def _children(
-        self, node: yaml.Node, steps: Location
-    ) -> Iterator[tuple[str | int, int, yaml.Node]]:
-        """Keys or positions, each with its line and its node."""
+            return self._scalar(node, steps, line)
         if isinstance(node, yaml.SequenceNode):
-            for number, item in enumerate(node.value):
-                yield number, item.start_mark.line + 1, item
-            return
-        keys: set[str | int] = set()
-        for key, value in node.value:
-            line = key.start_mark.line + 1
-            try:
-                name = _label(key) if steps == CLASS_NAMES else _text_key(key)
-            except InvalidInput as error:
-                self.unread.append(error_at(self.path, line, steps, str(error)))
+            items = enumerate(node.value)
+            return [self.value(x, (*steps, i), x.start_mark.line + 1) for i, x in items]
+        content: dict[Any, Any] = {}
+        for key, child in node.value:
+            line_of_key = key.start_mark.line + 1
+            name = self._key(key, steps, line_of_key)
+            if name is None:
                 continue
-            if name in keys:
-                again = error_at(self.path, line, (*steps, name), "given twice")
-                self.duplicates.append(again)
-            keys.add(name)
-            yield name, line, value
+            if name in content:
+                twice = error_at(self.path, line_of_key, (*steps, name), "given twice")
+                self.duplicates.append(twice)
+            content[name] = self.value(child, (*steps, name), line_of_key)
+        return content
+
+    def _key(self, key: yaml.Node, steps: Location, line: int) -> str | int | None:
+        """A key, which is text or the label of a class; None if it is refused."""
+        kind = key.tag.removeprefix(_YAML)
+        is_label = steps == CLASS_NAMES and kind in _NUMBERS
+        if isinstance(key, yaml.ScalarNode) and (kind == "str" or is_label):
+            name: str | int | None = self._scalar(key, steps, line)
+            return name
+        got = _NODES[type(key)]
+        if isinstance(key, yaml.ScalarNode):
+            got = _shown_key(key.value) or "nothing"
+        self._refuse(line, steps, f"expected a key that is text, got {got}")
+        return None
+
+    def _scalar(self, node: yaml.ScalarNode, steps: Location, line: int) -> Any:
+        kind = node.tag.removeprefix(_YAML)
+        if _SURROGATE.search(node.value):
+            message = "surrogates (\\ud800 to \\udfff) are not allowed in texts"
+            return self._refuse(line, steps, message)
+        if kind != "str" and len(node.value) > MOST_CHARACTERS:
+            most = f"expected a number of at most {MOST_CHARACTERS:,} characters"
+            return self._refuse(line, steps, f"{most}, got {len(node.value):,}")
+        try:
+            return SafeConstructor().construct_document(node)
+        except (ValueError, LookupError, OverflowError):  # such as !!int x
+            message = f"expected {_NUMBERS[kind]}, got {node.value[:SHORT]!r}"
+            return self._refuse(line, steps, message)
+
+    def _refuse(self, line: int, steps: Location, message: str) -> None:
+        self.unread.append(error_at(self.path, line, steps, message))
 
 
 CLASS_NAMES: Final = ("data", "outcome")
 """The only mapping whose keys may be numbers: names of classes by their labels."""
-
-
-def _label(key: yaml.Node) -> str | int:
-    """The label of a class, which may be a number."""
-    is_number = key.tag in (f"{_YAML}bool", *_NUMBERS)
-    label: str | int = _require_plain(key) if is_number else _text_key(key)
-    return label
-
-
-def _text_key(key: yaml.Node) -> str:
-    """A key that is text."""
-    if key.tag != TEXT or _HALF.search(key.value):
-        plain_one = isinstance(key, yaml.ScalarNode)
-        got = shown_key(key.value) or "nothing" if plain_one else _NODES[type(key)]
-        raise InvalidInput(f"expected a key that is text, got {got}")
-    if key.value == "<<":
-        raise InvalidInput("merge keys (<<) are not supported; repeat the keys instead")
-    return str(key.value)
-
-
-_NODES: dict[type[yaml.Node], str] = {
-    yaml.MappingNode: "a mapping",
-    yaml.SequenceNode: "a list",
-    yaml.ScalarNode: "a single value",
-}

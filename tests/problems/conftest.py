@@ -34,11 +34,16 @@ def subject(problem):
 
 @pytest.fixture
 def complaint(problem, tmp_path):
-    """What a check says, without the folder; nothing is fitted for it."""
+    """What a check or else the function says, without the folder."""
+
+    def made(*given, **settings):
+        file = problem(*given, **settings)
+        file.check_data()
+        return file.subject.function
 
     def check(*given, **settings):
         with pytest.raises(ProblemFileError) as caught:
-            problem(*given, **settings).check_data()
+            made(*given, **settings)
         return str(caught.value).replace(f"{tmp_path}/", "")
 
     return check

@@ -62,15 +62,14 @@ TOO_MANY = "kernel_robustness: {lengthscale: 1}"
     ("low", "high", "n", "loss", "messages"),
     [
         (-1, 1000, 2000, "sparsity: 1", "2: function: .*not finite in 1 of 1001 rows"),
-        (-1000, 1e5, 2000, "sparsity: 1", "2: func.*not finite in 967 of 1001 rows"),
-        (-1, 1, 9_000_000, TOO_MANY, "3: objective.kernel_robustness: a kernel of a"),
+        (-1, 1, 900_000, TOO_MANY, "3: objective.kernel_robustness: a kernel of a"),
     ],
 )
 def test_overflow_and_what_needs_too_much_are_told(
     printed, low, high, n, loss, messages
 ):
     text = FORMULA.format(low=low, high=high, n=n, loss=loss)
-    code, message = printed(text, "check")
+    code, message = printed(text, "sweep" if loss == TOO_MANY else "check")
     assert code == 2
     assert re.match(f"file.yaml:{messages}", message)
 
@@ -121,7 +120,7 @@ def test_what_is_finished_and_whole_is_left(resumed, tmp_path, capsys):
     written.unlink()
     assert resumed("--resume")
     assert not resumed("--resume")
-    assert main(["explain", "--resume", str(file)]) == 2
+    assert main(["explain", str(file), "--resume", str(file)]) == 2
     assert capsys.readouterr().err.startswith(
         f"--resume: expected a folder, got the file {file}"
     )

@@ -343,7 +343,8 @@ np.testing.assert_array_equal(found.coefficients, same.coefficients)
 for wrong in ({"n_bins": 3}, {"law": "torn"}, {"law": "other"}):
     problem["lime"] = {"law": "coarse", **wrong}
     try:
-        po.problems.read_sections(problem).check_data()
+        file = po.problems.read_sections(problem)
+        file.job.solve(file, progress=False)
     except po.errors.PropoptError as error:
         print(error)
 """
@@ -361,8 +362,8 @@ TOLD = {
         "propopt.readers " + NO_ATTRIBUTE.format(name="read_nothing"),
     ],
     LAW: [
-        "lime: n_bins: leave it out, as law='coarse' has no such setting",
-        "lime: of_another 1.0 is broken: its 'torn' of the group propopt.laws "
+        "n_bins: leave it out, as law='coarse' has no such setting",
+        "of_another 1.0 is broken: its 'torn' of the group propopt.laws "
         + NO_ATTRIBUTE.format(name="torn_law"),
         "lime.law: expected 'tabular', 'gaussian', 'coarse' or 'torn', got 'other'",
     ],

@@ -25,12 +25,11 @@ from propopt.problems.sections import (
     section_of,
     wrong,
 )
-from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
+from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.tables import FILE_TABLES, check_weights, read_columns
 from propopt.results.audit import Audit
 from propopt.results.record import Decision, Record
 from propopt.tables.arrow_files import is_arrow, parts_of
-from propopt.tables.imported import IMPORTED_FILES, is_imported
 
 
 @partial(section_of, Decision, threshold=Finite, below=str, above=str)
@@ -88,24 +87,11 @@ class AuditSection(JobSection):
 
     def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
         data = schema.data
-        if data.text is not None:
-            yield wrong("words of documents cannot be audited; take a table", "data")
         if data.explain is not None:
             yield wrong("all rows are audited; leave it out", "data", "explain")
         if data.standardize:
             message = "attributions belong to the original columns; leave it out"
             yield wrong(message, "data", "standardize")
-
-    def check(self, data_shape: DataShape) -> None:
-        for key in ("attributions", "data"):
-            name = getattr(self, key)
-            if name is None:
-                continue
-            path = data_shape.folder / name
-            if not (path.is_file() or is_arrow(path)):
-                raise wrong(f"there is no file {path}", key)
-            if key == "attributions" and not is_imported(path):
-                raise wrong(f"expected {IMPORTED_FILES}, got {path.name}", key)
 
     def extra_files(self, file: ProblemFile) -> Sequence[Path]:
         folder = file.source.path.parent
@@ -123,28 +109,27 @@ class AuditSection(JobSection):
         decision = settings.pop("decision")
         tolerance = settings.pop("tolerance")
         X: Any = subject.points
-        with part(self.key):
-            if settings["attributions"] is None:
-                raise wrong(
-                    "required, unless given on the command line: "
-                    "propopt audit FILE ATTRIBUTIONS.csv",
-                    "attributions",
-                )
-            path = folder / settings.pop("attributions")
-            data = settings.pop("data")
-            weights = subject.sample_weight
-            if data is not None:
-                with part("data"):
-                    data, weights = _background(folder / data, file, list(X))
-            result = audit(
-                path,
-                subject.function,
-                X,
-                data=data,
-                sample_weight=weights,
-                rng=file.schema.seed,
-                **settings,
+        if settings["attributions"] is None:
+            raise wrong(
+                "required, unless given on the command line: "
+                "propopt audit FILE ATTRIBUTIONS.csv",
+                *(self.key, "attributions"),
             )
+        path = folder / settings.pop("attributions")
+        data = settings.pop("data")
+        weights = subject.sample_weight
+        if data is not None:
+            with part(self.key, "data"):
+                data, weights = _background(folder / data, file, list(X))
+        result = audit(
+            path,
+            subject.function,
+            X,
+            data=data,
+            sample_weight=weights,
+            rng=file.schema.seed,
+            **settings,
+        )
         return result.to_sign(
             tolerance=tolerance,
             decision=None if decision is None else decision.make(),

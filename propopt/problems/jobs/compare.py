@@ -22,7 +22,7 @@ from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.job import JobOutput, JobRun, JobSection, Writer, manifest
 from propopt.problems.sections import Nonnegative, section_of, wrong
-from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
+from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import is_unfitted
 from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
@@ -75,33 +75,21 @@ class CompareSection(JobSection):
     )
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
-        if schema.data.text is not None:
-            message = "documents have no columns in common; tables can be compared"
-            yield wrong(message, "data", "text")
-        elif schema.data.standardize:
-            yield wrong(_OTHER_NUMBERS, "data", "standardize")
-
-    def check(self, data_shape: DataShape) -> None:
-        _ = self._path(data_shape.folder)
+        if schema.data.standardize:
+            message = "both versions would get different numbers for one row"
+            remedy = "let the model scale them, or leave it out"
+            yield wrong(f"{message}; {remedy}", "data", "standardize")
 
     def extra_files(self, file: ProblemFile) -> Sequence[Path]:
         return self.old(file).files
 
-    def _path(self, folder: Path) -> Path:
-        path = folder / self.before
-        if not path.is_file():
-            raise wrong(
-                f"there is no file {self.before}; expected the problem file of the "
-                "old version",
-                "before",
-            )
-        return path
-
     def old(self, file: ProblemFile) -> ProblemFile:
         """The problem file of the old version, which may have any job."""
         assert file.read is not None, "the file was read by it"
-        with file.source.locating_errors(self.key):
-            path = self._path(file.source.path.parent)
+        path = file.source.path.parent / self.before
+        if not path.is_file():
+            message = f"there is no file {self.before}, the old version"
+            raise file.source.error((self.key, "before"), message)
         old = file.read(path, file.code)
         for error in self.mistakes(old.schema):
             raise old.source.located(error)
@@ -168,10 +156,6 @@ def _in_one_unit(files: list[ProblemFile]) -> list[ProblemFile]:
 
 
 _SETTINGS: Final = ("kind", "contributions", "law", "robustness")
-_OTHER_NUMBERS: Final = (
-    "both versions would get different numbers for one row; let the model scale them, "
-    "or leave it out"
-)
 
 
 def _entries(result: Comparison) -> dict[str, Any]:

@@ -7,14 +7,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from propopt.base.errors import PropoptError
-from propopt.base.text import enumerated
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer, explain
 from propopt.explaining.problem import Sampling, Settings
@@ -29,7 +28,7 @@ from propopt.problems.jobs.job import (
     page_writers,
     row_table_writer,
 )
-from propopt.problems.losses import NO_EFFECT, PointGraph
+from propopt.problems.losses import PointGraph
 from propopt.problems.sections import (
     Nonnegative,
     Positive,
@@ -40,13 +39,12 @@ from propopt.problems.sections import (
     section_of,
     wrong,
 )
-from propopt.problems.subject.data import CommonKeys, DataShape, ProblemFile
+from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explained_table import ExplainedTable
 from propopt.results.explanation import Explanation
-from propopt.results.reasons import Reasons, Towards
+from propopt.results.reasons import Reasons
 from propopt.tables.arrow_files import ArrowFiles
-from propopt.tables.frames import group_sums
 
 
 _OF_DRAWS = ("precision", "max_evaluations")
@@ -135,67 +133,18 @@ class ExplainSection(JobSection):
         "whether they are clear; of kind: contributions; {} takes all defaults",
     )
 
-    of_tables: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("scale", "metric", *_OF_DRAWS, "offset", "groups"), NO_EFFECT
-    )
-
-    def conflicts(self) -> Iterator[PropoptError]:
-        this: Any = self
-        others = ("contributions", "metric", "offset", "groups")
-        unused = [name for name in others if name in self.model_fields_set]
-        if this.kind == "slopes" and unused:
-            needs = "these are of kind: contributions"
-            yield wrong(f"kind slopes and {', '.join(unused)}: {needs}")
+    of_tables: ClassVar[frozenset[str]] = frozenset({"metric", "offset", "groups"})
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
-        """Errors of laws and reasons that do not fit the data or the kind."""
-        this: Any = self
-        location = (self.key, "law")
-        slopes = this.kind == "slopes" and schema.data.text is None
-        if slopes and self.reasons is not None:
-            yield wrong(
-                "reasons need contributions, and these are slopes; write kind: "
-                "contributions",
-                self.key,
-                "reasons",
-            )
+        if self.rows is None:
+            return
         data = schema.data
-        names = data.outcome.values() if isinstance(data.outcome, dict) else ()
-        sides: list[str] = [*get_args(Towards), *names]
-        reasons: Any = self.reasons
-        if reasons is not None and reasons.towards not in sides:
-            expected = enumerated([*map(repr, sides)], "or")
-            got = f"expected {expected}, got {reasons.towards!r}"
-            yield wrong(got, self.key, "reasons", "towards")
-        if self.rows is not None and self.reasons is not None:
+        if self.reasons is not None:
             message = "rows and reasons: reasons are of the rows of data; leave one out"
             yield wrong(message, self.key, "rows")
-        if self.rows is not None and (data.text or data.standardize or not data.file):
+        if data.text or data.standardize or not data.file:
             needs = "needs data.csv or parquet, in its own units, and no data.text"
             yield wrong(f"rows of a large table: this {needs}", self.key, "rows")
-        if schema.data.text is None and this.law == "lime":
-            message = "lime deletes words of documents, and there is no data.text"
-            yield wrong(message, *location)
-        if schema.data.text is not None and this.law in ("data", "gaussian"):
-            words = "words are deleted, not moved"
-            yield wrong(f"{words}; expected 'auto', 'none' or 'lime'", *location)
-        if schema.data.text is None and this.law != "lime":
-            unused = this.kind != "slopes" and this.contributions == "shapley"
-            if unused and "law" in self.model_fields_set:
-                needs = "this is of slopes, and none are taken; leave it out"
-                yield wrong(f"contributions shapley and law: {needs}", self.key)
-
-    def check(self, data_shape: DataShape) -> None:
-        this: Any = self
-        if this.graph is not None:
-            with part("graph"):
-                this.graph.check_nodes(data_shape.n_points)
-        if this.groups and data_shape.features:
-            with part("groups"):
-                group_sums(this.groups, data_shape.features)
-        if this.reasons is not None and this.reasons.groups and data_shape.features:
-            with part("reasons"):
-                group_sums(this.reasons.groups, data_shape.features)
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.gradient(points)
@@ -242,13 +191,12 @@ class ExplainSection(JobSection):
         self.introduce(file, run)
         subject = file.subject
         settings = self.build(file.subject)
-        with part(self.key):
-            explainer = Explainer(
-                subject.function,
-                subject.others,
-                sample_weight=subject.sample_weight,
-                **settings,
-            ).fit(progress=run.progress)
+        explainer = Explainer(
+            subject.function,
+            subject.others,
+            sample_weight=subject.sample_weight,
+            **settings,
+        ).fit(progress=run.progress)
         try:
             with part(self.key, "rows"):
                 return explainer.explain(
@@ -284,15 +232,14 @@ class ExplainSection(JobSection):
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Explanation:
         """The explanation, by :func:`propopt.explain`."""
         subject = file.subject
-        with part(self.key):
-            return explain(
-                subject.function,
-                subject.points,
-                subject.others,
-                sample_weight=subject.sample_weight,
-                progress=progress,
-                **self.build(subject),
-            )
+        return explain(
+            subject.function,
+            subject.points,
+            subject.others,
+            sample_weight=subject.sample_weight,
+            progress=progress,
+            **self.build(subject),
+        )
 
     def outputs(self, result: Explanation, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file

@@ -23,12 +23,9 @@ from propopt.interactions import (
 from propopt.interactions.features import (
     Features,
     encoded_groups,
-    read_order,
-    read_sets,
 )
 from propopt.interactions.iloco import Scheme
 from propopt.interactions.minipatches import PatchErrors
-from propopt.interactions.patch_draws import check_order
 from propopt.interactions.refits import Refits
 from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
@@ -41,7 +38,6 @@ from propopt.problems.jobs.job import (
 )
 from propopt.problems.sections import (
     Count,
-    Missing,
     OneOf,
     Section,
     Shaped,
@@ -51,11 +47,9 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import (
     CommonKeys,
-    DataShape,
     ProblemFile,
     settings_in_words,
 )
-from propopt.problems.subject.models import OnnxModel
 from propopt.problems.subject.subject import Subject, joined_rows
 
 
@@ -182,55 +176,30 @@ class InteractionsSection(JobSection):
         return {name: settings[name] for name in ("level", "adjust", "side", "against")}
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
-        """Errors of models that cannot be refitted, and of settings without effect."""
-        model = schema.model
-        data = schema.data
-        if model is None:
-            message = "a formula cannot be refitted; interactions need a model"
-            yield wrong(message, "function")
-            return
-        if isinstance(model, OnnxModel):
-            yield wrong(f"{model.words} cannot be refitted", "model")
-        for name in sorted(_NOT_OF_REFITS.keys() & model.model_fields_set):
-            yield wrong(_NOT_OF_REFITS[name], "model", name)
-        if data.text is not None:
-            message = "refits cannot leave out words of documents; remove it"
-            yield wrong(message, "data", "text")
-        if data.explain is not None:
+        if schema.model is not None:
+            chosen = {"output", "target_class"} & schema.model.model_fields_set
+            for name in sorted(chosen):
+                message = "has no effect: errors are of predictions for all classes"
+                yield wrong(message, "model", name)
+        if schema.data.explain is not None:
             message = "has no effect: each row is predicted by models fitted without it"
             yield wrong(message, "data", "explain")
-        if data.file is not None and data.target is None:
-            message = "required, and missing: the column that models learn"
-            yield wrong(message, "data", Missing("target"))
-        if not data.is_table:
-            yield wrong("expected sklearn, csv or parquet, which models learn", "data")
 
-    def check(self, data_shape: DataShape) -> None:
-        """Refuse sets and patches that do not fit the table."""
-        groups: dict[Any, Any] = {**data_shape.data.groups, **self.groups}
-        features = Features.of(data_shape.columns, groups)
-        order = self.settings()["order"]
-        if isinstance(self.sets, list):
-            order = read_sets(self.sets, order, features).shape[1]
-        order = read_order(order, len(features))
-        n_sets = comb(len(features), order)
+    def _require_end(self, features: Features) -> None:
+        """Refuse to score more sets than would end."""
+        n_sets = comb(len(features), self.settings()["order"])
         if self.sets == "all" and n_sets > _MOST_SETS:
             raise InvalidInput(
                 f"sets: all {n_sets:,} sets are more than {_MOST_SETS:,}; list some, "
                 "or give {n_sets: 100} to choose the 100 most promising ones"
             )
-        with part("scheme"):
-            scheme = self.scheme.make()
-            if isinstance(scheme, Minipatches):
-                check_order(scheme.coverage(data_shape.n_rows, features), order)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> ILOCO:
         """The fitted estimator, with scores of sets and of single features."""
-        with part("model"):
-            learner = file.subject.learner
+        learner = file.subject.learner
         X, y = all_rows(file.subject)
         schema = file.subject.columns
-        groups: dict[Any, Any] = {}
+        groups: dict[Any, Any] = {**self.groups}
         if schema is not None:
             groups |= encoded_groups(schema)
         scheme = self._scheme(file)
@@ -238,18 +207,18 @@ class InteractionsSection(JobSection):
         sets = self.sets
         if isinstance(sets, Section):
             sets = sets.make()
-        with part(self.key):
-            return ILOCO(
-                learner,
-                scheme,
-                order=settings["order"],
-                sets=sets,
-                error=settings["error"],
-                groups=groups | self.groups,
-                n_jobs=file.n_jobs,
-                random_state=file.schema.seed,
-                progress=progress,
-            ).fit(X, y)
+        self._require_end(Features.of(X.columns, groups))
+        return ILOCO(
+            learner,
+            scheme,
+            order=settings["order"],
+            sets=sets,
+            error=settings["error"],
+            groups=groups,
+            n_jobs=file.n_jobs,
+            random_state=file.schema.seed,
+            progress=progress,
+        ).fit(X, y)
 
     def _scheme(self, file: ProblemFile) -> Scheme:
         """The scheme, which continues from the folder of ``--resume``."""
@@ -318,13 +287,6 @@ class InteractionsSection(JobSection):
     def documents(self, model: ILOCO, file: ProblemFile) -> Sequence[Document]:
         del file
         return [model.result_.document()]
-
-
-_REFITTED: Final = "has no effect: errors are those of predictions for all classes"
-_NOT_OF_REFITS: Final = {
-    "output": _REFITTED,
-    "target_class": _REFITTED,
-}
 
 
 def all_rows(subject: Subject) -> tuple[Any, Any]:

@@ -23,7 +23,7 @@ from propopt.functions.wrapping_texts import word_rule_of
 from propopt.lime import LimeDocuments, LimeExplanation, TextLaw, limits, text_limits
 from propopt.lime.explaining import output_of_lime
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.laws.named import checked_law, law_named
+from propopt.lime.laws.named import law_named
 from propopt.problems.jobs.job import (
     MOST_SHOWN,
     JobOutput,
@@ -36,9 +36,6 @@ from propopt.problems.jobs.job import (
 from propopt.problems.losses import (
     BANDWIDTH,
     LAW,
-    NO_EFFECT,
-    NO_WIDTH,
-    OF_TEXTS,
     Bins,
     Samples,
 )
@@ -49,11 +46,10 @@ from propopt.problems.sections import (
     Positive,
     Shaped,
     listed_values,
-    part,
     section_of,
     wrong,
 )
-from propopt.problems.subject.data import DataShape, ProblemFile
+from propopt.problems.subject.data import ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed
@@ -134,36 +130,14 @@ class LimeSection(JobSection):
         True, description="diagnose the coefficients, which takes some time"
     )
 
-    of_texts: ClassVar[dict[str, str]] = dict.fromkeys(("bandwidth", "words"), OF_TEXTS)
-    of_tables: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("law", "n_bins", "weights"), NO_EFFECT),
-        "kernel_width": NO_WIDTH,
-    }
+    of_texts: ClassVar[frozenset[str]] = frozenset({"bandwidth", "words"})
+    of_tables: ClassVar[frozenset[str]] = frozenset(
+        {"law", "n_bins", "weights", "kernel_width"}
+    )
 
     def conflicts(self) -> Iterator[PropoptError]:
         if self.settings()["law"] == "gaussian":
             yield from self.without_effect("law: gaussian", "weights")
-
-    @property
-    def _law(self) -> dict[str, Any]:
-        """Settings of the law."""
-        settings = self.settings()
-        return {name: settings[name] for name in ("n_bins", "weights", "kernel_width")}
-
-    def check(self, data_shape: DataShape) -> None:
-        if data_shape.data.text is None:
-            checked_law(self.settings()["law"], **self._law)
-        if isinstance(self.rows, int):
-            if self.rows > data_shape.n_points:
-                raise InvalidInput(
-                    f"rows: expected at most the {data_shape.n_points} rows to "
-                    f"explain, got {self.rows}"
-                )
-        elif max(self.rows) >= data_shape.n_rows:
-            raise InvalidInput(
-                f"rows: expected numbers below {data_shape.n_rows}, of rows of the "
-                f"table, got {max(self.rows)}"
-            )
 
     def output_of(self, model: Any, target: Any, output: Any) -> Any:
         return output_of_lime(model, target, output)
@@ -173,9 +147,12 @@ class LimeSection(JobSection):
 
     def build(self, subject: Subject) -> LimeLaw:
         """The law around rows, estimated from the rows of the fit."""
-        name = self.settings()["law"]
+        settings = self.settings()
+        chosen = {
+            name: settings[name] for name in ("n_bins", "weights", "kernel_width")
+        }
         schema = subject.function.schema
-        return law_named(name, subject.others, schema, **self._law)
+        return law_named(settings["law"], subject.others, schema, **chosen)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> LimeExplanation:
         """Limits of the coefficients, for rows or documents."""
@@ -186,14 +163,11 @@ class LimeSection(JobSection):
             "rng": file.schema.seed,
             "progress": progress,
         }
-        with part(self.key):
-            X, names = _rows(subject, self.rows)
-            if subject.is_text:
-                law = TextLaw(self.bandwidth)
-                return text_limits(function, X, law, words=self._words(subject), **how)
-            result = limits(
-                function, X, self.build(subject), data=subject.others, **how
-            )
+        X, names = _rows(subject, self.rows)
+        if subject.is_text:
+            law = TextLaw(self.bandwidth)
+            return text_limits(function, X, law, words=self._words(subject), **how)
+        result = limits(function, X, self.build(subject), data=subject.others, **how)
         if result.labels.points is None and names is not None:
             return replace(result, labels=replace(result.labels, points=names))
         return result
@@ -205,7 +179,7 @@ class LimeSection(JobSection):
         rule = word_rule_of(subject.estimator)
         if isinstance(rule, Reason):
             message = f"words of the model are not available: {rule.reason}; use lime"
-            raise wrong(message, "words")
+            raise wrong(message, self.key, "words")
         return rule
 
     def outputs(self, result: LimeExplanation, run: JobRun) -> Iterator[JobOutput]:
@@ -290,13 +264,13 @@ def _rows(
     if isinstance(rows, int):
         return subject.points[:rows], None
     names = tuple(rows)
-    table = subject.all_points
-    if isinstance(table, pd.DataFrame | pd.Series):
-        unknown = [row for row in names if row not in table.index]
-        if unknown:
-            raise InvalidInput(f"rows: the table has no row {listed(unknown)}")
-        return table.loc[list(names)], names
-    return table[list(names)], names
+    table: Any = subject.all_points
+    if not subject.is_text:
+        table = pd.DataFrame(table)
+    unknown = [row for row in names if row not in table.index]
+    if unknown:
+        raise InvalidInput(f"rows: the table has no row {listed(unknown)}")
+    return table.loc[list(names)], names
 
 
 # ---- Output files: a figure of the first rows, and coefficients by width

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import inf, prod
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 from rich.text import Text
@@ -24,7 +24,6 @@ from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
 from propopt.base.text import plural, printable
 from propopt.explaining.explainers import Baseline
-from propopt.explaining.front_bounds import MOST_LOSSES
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
 from propopt.problems.inductive import ROBUSTNESS, InductiveSection
@@ -42,8 +41,6 @@ from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_WEIGHTS,
     ErrorGroup,
-    Location,
-    Missing,
     Positive,
     Section,
     Shaped,
@@ -61,148 +58,6 @@ from propopt.solvers.aims import Aim
 from propopt.solvers.task import find_solver
 
 
-# ---- Errors that the keys of a sweep show
-
-
-def _in_names(schema: SweepKeys) -> Iterator[PropoptError]:
-    """Errors of weights, limits and axes of losses that the objective lacks."""
-    mentioned: list[tuple[Location, str]] = [
-        *((("sweep", name), name) for name in schema.sweep),
-        *((("limits", name), name) for name in schema.limits),
-    ]
-    if isinstance(schema.aim, AimSection):
-        mentioned += [(("aim", key, name), name) for key, name in schema.aim.named]
-    if schema.plot is not None:
-        mentioned += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
-    loss_names = list(schema.losses)
-    for location, name in mentioned:
-        if name not in loss_names:
-            hint = did_you_mean(name, loss_names)
-            message = f"it has {', '.join(loss_names)}"
-            yield wrong(f"the objective has no {name!r}{hint}; {message}", *location)
-    for name in schema.limits:
-        if name in schema.sweep:
-            yield wrong("has weights in sweep; give limits or weights", "limits", name)
-
-
-def _in_aims(schema: SweepKeys) -> Iterator[PropoptError]:
-    """Errors of ``error`` with other keys for weights."""
-    if schema.error is not None:
-        for name in ("sweep", "limits"):
-            if getattr(schema, name):
-                yield wrong("has no effect with error, which chooses weights", name)
-        if not 2 <= len(schema.losses) <= MOST_LOSSES:
-            message = f"error needs 2 to {MOST_LOSSES} losses in the objective"
-            yield wrong(f"{message}, got {len(schema.losses)}", "objective")
-
-
-def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
-    """Errors of weights that are all zero, or of too many combinations."""
-    losses = schema.losses
-    smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
-    smallest |= {n: min(listed_values(values)) for n, values in schema.sweep.items()}
-    tried = (*schema.sweep.values(), *schema.limits.values())
-    count = prod(map(count_values, tried))
-    if not any(loss.counts_points for loss in losses.values()):
-        message = (
-            "no loss determines the number of points; add gradient_matching or another"
-        )
-        yield wrong(message, "objective")
-    if not any(smallest.values()):
-        yield wrong(
-            "expected a weight above zero, got all zero (for some weights of the "
-            "sweep, if there is one)",
-            "objective",
-        )
-    elif count > MOST_WEIGHTS:
-        key = "sweep" if schema.sweep else "limits"
-        yield wrong(
-            f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}", key
-        )
-
-
-def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
-    """No order of words where there are no columns; lengths where there are."""
-    smoothness = schema.losses.get("smoothness")
-    for name, loss in schema.losses.items():
-        if schema.data.text is not None and vars(loss).get("offset") is not None:
-            location = ("objective", name, "offset")
-            yield wrong("words have no values, and so no main effects", *location)
-    if schema.data.text is None:
-        for index, baseline in enumerate(schema.baselines):
-            if getattr(baseline, "scale", ()) is None:
-                location_of_scale = ("baselines", index, Missing("scale"))
-                yield wrong("required, and missing", *location_of_scale)
-    elif (
-        smoothness is not None and smoothness.settings()["graph"].kind not in _OF_WORDS
-    ):
-        kinds = " or ".join(_OF_WORDS)
-        message = f"words have no order or positions for this graph; use {kinds}"
-        yield wrong(message, "objective", "smoothness", "graph")
-
-
-_NO_NUMBERS: Final = ("categorical", "groups", "text")
-_OF_WORDS: Final = ("correlation", "complete")
-
-
-def _in_columns(schema: SweepKeys) -> Iterator[PropoptError]:
-    """Errors of categories and documents where numbers are needed."""
-    for name in _NO_NUMBERS:
-        if not getattr(schema.data, name):
-            continue
-        if schema.function is not None and name != "text":  # which has an error already
-            yield wrong("a formula takes numbers alone", "data", name)
-            return
-        if "function_matching" in schema.losses:
-            message = f"needs columns that are numbers, and there is data.{name}"
-            yield wrong(message, "objective", "function_matching")
-            return
-
-
-_CHECKS = (_in_names, _in_aims, _in_weights, _in_words, _in_columns)
-
-
-# ---- the inductive setting
-
-_OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
-
-
-def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
-    """Errors of losses and keys that the inductive setting does not support."""
-    losses = schema.losses
-    setting = "the inductive setting"
-    for name in losses:
-        if name not in _OF_INDUCTIVE:
-            possible = ", ".join(_OF_INDUCTIVE)
-            yield wrong(f"{setting} supports only {possible}", "objective", name)
-    faithfulness = losses.get("gradient_matching")
-    if faithfulness is None or sum(name in losses for name in ROBUSTNESS) != 1:
-        needs = "gradient_matching, and either kernel_robustness or pairwise_robustness"
-        yield wrong(f"{setting} needs {needs}", "objective")
-    elif (norm := faithfulness.settings()["norm"]) != "l2":
-        location = ("objective", "gradient_matching", "norm")
-        yield wrong(f"{setting} needs 'l2', got {norm!r}", *location)
-    for name, loss in losses.items():
-        least = min(listed_values(schema.sweep.get(name, [loss.weight])))
-        if name != "smoothness" and least == 0.0:
-            yield wrong(
-                f"{setting} needs a weight > 0; without it, gradients at some inputs "
-                "do not determine explanations of others",
-                *("sweep" if name in schema.sweep else "objective", name),
-            )
-        if vars(loss).get("offset") is not None:
-            location_of_offset = ("objective", name, "offset")
-            yield wrong(
-                f"{setting} has no main effects of new inputs", *location_of_offset
-            )
-    for name in ("limits", "aim", "error"):
-        if getattr(schema, name):
-            yield wrong(f"{setting} supports only weights; give sweep instead", name)
-    for name in _NO_NUMBERS:
-        if getattr(schema.data, name):
-            yield wrong(f"{setting} needs columns that are numbers", "data", name)
-
-
 class AimSection(Section):
     """The aim of an optimum, instead of weights."""
 
@@ -216,12 +71,6 @@ class AimSection(Section):
         "its range",
     )
 
-    @property
-    def named(self) -> list[tuple[str, str]]:
-        """The key and the name of each loss that the aim mentions."""
-        keys = ("shares", "order")
-        return [(key, name) for key in keys for name in getattr(self, key)]
-
     def build(self) -> Aim:
         """Make the aim from these settings."""
         if self.shares:
@@ -229,17 +78,8 @@ class AimSection(Section):
         return Aim.order(self.order, self.within)
 
     def conflicts(self) -> Iterator[PropoptError]:
-        given = sorted({key for key, _ in self.named})
-        if len(given) != 1:
-            got = " and ".join(given) or "none"
-            yield wrong(f"expected one of shares and order, got {got}")
-        elif self.shares:
-            yield from self.without_effect("shares", "within")
-        else:
-            group = ErrorGroup()
-            with group.noted():
-                self.build()
-            yield from group.errors
+        if self.shares:
+            yield from self.without_effect("shares", "order", "within")
 
 
 class Plot(Section):
@@ -329,20 +169,55 @@ class SweepKeys(CommonKeys, JobSection):
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
+        """Errors that would come late, or of a sweep that would not end."""
         del schema  # the same as self
-        for check in _CHECKS:
-            yield from check(self)
+        losses = self.losses
+        if self.plot is not None:
+            axes = (("x", self.plot.x), ("y", self.plot.y))
+            for axis, name in axes:
+                if name not in losses:
+                    hint = did_you_mean(name, list(losses))
+                    message = f"the objective has no {name!r}{hint}"
+                    yield wrong(f"{message}; it has {', '.join(losses)}", "plot", axis)
+        tried = (*self.sweep.values(), *self.limits.values())
+        count = prod(map(count_values, tried))
+        if count > MOST_WEIGHTS:
+            key = "sweep" if self.sweep else "limits"
+            message = f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}"
+            yield wrong(message, key)
         if self.setting == "inductive":
-            yield from islice(_not_inductive(self), 1)
+            yield from islice(self._not_inductive(), 1)
         elif "inductive" in self.model_fields_set:
             yield wrong("has no effect without setting: inductive", "inductive")
         group = ErrorGroup()
         with group.noted("solver"):
             find_solver(self.solver)
-        for index, baseline in enumerate(self.baselines):
-            with group.noted("baselines", index):
-                baseline.build(is_text=self.data.text is not None)
         yield from group.errors
+
+    def _not_inductive(self) -> Iterator[PropoptError]:
+        """Errors of losses and keys that the inductive setting does not support."""
+        losses = self.losses
+        others = losses.keys() - {"gradient_matching", *ROBUSTNESS, "smoothness"}
+        n_robust = sum(name in losses for name in ROBUSTNESS)
+        if others or "gradient_matching" not in losses or n_robust != 1:
+            needs = f"gradient_matching, one of {', '.join(ROBUSTNESS)}"
+            message = f"the inductive setting takes {needs}, and smoothness"
+            yield wrong(message, "objective", *sorted(others)[:1])
+        for name, loss in losses.items():
+            where = ("objective", name)
+            if loss.settings().get("norm", "l2") != "l2":
+                yield wrong("the inductive setting needs 'l2'", *where, "norm")
+            if loss.settings().get("offset") is not None:
+                message = "the inductive setting has no main effects of new inputs"
+                yield wrong(message, *where, "offset")
+            least = min(listed_values(self.sweep.get(name, [loss.weight])))
+            if name != "smoothness" and least == 0.0:
+                where = ("sweep", name) if name in self.sweep else where
+                yield wrong("the inductive setting needs a weight > 0", *where)
+        for name in ("limits", "aim", "error"):
+            if getattr(self, name):
+                message = "the inductive setting takes only weights; give sweep"
+                yield wrong(message, name)
 
     def check_formula(self, function: Function, points: Any) -> None:
         if "gradient_matching" in self.losses:

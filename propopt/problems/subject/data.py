@@ -1,4 +1,4 @@
-"""Keys that all jobs share, sizes of the data, and valid problem files."""
+"""Keys that all jobs share, and valid problem files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.errors import PropoptError
 from propopt.base.resources import read_workers
 from propopt.base.suggestions import suggests_arguments
 from propopt.functions import Function
 from propopt.functions.wrapping import wrap
 from propopt.problems.sections import (
-    MOST_NUMBERS,
+    OF_INPUT,
     Section,
     Seed,
-    collect_errors,
     inner_sections,
     part,
     wrong,
@@ -55,53 +54,7 @@ from propopt.problems.subject.tables import (
 )
 from propopt.structures.fitted_model import FittedModel
 from propopt.tables.arrow_files import parts_of
-from propopt.tables.documents import MarkedWords
-from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
-
-
-# ---- Sizes of the data
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataShape:
-    """Numbers of rows and columns, before anything is computed."""
-
-    data: Data
-    folder: Path  # of the problem file
-    n_rows: int
-    n_columns: int
-    columns: tuple[str, ...] = ()  # empty for a formula
-    features: tuple[str, ...] = ()
-
-    @property
-    def n_points(self) -> int:
-        """The number N of explained points."""
-        return self.data.explain or self.n_rows
-
-    @property
-    def n_observed(self) -> int:
-        """The number of other rows; N if all rows are explained."""
-        return self.n_rows - (self.data.explain or 0)
-
-    @property
-    def n_features(self) -> int:
-        """The number of attributions of a point; one-hot columns count once."""
-        return len(self.features) or self.n_columns
-
-
-def shape_of_formula(data: Data, folder: Path) -> DataShape:
-    """Sizes of a grid or of random points, without making them."""
-    assert data.of_formula is not None
-    with part("uniform" if data.grid is None else "grid"):
-        rows, columns = data.of_formula.size
-        if rows * columns > MOST_NUMBERS:
-            raise InvalidInput(
-                f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), got "
-                f"{rows:,} × {columns:,}"
-            )
-    data.check_explain(rows)
-    return DataShape(data=data, folder=folder, n_rows=rows, n_columns=columns)
 
 
 # ---- Keys of the subject
@@ -126,31 +79,18 @@ class CommonKeys(Section):
 
     def conflicts(self) -> Iterator[PropoptError]:
         data = self.data
-        model = self.model
-        is_text = self.data.text is not None
-        if (self.function is None) == (model is None):
-            got = "both" if model else "neither"
+        if (self.function is None) == (self.model is None):
+            got = "both" if self.model else "neither"
             yield wrong(f"expected exactly one of function and model, got {got}")
-        elif model is not None and model.needs_target and not data.is_table:
-            got = "a grid" if data.grid else "uniform points"
-            sources = "sklearn, csv or parquet"
-            yield wrong(f"a model learns from {sources}, and data has {got}")
-        elif model is not None and model.needs_target and data.file and not data.target:
-            message = (
-                f"a model on a {data.source} needs data.target, the column to learn"
-            )
-            yield wrong(message)
-        if is_text and not (model is not None and model.takes_texts):
-            key = "function" if model is None else "model"
-            words = "a formula" if model is None else model.words
-            yield wrong(f"{words} takes numbers, and data.text are documents", key)
         if data.sample_weight is not None and not self.job.weighs_rows:
             reason = "only explain, audit and compare have a background with weights"
             yield wrong(f"{reason}; leave it out", "data", "sample_weight")
+        is_text = data.text is not None
         for location, section in inner_sections(self):
-            messages = section.of_tables if is_text else section.of_texts
-            for name in [x for x in messages if x in section.model_fields_set]:
-                yield wrong(messages[name], *location, name)
+            unused = section.of_tables if is_text else section.of_texts
+            for name in sorted(unused & section.model_fields_set):
+                needs = "with data.text" if is_text else "without data.text"
+                yield wrong(f"has no effect {needs}", *location, name)
 
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
@@ -301,7 +241,8 @@ class ProblemFile:
 
     @cached_property
     def _problem(self) -> Any:
-        return self.require("sweep").build(self)
+        with self.source.locating_errors():
+            return self.require("sweep").build(self)
 
     def run(
         self, folder: str | Path, *, quiet: bool = False, verbose: bool = False
@@ -323,7 +264,12 @@ class ProblemFile:
             The result: trade-offs, an explanation, limits of LIME, or scores; None if a
             resumed run was already finished.
         """
-        return self.job.run(self, folder, quiet=quiet, verbose=verbose)
+        try:
+            return self.job.run(self, folder, quiet=quiet, verbose=verbose)
+        except OF_INPUT as error:
+            has_key = self.source.find(error.part)[1]
+            where = () if has_key else (self.job.key,)
+            raise self.source.located(error, *where) from error
 
     def check_data(self) -> None:
         """Raise the errors that a run would raise for its data, without any fit.
@@ -333,16 +279,14 @@ class ProblemFile:
         Raises
         ------
         ProblemFileError
-            For invalid tables, columns, targets and outputs, inconsistent sizes, and
-            formulas that are not finite.
+            For invalid tables, columns and targets, and formulas that are not finite.
         """
-        function = self.schema.function
         with self.source.locating_errors():
             rows = self._rows()
-            if function is not None:
+            if self.schema.function is not None:
+                points = self._first_points(rows)
                 with part("function"):
-                    made = function.build()
-                    self.job.check_formula(made, self._first_points(rows))
+                    self.job.check_formula(self._formula(), points)
 
     def _first_points(self, rows: Rows | None) -> Any:
         """The first points, and the last of a grid or of random points."""
@@ -381,91 +325,43 @@ class ProblemFile:
                 needs_schema = missing_numbers(points) or missing_numbers(others)
             columns = _columns(data, others) if needs_schema else None
         wrap_data = points if data.text else columns
-        names = _names(others)
+        learner = None
+        if self.schema.model is not None:
+            learner = partial(self._estimator, _names(others), is_seeded=False)
         return Subject(
             **table,
             make=partial(
                 self.function_of, others, table.get("others_target"), wrap_data
             ),
             columns=columns,
-            make_learner=partial(self._estimator, names, is_seeded=False),
+            make_learner=learner,
             seed=seed,
         )
 
     def _rows(self) -> Rows | None:
         """The checked table; None for a grid or random points."""
         schema = self.schema
-        data = self.schema.data
-        folder = self.source.path.parent
-        if not data.is_table:
-            with part("data"):
-                data_shape = shape_of_formula(data, folder)
-            self._check_sizes(data_shape)
-            self._check_model(
-                [str(number) for number in range(data_shape.n_columns)], None
-            )
-            return None
         rows = self._table
-        assert rows is not None, "data of a table"
-        if rows.categories:
-            data = self._data
-            schema = schema.model_copy(update={"data": data})
-            for error in schema.job.mistakes(schema):
-                raise error
-        n_rows = len(rows.features)
-        shown, learned = divided(schema.seed, n_rows, data.explain)
-        target = None if rows.target is None else rows.target.iloc[learned]
-        sized = partial(DataShape, data=data, folder=folder, n_rows=n_rows)
-        with collect_errors() as mistakes:
-            if data.text is not None:
-                texts = rows.features
-                rule = MarkedWords()
-                explained = texts.iloc[shown]
-                words = {one.word for text in explained for one in rule.find(text)}
-                with mistakes.noted():  # a model may know fewer words
-                    self._check_sizes(sized(n_columns=max(len(words), 1)))
-                names = []
-                counted = vectorizer_of(data, schema.model)
-                if counted is not None:
-                    with part("model", "vectorizer"):
-                        names = counted.vocabulary(texts.iloc[learned].tolist())
-                self._check_model(names, target)
-            else:
-                names = [*map(str, rows.features)]
-                with mistakes.noted():
-                    with part("data"):
-                        features = tuple(map(str, _columns(data, rows.features).names))
-                    shape_of_table = sized(n_columns=len(names), features=features)
-                    self._check_sizes(replace(shape_of_table, columns=tuple(names)))
-                with mistakes.noted():
-                    self._check_model(names, target)
-                self._check_missing(missing_numbers(rows.features))
-        return rows
-
-    def _check_sizes(self, data_shape: DataShape) -> None:
-        with collect_errors() as mistakes:
-            for location, section in inner_sections(self.schema):
-                with mistakes.noted(*location):
-                    section.check(data_shape)
-
-    def _check_model(self, columns: list[str], target: pd.Series[Any] | None) -> None:
-        """Refuse a model that cannot learn the target, or lacks the output."""
-        spec = self.schema.model
-        if spec is None:
-            return
+        if schema.model is None:
+            return rows
+        if rows is None:
+            features = schema.data.points(schema.seed)[1]
+            target = None
+        else:
+            n_explained = schema.data.explain
+            _, fitted = divided(schema.seed, len(rows.features), n_explained)
+            features = rows.features.iloc[fitted]
+            target = None if rows.target is None else rows.target.iloc[fitted]
+        names = _names(features)
+        vectorizer = vectorizer_of(schema.data, schema.model)
+        if vectorizer is not None:
+            with part("model", "vectorizer"):
+                names = vectorizer.vocabulary(features.tolist())
         with part("model"):
-            model = self._estimator(columns)
-            n_columns = len(columns)
-            check_learning(model, spec, target, n_columns, refits=self.job.refits)
-
-    def _check_missing(self, columns: list[str]) -> None:
-        """Refuse missing numbers if the function or model does not take them."""
-        if self.schema.model is not None:
-            with part("model"):
-                self.schema.model.check_missing(columns)
-        elif columns:
-            message = f"a formula takes no missing numbers: {listed(columns)}"
-            raise wrong(message, "data", self.schema.data.source)
+            model = self._estimator(names)
+            how = {"refits": self.job.refits}
+            check_learning(model, schema.model, target, len(names), **how)
+        return rows
 
     def _estimator(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
         """The model, fitted or not, or a callable; None for a formula."""
@@ -539,11 +435,18 @@ class ProblemFile:
             If the model cannot be built, fitted or wrapped.
         """
         if self.schema.function is not None:
-            return ModelFunction(self.schema.function.build())
+            return ModelFunction(self._formula())
         wrapped = partial(self.wrapped, table, data)
         with self.source.locating_errors("model"):
             model = self._estimator(_names(table))
             return learn(model, table, target, wrapped, self.schema.seed)
+
+    def _formula(self) -> Function:
+        """The function that the file names; errors are located here, not at a loss."""
+        formula = self.schema.function
+        assert formula is not None
+        with self.source.locating_errors("function"):
+            return formula.build()
 
     def with_output(self, output: str) -> ProblemFile:
         """A copy that explains another output of the model, which is not refitted."""

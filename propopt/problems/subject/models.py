@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import partial, reduce
 from importlib import import_module
@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from propopt.base import extras
-from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.functions.differences import step_for
 from propopt.functions.jumps import SINGLE
@@ -66,6 +66,8 @@ class VectorizerSection(Section):
 
     ngram_range: list[Annotated[int, Field(ge=1, le=MOST_OF_A_GRAM)]] = Field(
         [1, 1],
+        min_length=2,
+        max_length=2,
         description="smallest and largest number of consecutive words that are counted",
     )
     min_df: Count = Field(1, description="smallest number of documents with the word")
@@ -73,12 +75,6 @@ class VectorizerSection(Section):
         None, description="number of most frequent words"
     )
     binary: bool = Field(False, description="presence of words instead of counts")
-
-    def conflicts(self) -> Iterator[PropoptError]:
-        lengths = self.ngram_range
-        if len(lengths) != 2 or lengths[0] > lengths[1]:
-            expected = "expected two numbers, the smaller first, such as [1, 2]"
-            yield wrong(f"ngram_range: {expected}")
 
     def make(self, **others: Any) -> Any:
         lengths = tuple(self.ngram_range)
@@ -149,17 +145,7 @@ class ModelSection(Section):
     whether ``code`` may run. ``MODEL_KINDS`` lists the subclasses.
     """
 
-    of_texts: ClassVar[dict[str, str]] = {
-        "vectorizer": "has no effect without data.text"
-    }
-    words: ClassVar[str] = "a model"
-    """Its name in messages."""
-    needs_target: ClassVar[bool] = True
-    """Whether it is fitted, to a table with a target."""
-    takes_texts: ClassVar[bool] = False
-    """Whether it can take documents."""
-    takes_missing: ClassVar[bool] = False
-    """Whether it can take missing numbers."""
+    of_texts: ClassVar[frozenset[str]] = frozenset({"vectorizer"})
 
     output: Literal["auto", "value", "probability", "log_odds", "margin"] = "auto"
 
@@ -176,15 +162,6 @@ class ModelSection(Section):
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse a model that would not fit into memory, before it is fitted."""
 
-    def check_missing(self, columns: Sequence[str]) -> None:
-        """Refuse numeric columns with missing numbers, if the model takes none."""
-        if columns and not self.takes_missing:
-            raise InvalidInput(
-                f"{self.words} takes no missing numbers, and some are in "
-                f"{listed(columns)}; use kind: hist_gradient_boosting, or import a "
-                "pipeline that imputes them first"
-            )
-
     def check_table(self, model: Any, table: Any) -> None:
         """Refuse a table on which gradients of the model would be too inexact."""
 
@@ -195,7 +172,6 @@ class ModelSection(Section):
 class LearnedModel(ModelSection):
     """A model that is fitted after encoding of columns or documents."""
 
-    takes_texts: ClassVar[bool] = True
     is_scaled: ClassVar[bool] = True
     """Whether numbers are standardized first."""
     takes_sparse: ClassVar[bool] = True
@@ -240,8 +216,6 @@ def _array(table: Any) -> Any:
 class LinearModel(LearnedModel):
     """A linear model, fitted by least squares."""
 
-    words = "a linear model"
-
     kind: Literal["linear"]
 
     def estimator(self, task: str | None, seed: int | None) -> Any:
@@ -251,8 +225,6 @@ class LinearModel(LearnedModel):
 
 class LogisticModel(LearnedModel):
     """A logistic regression with an L2 penalty."""
-
-    words = "a logistic regression"
 
     kind: Literal["logistic"]
     target_class: Label | None = Field(None, description="label to explain")
@@ -277,8 +249,6 @@ class TaskModel(LearnedModel):
 
 class NetworkModel(TaskModel):
     """A multi-layer perceptron, fitted by L-BFGS."""
-
-    words = "an mlp"
 
     kind: Literal["mlp"]
     hidden: list[Count] = Field([32, 32], max_length=20)
@@ -330,7 +300,6 @@ Leaves: TypeAlias = Annotated[int, Field(ge=2, le=100_000)]
 class TreesModel(TaskModel):
     """Trees with settings and defaults of the scikit-learn estimators."""
 
-    takes_missing: ClassVar[bool] = True
     is_scaled: ClassVar[bool] = False
     classifier: ClassVar[type[Any]]
     regressor: ClassVar[type[Any]]
@@ -351,7 +320,6 @@ class TreesModel(TaskModel):
 class ForestModel(TreesModel):
     """A random forest of scikit-learn."""
 
-    words: ClassVar[str] = "a forest"
     classifier: ClassVar[type[Any]] = RandomForestClassifier
     regressor: ClassVar[type[Any]] = RandomForestRegressor
 
@@ -369,7 +337,6 @@ class ForestModel(TreesModel):
 class BoostingModel(TreesModel):
     """Histogram-based gradient boosting of scikit-learn."""
 
-    words: ClassVar[str] = "gradient boosting"
     takes_sparse: ClassVar[bool] = False
     classifier: ClassVar[type[Any]] = HistGradientBoostingClassifier
     regressor: ClassVar[type[Any]] = HistGradientBoostingRegressor
@@ -393,11 +360,6 @@ class ImportedModel(ModelSection):
     :func:`propopt.wrap`. Modules must be importable: installed, or on ``PYTHONPATH``;
     the folder of the problem file is not searched.
     """
-
-    words: ClassVar[str] = "an imported model"
-    needs_target: ClassVar[bool] = False
-    takes_texts: ClassVar[bool] = True
-    takes_missing: ClassVar[bool] = True  # it raises an error otherwise
 
     target_class: Label | None = Field(None, description="label to explain")
     kind: Literal["imported"] = "imported"
@@ -436,9 +398,6 @@ class OnnxModel(ModelSection):
     classes are labels if the file has them (``zipmap``), else positions. Otherwise the
     numbers are values, and ``target_class`` is the position of one.
     """
-
-    words: ClassVar[str] = "an ONNX model"
-    needs_target: ClassVar[bool] = False
 
     target_class: Label | None = Field(None, description="label to explain")
     kind: Literal["onnx_file"] = "onnx_file"
@@ -485,10 +444,6 @@ class BoosterModel(ModelSection):
     The table must have its training columns, which are found by name. The margin of two
     classes is their log-odds. Reading the file runs no code.
     """
-
-    words: ClassVar[str] = "a LightGBM model"
-    needs_target: ClassVar[bool] = False
-    takes_missing: ClassVar[bool] = True
 
     output: Literal["value", "margin"] = "margin"
     target_class: int | None = Field(

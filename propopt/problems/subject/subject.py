@@ -20,23 +20,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Attributions, Points, Values
-from propopt.base.errors import FlatFunctionWarning, InvalidInput, PropoptError
+from propopt.base.errors import FlatFunctionWarning, InvalidInput
 from propopt.base.resources import threads_of_run
 from propopt.base.text import Reason
 from propopt.explaining.targets import jumps, reference_of
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
 from propopt.functions.function import EXACT, DerivedFunction
 from propopt.functions.outputs import (
-    check_model,
-    one_label,
     read_class,
-    read_index,
     read_output,
 )
 from propopt.functions.texts import TextFunction
 from propopt.interactions.learning import free_seeds
 from propopt.losses.faithfulness import Estimate
-from propopt.problems.sections import Missing, Section, wrong
+from propopt.problems.sections import Section
 from propopt.problems.subject.models import ModelSection, TaskKind
 from propopt.problems.subject.tables import SKLEARN_TABLES, missing_numbers
 from propopt.structures.boxes.boxes import Boxes
@@ -361,16 +358,11 @@ def task_of(
 
     For a CSV it is inferred from the values of the target.
     """
-    if not spec.takes("task"):
+    if not spec.takes("task") or target is None:
         return None
     of_table: Any = None if table is None else SKLEARN_TABLES[table][0]
     given: TaskKind | None = spec.settings()["task"] or of_table
-    if given is not None:
-        return LearningTask(given)
-    if target is None:
-        message = f"required for {spec.words} without data.target, and missing"
-        raise wrong(message, Missing("task"))
-    return LearningTask.of_target(target)
+    return LearningTask.of_target(target) if given is None else LearningTask(given)
 
 
 def is_unfitted(model: Any) -> bool:
@@ -403,14 +395,10 @@ def check_learning(
     *,
     refits: bool,
 ) -> None:
-    """Refuse a target that a model cannot learn, and an output that it lacks."""
+    """Refuse what a long fit would be in vain for: its size, output and class."""
     if refits:
         require_learner(model)
-    elif not is_unfitted(model):
-        fitted = FittedModel.of(model)
-        check_model(fitted)
-        fitted, chosen, _ = one_label(fitted, spec.chosen_class)
-        read_index(fitted, read_output(fitted, spec.output), chosen)
+    if not is_unfitted(model):
         return
     if target is None:
         raise InvalidInput(
@@ -418,26 +406,16 @@ def check_learning(
             "the column in data.target, or give a fitted model"
         )
     estimator = FittedModel.of(model).final
-    if not refits:
-        read_output(FittedModel.of(estimator), spec.output)
     labels: list[Any] = [None]  # one output of a regressor
     if is_classifier(estimator):
         labels = _classes(target)
-    else:
-        _check_regression(target, spec)
+    elif spec.chosen_class is not None:
+        raise InvalidInput("target_class: has no effect with regression")
     spec.check_size(n_columns, len(labels), len(target))
-    if is_classifier(estimator) and not refits:
-        read_class(labels, spec.chosen_class)
-
-
-def require_learner(model: Any) -> BaseEstimator:
-    """The model, which must be a scikit-learn estimator."""
-    if isinstance(model, BaseEstimator) and has_method(model, "fit"):
-        return model
-    raise InvalidInput(
-        "expected a scikit-learn estimator, which can be refitted, got "
-        f"{type(model).__name__}"
-    )
+    if not refits:
+        read_output(FittedModel.of(estimator), spec.output)
+        if is_classifier(estimator):
+            read_class(labels, spec.chosen_class)
 
 
 def _classes(target: pd.Series[Any]) -> list[Any]:
@@ -453,14 +431,14 @@ def _classes(target: pd.Series[Any]) -> list[Any]:
     return labels
 
 
-def _check_regression(target: pd.Series[Any], spec: ModelSection) -> None:
-    if spec.chosen_class is not None:
-        raise InvalidInput("target_class has no effect with regression")
-    if not pd.api.types.is_numeric_dtype(target):
-        why = "a regression needs numbers, and some are text"
-        raise InvalidInput(_not_fitted(target, why))
-    if not np.isfinite(target.to_numpy(dtype=float)).all():
-        raise InvalidInput(_not_fitted(target, "some values are infinite"))
+def require_learner(model: Any) -> BaseEstimator:
+    """The model, which must be a scikit-learn estimator."""
+    if isinstance(model, BaseEstimator) and has_method(model, "fit"):
+        return model
+    raise InvalidInput(
+        "expected a scikit-learn estimator, which can be refitted, got "
+        f"{type(model).__name__}"
+    )
 
 
 def _why(error: ValueError, table: Any) -> str:
@@ -545,12 +523,7 @@ class Formula(Section):
         None, description="only for power"
     )
 
-    def conflicts(self) -> Iterator[PropoptError]:
-        if self.name != "power":
-            yield from self.without_effect(self.name, "degree")
-        elif self.degree is None:
-            yield wrong("power needs a degree, such as 3")
-
     def build(self) -> Function:
-        """Make the function of that name."""
-        return Power(self.degree) if self.degree else PAPER_FUNCTIONS[self.name]()
+        """Make the function of that name; only powers take a degree."""
+        made = PAPER_FUNCTIONS.get(self.name, Power)
+        return made(**self.model_dump(exclude={"name"}, exclude_none=True))

@@ -27,6 +27,7 @@ from propopt.laws.background import weights_of_rows
 from propopt.losses.graphs import grid
 from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import (
+    MOST_NUMBERS,
     Count,
     Interval,
     Label,
@@ -383,8 +384,18 @@ class Data(Section):
 
     def points(self, seed: int) -> tuple[Points, Points]:
         """Explained points and other points, without a table."""
-        assert self.of_formula is not None
-        points = self.of_formula.build(seed)
+        section = self.of_formula
+        assert section is not None
+        with part("data", self.source):
+            n_points, n_columns = section.size
+            if n_points * n_columns > MOST_NUMBERS:
+                raise InvalidInput(
+                    f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), "
+                    f"got {n_points:,} × {n_columns:,}"
+                )
+            points = section.build(seed)
+        with part("data"):
+            self.check_explain(n_points)
         if self.explain is None:
             return points, points
         return points[: self.explain], points[self.explain :]

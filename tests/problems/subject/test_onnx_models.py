@@ -65,9 +65,14 @@ def problem(tmp_path):
 
 @pytest.fixture
 def complaint(problem, tmp_path):
+    def made(*args):
+        file = problem(*args)
+        file.check_data()
+        return file.subject.function
+
     def check(*args):
         with pytest.raises(ProblemFileError) as caught:
-            problem(*args).check_data()
+            made(*args)
         return str(caught.value).replace(f"{tmp_path}/", "").removeprefix("file.yaml:")
 
     return check
@@ -148,7 +153,7 @@ def test_what_does_not_fit_is_refused(write, complaint, tmp_path):
     write(logistic(), 30)
     assert complaint("diabetes") == "2: model.onnx: model.onnx takes 30 columns, got 10"
     assert complaint("breast_cancer", "output: margin").startswith(
-        "2: model: output: OnnxClassifier has no 'margin'; it has 'probability'"
+        "2: model.output: OnnxClassifier has no 'margin'; it has 'probability'"
     )
     assert complaint("breast_cancer", "target_class: none") == (
         "2: model: target: expected one of the classes 'benign', 'malignant', got "

@@ -146,8 +146,8 @@ def test_categories_of_the_types_are_refused_where_listed_ones_are(
     text = "data: {SOURCE, target: y}\n" + MODEL + "objective: {function_matching: 1}\n"
     code, told = run("sweep", "parquet: t.parquet", text)
     assert code == 2
-    message = "needs columns that are numbers, and there is data.categorical"
-    assert told == f"file.yaml:3: objective.function_matching: {message}\n"
+    message = "X: expected numbers, but column 'plan'"
+    assert told.startswith(f"file.yaml:3: objective.function_matching: {message}")
 
 
 def test_texts_of_parquet_are_explained(tmp_path, run):

@@ -94,8 +94,6 @@ def test_lines_without_end_and_tables_without_columns(complaint, monkeypatch):
     text = FILE.replace("target: y", "target: y, categorical: [a], standardize: true")
     message = "file.yaml:1: data.standardize: there is no numeric column"
     assert complaint("a,y\nu,1\nv,2\n", text=text) == message
-    text = FILE.replace("target: y", "target: y, groups: {g: [a, b]}")
-    assert "data: group 'g'" in complaint("a,b,y\n1,0,1\n1,1,2\n", text=text)
     monkeypatch.setattr(tables, "MOST_OF_A_LINE", 100)
     message = "table.csv:4: a line of more than 100 bytes"
     assert complaint(f"{GOOD}{200 * '1,'}") == message
