@@ -303,6 +303,7 @@ def _parser() -> argparse.ArgumentParser:
         "--version",
         action=_Version,
         nargs=0,
+        default=argparse.SUPPRESS,
         help="show the version and the kernels in use",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

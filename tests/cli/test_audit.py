@@ -156,7 +156,7 @@ def test_another_background_is_named_in_the_file(tmp_path):
         (
             "output: log_odds",
             "output: probability",
-            "audit: output: expected parts of",
+            "audit.output: expected parts of",
         ),
         ("audit_shap.csv", "none.csv", "audit.attributions: there is no file"),
         ("audit_shap.csv", "audit_model.txt", "expected a .csv, .npz or .parquet file"),

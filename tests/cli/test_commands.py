@@ -242,7 +242,7 @@ def test_each_warning_of_users_is_printed_once_and_before_an_error(
 
     monkeypatch.setattr(po.problems.Problem, "sweep", warning)
     assert sweep(file, "-o", out, "-q") == 2 * fails
-    printed = "warning: mind the gap\n" + fails * f"{file}:1: the gap\n"
+    printed = "warning: mind the gap\n" + fails * f"{file}:4: objective: the gap\n"
     assert capsys.readouterr().err == printed
 
 

@@ -174,6 +174,6 @@ def test_a_formula_has_no_level_and_says_so(tmp_path, capsys):
     assert compare(both, "-o", tmp_path / "out") == 0
     assert "No refits were given" in capsys.readouterr().out
     lost = f"{more}compare: {{before: none.yaml, level: none}}\n"
-    assert main(["check", write(tmp_path, "both", lost)]) == 2
-    assert "compare.before: there is no file none.yaml; " in capsys.readouterr().err
+    assert compare(write(tmp_path, "both", lost), "-o", tmp_path / "out") == 2
+    assert "compare.before: there is no file none.yaml, " in capsys.readouterr().err
     assert one.endswith("one.yaml")

@@ -205,9 +205,9 @@ def test_reasons_of_scaled_columns_have_the_numbers_of_the_table(
         expected = cell if isinstance(cell, str) else pytest.approx(cell, rel=1e-3)
         assert (value if isinstance(cell, str) else float(value)) == expected
     assert "reasons for a higher predicted y\n  1. " in capsys.readouterr().out
-    # slopes have no reasons, and nothing is fitted for them
     assert explain(look, "-o", out, "--reasons") == 2
-    assert f"{look}:3: explain.reasons: reasons need " in capsys.readouterr().err
+    message = f"{look}:3: explain: reasons: expected contributions, got slopes"
+    assert message in capsys.readouterr().err
 
 
 LARGE = """\

@@ -594,10 +594,6 @@ def test_what_is_no_result_of_these_features_is_refused(call, message, T):
 
 
 DECLARED = {field.name: field for field in fields(problem.Settings)}
-OF_ROWS = {"precision", "max_evaluations"}
-"""Keys of problem files that are settings of Sampling."""
-OF_PRINTOUTS = {"reasons", "rows"}
-"""Keys of what is made of an explanation afterwards, and of files of rows."""
 
 
 @pytest.mark.parametrize("call", [po.explain, po.compare, po.Explainer])
@@ -614,14 +610,6 @@ def test_signatures_have_the_settings_by_name_and_default(call):
     }
     kinds = {p.kind for p in signature.parameters.values()}
     assert inspect.Parameter.VAR_KEYWORD not in kinds
-
-
-def test_each_key_of_problem_files_has_the_default_of_its_setting():
-    for key in ExplainSection.model_fields.keys() - OF_PRINTOUTS - OF_ROWS:
-        assert ExplainSection.model_fields[key].default == DECLARED[key].default
-    sampling = {field.name: field.default for field in fields(po.Sampling)}
-    for key in OF_ROWS & sampling.keys():
-        assert ExplainSection.model_fields[key].default == sampling[key]
 
 
 def test_problem_files_know_the_same_words():

@@ -13,12 +13,10 @@ from problem_texts import FILE, NOTES, complaint, instead
 import propopt as po
 from propopt.base.errors import ProblemFileError
 from propopt.cli import main
-from propopt.problems.losses import LOSSES
 from propopt.problems.subject import subject
 
 
 TOLD = Path(__file__).with_name("refusals.txt").read_text(encoding="utf-8")
-TOLD = TOLD.replace("{losses}", ", ".join(section.name for section in LOSSES))
 
 
 def parts():
