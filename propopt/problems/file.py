@@ -32,6 +32,7 @@ from propopt.problems.sources import (
     MOST_MISTAKES,
     SHORT,
     Source,
+    error_at,
     joint_error,
     yaml_source,
 )
@@ -150,6 +151,14 @@ def read_schema(source: Source) -> ProblemSchema:
     try:
         return ProblemSchema.model_validate(source.content)
     except ValidationError as error:
+        keys = [x.alias or name for name, x in ProblemSchema.model_fields.items()]
+        given = [
+            key for key in source.content if key in keys or did_you_mean(key, keys)
+        ]
+        if source.content and not given:  # nothing of another file may be shown
+            message = "is not a problem file: none of its keys is valid; valid keys: "
+            message += ", ".join(keys)
+            raise error_at(source.path, 1, (), message) from None
         mistakes = sorted(error.errors(), key=lambda x: source.find(x["loc"])[0])
         first = mistakes[: MOST_MISTAKES + 1]  # of which the last only ends the list
         raise joint_error(_located(source, mistake) for mistake in first) from None

@@ -112,7 +112,7 @@ def test_what_cannot_be_exact_says_why(done):
 def test_rows_of_the_command_line_are_refused_too(tmp_path, out, capsys):
     path = write(tmp_path, "forest", FOREST)
     assert main(["lime", path, "-o", str(out), "--rows", "150"]) == 2
-    told = "lime: rows: expected numbers below 150, of rows of the table"
+    told = "lime.rows: the table has no row 150"
     assert told in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["lime", path, "--rows", "-1"])
