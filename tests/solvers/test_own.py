@@ -377,3 +377,9 @@ def test_sums_without_an_entry_are_those_of_the_others(rng):
         others = np.delete(least, i)[np.delete(rows, i) == row].sum()
         assert sums[i] <= others  # a bound, never above
         assert sums[i] == pytest.approx(others, abs=1e-7)
+
+
+@pytest.mark.parametrize("part", ["map", "penalty", "value_at_zero"])
+def test_a_custom_loss_has_no_parts_of_a_linear_map(part):
+    with pytest.raises(po.errors.Refused, match="^squares"):
+        getattr(squares, part)
