@@ -381,5 +381,5 @@ def test_sums_without_an_entry_are_those_of_the_others(rng):
 
 @pytest.mark.parametrize("part", ["map", "penalty", "value_at_zero"])
 def test_a_custom_loss_has_no_parts_of_a_linear_map(part):
-    with pytest.raises(po.errors.Refused, match="^squares"):
+    with pytest.raises(po.errors.Refused, match=r"^squares"):
         getattr(squares, part)
