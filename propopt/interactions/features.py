@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any, Final, Literal, TypeAlias, final
@@ -66,18 +67,13 @@ class Features:
     def __len__(self) -> int:
         return len(self.names)
 
-    def columns_of(
-        self, included: Sequence[bool] | NDArray[np.bool_]
-    ) -> NDArray[np.intp]:
-        """Positions of the columns of the features that are included, ascending."""
-        pairs = zip(self.columns, included, strict=True)
-        indices = sorted(
-            position
-            for columns, is_included in pairs
-            if is_included
-            for position in columns
-        )
-        return np.array(indices, dtype=np.intp)
+    @cached_property
+    def of_columns(self) -> NDArray[np.intp]:
+        """The feature of each column, (D,)."""
+        result = np.empty(sum(map(len, self.columns)), dtype=np.intp)
+        for feature, columns in enumerate(self.columns):
+            result[list(columns)] = feature
+        return result
 
     def all_sets(self, order: int) -> FeatureSets:
         """All sets of ``order`` features, (C(M, order), order)."""

@@ -22,7 +22,6 @@ from typing import Any, Final, Protocol, TypeAlias, final
 import numpy as np
 import pandas as pd
 from joblib.hashing import NumpyHasher
-from numpy.typing import NDArray
 from pandas.util import hash_pandas_object
 from sklearn import config_context
 
@@ -32,7 +31,7 @@ from propopt.base.checkpoints import read_checkpoint, write_checkpoint
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import writable_folder
 from propopt.base.terminal import LoggedProgress, progress_bar
-from propopt.interactions.learning import Predictor
+from propopt.interactions.learning import Prediction
 from propopt.interactions.refits import Refits
 from propopt.structures.kinds import has_method
 from propopt.tables.frames import as_frame
@@ -48,10 +47,6 @@ CALL_SECONDS: Final = 2.0
 """Duration of one call: the work that a killed run loses for each worker."""
 
 
-Fit: TypeAlias = Callable[[NDArray[np.intp], NDArray[np.bool_], int], Predictor]
-"""From rows (n,), included features (M,) and a seed to a fitted predictor."""
-
-
 class FitPlan(Protocol):
     """A list of fits that can be split: one learner a patch, or one a fold and set."""
 
@@ -60,8 +55,8 @@ class FitPlan(Protocol):
     def part(self, some: slice) -> FitPlan:
         """A slice of the plan, which is sent to a worker."""
 
-    def results(self, k: int, refits: Refits, fit: Fit) -> Array:
-        """Results of entry k: outputs of its learner, or errors of its learners."""
+    def results(self, k: int, refits: Refits) -> tuple[Array, list[Prediction]]:
+        """Outputs of the learner of entry k, or errors of its learners; and those."""
 
 
 @final
@@ -73,7 +68,7 @@ class Fitted:
     used: frozenset[int]  # features to be tested that one of the learners uses
     seconds: float = 0.0
     # the learners, if they are retained
-    predictors: tuple[Predictor, ...] = ()
+    predictors: tuple[Prediction, ...] = ()
 
 
 def fit_part(
@@ -84,31 +79,22 @@ def fit_part(
 ) -> Fitted:
     """Fit a part of a plan in one call of a worker, on one thread."""
     results = []
-    predictors = []
+    predictors: list[Prediction] = []
     unused = set(suspects)
     is_validated = False
-    fitted: list[tuple[Predictor, NDArray[np.bool_]]] = []
-
-    def fit(
-        rows: NDArray[np.intp], is_included: NDArray[np.bool_], seed: int
-    ) -> Predictor:
-        fitted.append((refits.fit_predictor(rows, is_included, seed), is_included))
-        return fitted[-1][0]
-
     start = perf_counter()
     with resources.one_thread():
         for k in range(len(plan)):
             # scikit-learn has validated the parameters in the first fit
             with config_context(skip_parameter_validation=is_validated):
-                results.append(plan.results(k, refits, fit))
-            for predict, is_included in fitted:
-                is_validated = is_validated or bool(is_included.any())
-                unused -= refits.used_features(
-                    predict, unused & set(np.flatnonzero(is_included).tolist())
-                )
-                if keep:
-                    predictors.append(predict)
-            fitted.clear()
+                result, learners = plan.results(k, refits)
+            results.append(result)
+            for predict in learners:
+                is_validated = is_validated or len(predict.columns) > 0
+                if unused:
+                    unused -= refits.used_features(predict, unused)
+            if keep:
+                predictors += learners
     return Fitted(
         np.stack(results), suspects - unused, perf_counter() - start, tuple(predictors)
     )
@@ -150,8 +136,8 @@ def fitted_parts(
     """Results of each call, in order; features in use are not tested again."""
     n_workers = min(resources.read_workers(n_jobs), int(missing.sum()))
     most = CHUNKS.rows(row_bytes)
-    if spread:
-        most = min(most, math.ceil(missing.sum() / (8 * max(n_workers, 1))))
+    if spread and n_workers > 1:
+        most = min(most, math.ceil(missing.sum() / (8 * n_workers)))
     size = 1 if resources.yields_results_early() else most
     unused = set(range(len(refits.features))) - used
     sent: deque[slice] = deque()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -39,7 +40,6 @@ from propopt.interactions.refits import (
 )
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
-from propopt.structures.fitted_model import FittedModel
 from propopt.tables.frames import column_names
 
 
@@ -542,7 +542,8 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
 
 def _predicted_quantity(estimator: Any, y: Any) -> Quantity:
     """The predicted quantity, with the name of y and of the last step of a pipeline."""
-    estimator = FittedModel.of(estimator).final
+    if isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
     kind: QuantityKind = "probability" if is_classifier(estimator) else "value"
     name = getattr(y, "name", None)
     quantity = Quantity(model=type(estimator).__name__, kind=kind)

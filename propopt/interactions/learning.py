@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Hashable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -31,7 +30,8 @@ from propopt.base.checks import (
     refuse_sparse,
     refuse_underflow,
 )
-from propopt.base.errors import InvalidInput, PropoptError, WrongType
+from propopt.base.errors import InvalidInput, WrongType
+from propopt.base.text import plural
 from propopt.structures.kinds import fitted_value, has_method
 from propopt.tables.frames import (
     as_frame,
@@ -562,20 +562,18 @@ def weight_name(estimator: Any) -> str:
     )
 
 
-@contextmanager
-def refusing(estimator: Any, method: str) -> Iterator[None]:
-    """Turn errors of a learner into errors of this package."""
-    try:
-        yield
-    except PropoptError:
-        raise
-    except (OverflowError, TypeError, ValueError) as error:
-        kind = WrongType if isinstance(error, TypeError) else InvalidInput
-        raise kind(
-            f"estimator: {type(estimator).__name__}.{method} raises "
-            f"{type(error).__name__}: {error}; give X and y that it accepts, such "
-            "as numbers, or a pipeline that encodes and imputes first"
-        ) from error
+LEARNER_ERRORS: Final = OverflowError, TypeError, ValueError
+"""Errors by which a learner refuses its input."""
+
+
+def learner_error(estimator: Any, method: str, error: Exception) -> InvalidInput:
+    """An error of a learner as one of this package."""
+    kind = WrongType if isinstance(error, TypeError) else InvalidInput
+    return kind(
+        f"estimator: {type(estimator).__name__}.{method} raises "
+        f"{type(error).__name__}: {error}; give X and y that it accepts, such "
+        "as numbers, or a pipeline that encodes and imputes first"
+    )
 
 
 def check_estimator_kind(estimator: Any) -> None:
@@ -606,10 +604,6 @@ def check_estimator_kind(estimator: Any) -> None:
 # ---- Predictions of a fitted model for tables with all columns
 
 
-Predictor: TypeAlias = Callable[[Any], Array]
-"""From a table with all columns to predictions (n,), or probabilities (n, K)."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -621,31 +615,29 @@ class Prediction:
     n_classes: int  # K
     from_array: bool = False  # whether it was fitted to an array
 
-    def __call__(self, table: Any) -> Array:
+    def __call__(self, table: Any, rows: NDArray[np.intp] | None = None) -> Array:
+        """Predictions (n,), or probabilities (n, K), of some rows, or of all."""
+        if rows is not None:
+            is_array = isinstance(table, np.ndarray)
+            table = table[rows] if is_array else select_rows(table, rows)
         part = table_part(table, None, self.columns)
         if self.from_array and not isinstance(part, np.ndarray):
             part = array_of(part)
+        method = "predict" if self.class_indices is None else "predict_proba"
+        try:
+            predicted = np.asarray(getattr(self.model, method)(part), dtype=np.float64)
+        except LEARNER_ERRORS as error:
+            raise learner_error(self.model, method, error) from error
+        predicted = predicted.reshape(len(predicted), -1)
+        n_outputs = 1 if self.class_indices is None else len(self.class_indices)
+        if predicted.shape[1] != n_outputs or not np.isfinite(predicted).all():
+            raise InvalidInput(
+                f"estimator: expected {plural(n_outputs, 'finite number')} for each "
+                f"row from {type(self.model).__name__}, got shape {predicted.shape}, "
+                f"with {np.count_nonzero(~np.isfinite(predicted))} not finite"
+            )
         if self.class_indices is None:
-            with refusing(self.model, "predict"):
-                predicted = np.asarray(self.model.predict(part), dtype=np.float64)
-            return self._checked(predicted.reshape(len(predicted), -1), 1)[:, 0]
-        with refusing(self.model, "predict_proba"):
-            result = np.asarray(self.model.predict_proba(part), dtype=np.float64)
-        result = self._checked(result, len(self.class_indices))
-        probabilities = np.zeros((len(result), self.n_classes))
-        probabilities[:, self.class_indices] = result
+            return predicted[:, 0]
+        probabilities = np.zeros((len(predicted), self.n_classes))
+        probabilities[:, self.class_indices] = predicted
         return probabilities
-
-    def _checked(self, predicted: Array, n_outputs: int) -> Array:
-        name = type(self.model).__name__
-        if predicted.shape[1:] != (n_outputs,):
-            raise InvalidInput(
-                f"estimator: expected {n_outputs} numbers for each row from {name}, "
-                f"got shape {predicted.shape}"
-            )
-        if not np.isfinite(predicted).all():
-            raise InvalidInput(
-                f"estimator: {name} predicts numbers that are not finite"
-            )
-        refuse_overflow(predicted, f"estimator: predictions of {name}")
-        return predicted

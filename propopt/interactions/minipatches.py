@@ -17,7 +17,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Mask, Sparse, Values
-from propopt.base.checks import read_count, read_flag, read_option
+from propopt.base.checks import (
+    read_count,
+    read_flag,
+    read_option,
+    refuse_overflow,
+)
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.base.suggestions import suggests_arguments
@@ -31,7 +36,7 @@ from propopt.interactions.fitting import (
     save_part,
     saved_parts,
 )
-from propopt.interactions.learning import Predictor
+from propopt.interactions.learning import Prediction
 from propopt.interactions.patch_draws import (
     CHECKED_SETS,
     MOST_PATCHES,
@@ -180,7 +185,7 @@ class PatchErrors(RefitErrors):
     y: NDArray[Any]  # (N,): the target
     n_groups: int = 20  # G groups of consecutive patches, for the jackknife
     coverage: PatchCoverage | None = None  # how the patches were drawn
-    predictors: tuple[Predictor, ...] = ()  # (B,): the learners, if retained
+    predictors: tuple[Prediction, ...] = ()  # (B,): the learners, if retained
     stop: Stop | None = None  # why fitting stopped
     # of the whole predictor and without each feature, which all scores use
     _cache: dict[int, SetErrors] = field(default_factory=dict, init=False)
@@ -260,7 +265,7 @@ class PatchErrors(RefitErrors):
         return np.mean([predict(table) for predict in self._learners], axis=0)
 
     @property
-    def _learners(self) -> tuple[Predictor, ...]:
+    def _learners(self) -> tuple[Prediction, ...]:
         """The fitted learners of all patches; refused if they were not retained."""
         if not self.predictors:
             raise InvalidInput(
@@ -273,6 +278,7 @@ class PatchErrors(RefitErrors):
         predictions = allocate_predictions(shape)
         for prediction, predict in zip(predictions, self._learners, strict=True):
             prediction[:] = self.error.relevant_outputs(predict(table), y)
+        refuse_overflow(predictions, "estimator: predictions")
         return replace(
             self,
             patches=self.patches.for_new_rows(len(y)),
@@ -535,7 +541,7 @@ class Minipatches:
         def errors_of(
             predictions: Array,  # (B, N, R)
             used: frozenset[int],
-            predictors: tuple[Predictor, ...],
+            predictors: tuple[Prediction, ...],
         ) -> PatchErrors:
             fitted = patches.part(slice(len(predictions)))
             n_rows = plural(fitted.rows.shape[1], "row")
@@ -659,7 +665,7 @@ class Minipatches:
         patches: Patches,
         drawn: Mapping[str, object],
         errors_of: Callable[
-            [Array, frozenset[int], tuple[Predictor, ...]], PatchErrors
+            [Array, frozenset[int], tuple[Prediction, ...]], PatchErrors
         ],
         share_of: Callable[[PatchErrors], float],
         n_jobs: int | None,
@@ -673,7 +679,7 @@ class Minipatches:
         shape = (self.most, refits.n_rows, refits.n_outputs)
         folder = None
         done = np.zeros(self.most, dtype=bool)
-        predictors = list[Predictor]()
+        predictors = list[Prediction]()
         used = list[tuple[int, frozenset[int]]]()
         hint = "Minipatches(folder=...) saves finished patches"
         label = "minipatches"
@@ -718,6 +724,7 @@ class Minipatches:
                     n_jobs=n_jobs,
                     progress=progress,
                 ):
+                    refuse_overflow(result_of_block.results, "estimator: predictions")
                     if folder is not None:
                         save_part(folder, block.start, result_of_block)
                     predictions[block] = result_of_block.results

@@ -18,9 +18,9 @@ from propopt.base.checks import read_count
 from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import BATCH_BUDGET, require_memory
 from propopt.interactions.features import FeatureSets
-from propopt.interactions.fitting import Fit
+from propopt.interactions.learning import Prediction
 from propopt.interactions.refits import PROBABILITY, SQUARED, Refits, RowError
-from propopt.tables.frames import listed, select_rows
+from propopt.tables.frames import listed
 
 
 # ---- The numbers of rows and features of a patch
@@ -117,16 +117,15 @@ class Patches:
             first=self.first + (some.start or 0),
         )
 
-    def results(self, k: int, refits: Refits, fit: Fit) -> Array:
-        """Fit patch k; outputs (N, R) at rows outside it, zero at rows in it."""
+    def results(self, k: int, refits: Refits) -> tuple[Array, list[Prediction]]:
+        """Outputs (N, R) at rows outside patch k, zero at others; and its learner."""
         rows = self.rows[k]
         included = self.features[k]
         outputs = np.zeros((self.n_table, refits.n_outputs))
         out = np.delete(np.arange(self.n_table), rows)
         try:
-            predicted = fit(rows, included, int(self.seeds[k]))(
-                select_rows(refits.learner_table, out)
-            )
+            predict = refits.fit_predictor(rows, included, int(self.seeds[k]))
+            predicted = predict(refits.learner_table, out)
         except Exception as error:
             error.add_note(
                 f"while fitting patch {self.first + k}, of {len(rows)} rows and "
@@ -134,7 +133,7 @@ class Patches:
             )
             raise
         outputs[out] = refits.error.relevant_outputs(predicted, refits.y[out])
-        return outputs
+        return outputs, [predict]
 
     def for_new_rows(self, n_table: int) -> Patches:
         """The same patches for a table of new rows, which are outside all patches."""

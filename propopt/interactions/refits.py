@@ -30,20 +30,20 @@ from propopt.interactions.features import (
 )
 from propopt.interactions.inference import ErrorRange, moments
 from propopt.interactions.learning import (
+    LEARNER_ERRORS,
     ColumnSubset,
     Prediction,
-    Predictor,
     array_of_numbers,
     check_estimator_kind,
     class_indices,
     free_seeds,
+    learner_error,
     mentions_columns,
     needs_only_numbers,
     read_learning_table,
     read_regression_target,
     read_sample_weight,
     read_target,
-    refusing,
     restricted,
     table_part,
     unfitted_copy,
@@ -418,7 +418,7 @@ class Refits:
         """The number N of rows."""
         return len(self.y)
 
-    @property
+    @cached_property
     def n_outputs(self) -> int:
         """The number R of outputs of a prediction that the error uses."""
         shape = (1,) if self.classes is None else (1, len(self.classes))
@@ -477,32 +477,36 @@ class Refits:
 
     def fit_predictor(
         self, rows: NDArray[np.intp], included: NDArray[np.bool_], seed: int
-    ) -> Predictor:
+    ) -> Prediction:
         """Fit the learner to some rows (n,) and features, included (M,)."""
-        columns = self.features.columns_of(included)
+        columns = np.flatnonzero(included[self.features.of_columns])
         target = self.y[rows]
         labels = target
         observed = None
         if self.classes is not None:
             labels, observed = self._labels(target, self.classes)
+        model = self._model(columns, observed, seed)
         table = table_part(self.learner_table, rows, columns)
-        model = self._model(columns, table, observed, seed)
+        is_partial = 0 < len(columns) < len(self.features.of_columns)
+        same = type(model) is type(self.estimator)
+        if is_partial and same and self._mentions_columns:
+            remaining = included[self.features.of_columns]
+            model = restricted(
+                model, ColumnSubset(column_names(self.table), remaining, table)
+            )
         fit_options: dict[str, Any] = {}
         if self.sample_weight is not None:
-            same = type(model) is type(self.estimator)
             fit_options[self._weight if same else "sample_weight"] = self.sample_weight[
                 rows
             ]
         try:
-            with refusing(self.estimator, "fit"):
-                model.fit(table, labels, **fit_options)
+            model.fit(table, labels, **fit_options)
+        except LEARNER_ERRORS as error:
+            refusal = learner_error(self.estimator, "fit", error)
+            refusal.add_note(self._note(rows, included))
+            raise refusal from error
         except Exception as error:
-            pairs = zip(self.features.names, included, strict=True)
-            absent = [name for name, is_included in pairs if not is_included]
-            error.add_note(
-                f"while {type(self.estimator).__name__} was fitted to {len(rows)} "
-                f"rows, without features: {listed(absent)}"
-            )
+            error.add_note(self._note(rows, included))
             raise
         indices = None
         if observed is not None:  # columns of ``predict_proba`` among all classes
@@ -517,11 +521,22 @@ class Refits:
             isinstance(self.learner_table, np.ndarray),
         )
 
-    def used_features(self, predict: Predictor, suspects: Collection[int]) -> set[int]:
-        """The tested features that a fitted learner uses.
+    def _note(self, rows: NDArray[np.intp], included: NDArray[np.bool_]) -> str:
+        """What was fitted, for an error."""
+        pairs = zip(self.features.names, included, strict=True)
+        absent = [name for name, is_included in pairs if not is_included]
+        return (
+            f"while {type(self.estimator).__name__} was fitted to {len(rows)} rows, "
+            f"without features: {listed(absent)}"
+        )
+
+    def used_features(self, predict: Prediction, unused: Collection[int]) -> set[int]:
+        """Features that a fitted learner uses, among those that no other one uses.
 
         Permuting the values of such a feature between rows changes a prediction.
         """
+        included = set(self.features.of_columns[predict.columns].tolist())
+        suspects = included.intersection(unused)
         if not suspects:
             return set()
         before = predict(self.learner_table)
@@ -537,7 +552,7 @@ class Refits:
 
         if not changes(suspects):
             return set()
-        return {index for index in suspects if changes([index])} or set(suspects)
+        return {index for index in suspects if changes([index])} or suspects
 
     def _labels(
         self, target: NDArray[Any], classes: NDArray[Any]
@@ -556,11 +571,10 @@ class Refits:
     def _model(
         self,
         columns: NDArray[np.intp],
-        table: Any,
         observed: NDArray[np.intp] | None,
         seed: int,
     ) -> Any:
-        """An unfitted learner for a table of some columns."""
+        """An unfitted learner; without columns, of the mean or the shares."""
         if observed is not None and (len(columns) == 0 or len(observed) == 1):
             return DummyClassifier(strategy="prior")
         if len(columns) == 0:
@@ -573,12 +587,7 @@ class Refits:
         model = unfitted_copy(self.estimator)
         if self._free_seeds:
             model.set_params(**dict.fromkeys(self._free_seeds, seed))
-        included = np.isin(np.arange(sum(map(len, self.features.columns))), columns)
-        if not self._mentions_columns or included.all():
-            return model
-        return restricted(
-            model, ColumnSubset(column_names(self.table), included, table)
-        )
+        return model
 
     @cached_property
     def _plain_clone(self) -> Any:

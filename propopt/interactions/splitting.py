@@ -22,12 +22,14 @@ from sklearn.model_selection import (
 
 from propopt.base.arrays import Array, Values
 from propopt.base.checkpoints import checkpoint_path, read_checkpoint, write_checkpoint
+from propopt.base.checks import refuse_overflow
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
 from propopt.interactions.features import FeatureSets, subsets_of
-from propopt.interactions.fitting import Fit, fitted_parts
+from propopt.interactions.fitting import fitted_parts
+from propopt.interactions.learning import Prediction
 from propopt.interactions.refits import RefitErrors, Refits, SetErrors
 from propopt.structures.kinds import has_method
 from propopt.tables.frames import select_rows
@@ -66,17 +68,21 @@ class SetPlan:
         """A slice of the sets."""
         return replace(self, left_out=self.left_out[some])
 
-    def results(self, k: int, refits: Refits, fit: Fit) -> Array:
-        """Errors (N,) of all rows without set k."""
-        included = np.ones(len(refits.features), dtype=bool)
+    def results(self, k: int, refits: Refits) -> tuple[Array, list[Prediction]]:
+        """Errors (N,) of all rows without set k, and the learner of each fold."""
+        included = np.ones(len(refits.features.names), dtype=bool)
         included[list(self.left_out[k])] = False
         result = np.zeros(self.n_rows)
+        learners = []
         for fold in self.folds:
-            predicted = fit(fold.training, included, self.seed)(fold.table)
-            outputs = refits.error.relevant_outputs(predicted, fold.y)[:, None, :]
-            errors = refits.error.compute(fold.y, outputs)[:, 0]
+            predict = refits.fit_predictor(fold.training, included, self.seed)
+            outputs = refits.error.relevant_outputs(predict(fold.table), fold.y)
+            with np.errstate(over="ignore"):  # infinite errors are refused
+                errors = refits.error.compute(fold.y, outputs[:, None, :])[:, 0]
             result[fold.test] += fold.share * errors
-        return result
+            learners.append(predict)
+        refuse_overflow(result, "estimator: errors of predictions")
+        return result, learners
 
 
 # ---- Errors at held-out rows, of predictors that are fitted on demand
@@ -152,7 +158,7 @@ class SplitErrors(RefitErrors):
             if members not in self._cache
         }
         for members, path in paths.items():
-            saved = read_checkpoint(path)
+            saved = None if path is None else read_checkpoint(path)
             if saved is not None:
                 self._cache[members] = saved["errors"]
                 self.used.update(saved["used"].tolist())
@@ -180,7 +186,8 @@ class SplitErrors(RefitErrors):
             used = np.array(sorted(fitted.used), np.int64)
             for members, errors in zip(new[block], fitted.results, strict=True):
                 self._cache[members] = errors
-                write_checkpoint(paths[members], seconds, errors=errors, used=used)
+                if paths[members] is not None:
+                    write_checkpoint(paths[members], seconds, errors=errors, used=used)
             self.used.update(fitted.used)
 
 

@@ -341,12 +341,17 @@ class Wrong(RegressorMixin, BaseEstimator):
 
 def test_predictions_and_errors_of_learners():
     for answer, words in [
-        (1e160, "predictions of Wrong: sums of squares"),
-        (np.nan, "Wrong predicts numbers that are not finite"),
-        ([1.0, 2.0], "1 numbers for each row from Wrong, got sh"),
+        (
+            np.nan,
+            r"1 finite number for each row from Wrong, got shape \(80, 1\), with 80",
+        ),
+        ([1.0, 2.0], r"1 finite number for each row from Wrong, got shape \(80, 2\)"),
     ]:
         with pytest.raises(InvalidInput, match=words):
             read(Wrong(answer), X, Y).fit_predictor(ROWS, ALL, 0)(X)
+    for scheme in (DataSplit(), Minipatches(n_patches=200)):
+        with pytest.raises(InvalidInput, match="predictions: sums of squares"):
+            ILOCO(Wrong(1e160), scheme).fit(X, Y)
     assert_array_equal(
         read(Wrong([1.5]), X, Y).fit_predictor(ROWS, ALL, 0)(X), 80 * [1.5]
     )
