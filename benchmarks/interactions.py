@@ -39,9 +39,9 @@ def interactions(quick: bool) -> list[Row]:
 def fitted(n_features: int, n_patches: int) -> tuple[Any, Timed, Timed]:
     """A model of 500 rows; seconds beyond fitting its ensemble, and of the ensemble."""
     X, y = product(500, n_features)
-    few = Minipatches(n_patches=500, columns="fixed")
+    few = Minipatches(n_patches=500)
     ILOCO(TREE, few, n_jobs=1).fit(X, y).result_.to_frame()  # everything is imported
-    model = ILOCO(TREE, Minipatches(n_patches=n_patches, columns="fixed"), n_jobs=1)
+    model = ILOCO(TREE, Minipatches(n_patches=n_patches), n_jobs=1)
     with clocked_fits() as fits:
         whole, _ = seconds(lambda: model.fit(X, y).result_.to_frame())
     own = Timed(whole - sum(fits), model.result_)
@@ -104,7 +104,7 @@ def _pairs(n_features: int, n_patches: int) -> list[Row]:
 def _larger(n_features: int, order: int) -> list[Row]:
     """More features or larger sets from one ensemble."""
     X, y = product(500, n_features)
-    model = ILOCO(TREE, Minipatches(columns="fixed"), order=1)
+    model = ILOCO(TREE, Minipatches(n_patches=10_000), order=1)
     ensemble, _ = seconds(lambda: model.fit(X, y))
     n_sets = len(model.interactions(order=order).sets)
     return race(

@@ -145,7 +145,7 @@ class Ensemble:
         return self._errors(drawn, self.X, self.y, drawn)
 
     def scores(self) -> InteractionScores:
-        """Of all pairs, with the leak."""
+        """Of all pairs."""
         source = self.fit()
         return source.scores(source.features.all_sets(2), source.main_effects())
 

@@ -532,14 +532,13 @@ def check_scores(path, header, arrays, settings, report):
         "se": "standard_errors",
         "se_mc": "monte_carlo",
     }
-    saved_as |= {"leak": "leak", "n_patches_min": "counts"}
+    saved_as |= {"n_patches_min": "counts"}
     saved_as |= {"effective_rows": "effective_rows"}
     for column, name in saved_as.items():
         agree(f"{path.name}: {column}", it[column], arrays[name], tolerance=0.0)
     total, estimate, m = np.hypot(it["se"], it["se_mc"]), it["estimate"], 1
     plain = (total > 0.0) & (np.array(it["degenerate"]) == "False")
-    null = it["leak"] if settings.get("against") == "leak" else 0.0
-    T = np.divide(estimate - null, total, out=np.zeros(len(total)), where=plain)
+    T = np.divide(estimate, total, out=np.zeros(len(total)), where=plain)
     tails = 2.0 * np.minimum(it["p_one"], 1.0 - it["p_one"])
     derived = {"se_total": total, "stat": T, "p_two": tails}
     alpha = 1.0 - settings.get("level", 0.9)

@@ -23,7 +23,7 @@ CHAPTERS = {
     "Jobs": (
         *("ExplainSection", "ReasonsSection", "LimeSection", "AuditSection"),
         *("DecisionSection", "InteractionsSection", "MinipatchesSection"),
-        *("SplitSection", "ScreenSection", "CompareSection", "InductiveSection"),
+        *("SplitSection", "CompareSection", "InductiveSection"),
     ),
     "Losses, graphs and what to reach": (
         *("Losses", "Loss", "Graph", "AimSection", "WeightRange", "WeightBox", "Plot"),

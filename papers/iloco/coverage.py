@@ -16,13 +16,20 @@ from papers.engine.figure import PaperFigure
 from papers.engine.findings import Claim, Refuted
 from papers.engine.studies import Study, draw_charts
 from papers.iloco.learners import LearnerName, paper_learner
-from papers.iloco.methods import LOOKS, PATCHES, SPLIT, halves, quietly
+from papers.iloco.methods import (
+    LOOKS,
+    PATCHES,
+    SPLIT,
+    PatchesOfOneSize,
+    halves,
+    quietly,
+)
 from papers.iloco.scale import Scale
 from papers.iloco.shares import ERROR, share_between
 from papers.iloco.simulations import Simulation
 from papers.lime.charts import legend_on_white
 from propopt.base.arrays import Mask, Values
-from propopt.interactions import ILOCO, InteractionScores, Minipatches
+from propopt.interactions import ILOCO, InteractionScores
 
 
 _LEVEL: Final = 0.9
@@ -139,8 +146,8 @@ class CoverageRun:
     def _model(self, method: str, seed: int) -> ILOCO:
         patch = method == PATCHES
         learner = paper_learner(self.learner, "regression", patch=patch)
-        patches = Minipatches(
-            n_patches=self.scale.n_covered, n_features=0.2, columns="fixed", keep=True
+        patches = PatchesOfOneSize(
+            n_patches=self.scale.n_covered, n_features=0.2, keep=True
         )
         return ILOCO(
             learner, patches if patch else halves(), sets=list(_PAIRS.values()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +15,9 @@ from papers.iloco.comparisons import faith_shap, h_statistic
 from propopt.base.arrays import Indices, Points, Values
 from propopt.base.errors import FewPatchesWarning
 from propopt.interactions import DataSplit, Minipatches
+from propopt.interactions.features import Features
+from propopt.interactions.minipatches import PatchErrors
+from propopt.interactions.patch_draws import BLOCK, Patches
 
 
 SPLIT: Final = "iLOCO-Split"
@@ -73,11 +76,37 @@ def halves() -> DataSplit:
     return DataSplit(cv=Halves())
 
 
+@dataclass(frozen=True, kw_only=True)
+class PatchesOfOneSize(Minipatches):
+    """iLOCO-MP of the paper: each patch has exactly m features, as in algorithm 2."""
+
+    def draw(self, n_table: int, features: Features, seed: int) -> Patches:
+        patches = super().draw(n_table, features, seed)
+        n_features = len(features)
+        m = round(self.coverage(n_table, features).n_in_patch)
+        size = max(1, BLOCK // n_table)
+        parts = []
+        for number in range(-(-len(patches) // size)):
+            sequence = np.random.SeedSequence(seed, spawn_key=(number,))
+            rng = np.random.default_rng(sequence)
+            rng.random((size, n_table))  # the rows, which super() draws
+            keys = rng.random((size, n_features))
+            chosen = np.argpartition(keys, m - 1, axis=1)[:, :m]
+            part = np.zeros(keys.shape, dtype=bool)
+            np.put_along_axis(part, chosen, True, axis=1)
+            parts.append(part)
+        return replace(patches, features=np.concatenate(parts)[: len(patches)])
+
+    def fit(self, *args: Any, **settings: Any) -> PatchErrors:
+        """Errors of the patches; no score is zero by a rule."""
+        return replace(super().fit(*args, **settings), used=None)
+
+
 def schemes(n_patches: int) -> dict[str, DataSplit | Minipatches]:
     """Those of the paper; a patch has a fifth of the rows and of the features."""
     return {
         SPLIT: halves(),
-        PATCHES: Minipatches(n_patches=n_patches, n_features=0.2, columns="fixed"),
+        PATCHES: PatchesOfOneSize(n_patches=n_patches, n_features=0.2),
     }
 
 

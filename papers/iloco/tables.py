@@ -28,7 +28,7 @@ from papers.iloco.comparisons import (
     shap_interactions,
 )
 from papers.iloco.learners import LearningTask, paper_learner
-from papers.iloco.methods import quietly, with_seed
+from papers.iloco.methods import PatchesOfOneSize, quietly, with_seed
 from papers.iloco.printed import FAITH_SHAP_TOP, ILOCO_TOP
 from papers.iloco.shares import Successes
 from propopt.base.arrays import Values
@@ -153,10 +153,8 @@ def _studies() -> Iterator[Study[Scored]]:
 
 def _schemes(n_patches: int) -> dict[str, Minipatches]:
     return {
-        _FIXED: Minipatches(n_patches=n_patches, n_features=0.2, columns="fixed"),
-        _BERNOULLI: Minipatches(
-            n_patches=n_patches, n_features=0.5, columns="bernoulli"
-        ),
+        _FIXED: PatchesOfOneSize(n_patches=n_patches, n_features=0.2),
+        _BERNOULLI: Minipatches(n_patches=n_patches, n_features=0.5),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,8 +21,7 @@ from propopt.base.checks import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.interactions.features import FeatureSets
-from propopt.interactions.patch_draws import coefficient, shortfall
-from propopt.interactions.refits import ABSOLUTE, SQUARED, RowError
+from propopt.interactions.refits import ABSOLUTE, PROBABILITY, SQUARED, RowError
 
 
 # ---- What scores are in the population, and for patches, in closed form
@@ -284,6 +284,37 @@ class BernoulliColumns(KeptShares):
     def share(self, size: int, n_left_out: int) -> float:
         del n_left_out
         return self.probability**size
+
+
+def coefficient(
+    share: Callable[[int], float], phi: Callable[[float], float], free: int
+) -> float:
+    """The coefficient of V_u in the score of S, with ``free`` features outside u.
+
+    Σ_{T ⊆ S} (−1)^(|T| + 1) φ(p_u^T), where p_u^T = share(|T|), and 0 if T meets u.
+    Subtracting φ(p_u) from each φ(p_u^T) gives φ(0) − φ(p_u) if u ⊇ S, plus the leak: a
+    sum over T disjoint from u of terms that are zero unless p_u^T depends on T.
+    """
+    whole = phi(share(0))
+    leaks = (
+        math.comb(free, t) * (-1) ** (t + 1) * (phi(share(t)) - whole)
+        for t in range(1, free + 1)
+    )
+    return (phi(0.0) - whole if free == 0 else 0.0) + sum(leaks)
+
+
+def shortfall(error: RowError) -> Callable[[float], float] | None:
+    """φ such that a predictor Σ_u p_u g_u has the error Σ_u V_u φ(p_u) + constant.
+
+    Squared errors: E(Y − Σ p_u g_u)² = σ² + Σ V_u (1 − p_u)². For Y ~ Bernoulli(f*),
+    E|Y − f| = E[f* + f − 2 f f*] is a constant + 2 Σ V_u (1 − p_u). None for other
+    errors.
+    """
+    if error == SQUARED:
+        return lambda share: (1.0 - share) ** 2
+    if error == PROBABILITY:
+        return lambda share: 2.0 * (1.0 - share)
+    return None
 
 
 # ---- Scores of ideal learners: a sum over the terms of f*, for refits and for patches

@@ -17,13 +17,13 @@ from papers.engine.findings import Claim
 from papers.engine.studies import Study, draw_charts
 from papers.iloco.comparisons import faith_shap, h_statistic
 from papers.iloco.learners import paper_learner
-from papers.iloco.methods import H
+from papers.iloco.methods import H, PatchesOfOneSize
 from papers.iloco.printed import SECONDS, SIZES
 from papers.iloco.simulations import Simulation
 from papers.iloco.time_bars import TimeBars
 from propopt.base.arrays import Points, Values
 from propopt.base.errors import PropoptWarning
-from propopt.interactions import ILOCO, DataSplit, Minipatches
+from propopt.interactions import ILOCO, DataSplit
 
 
 _FAITH: Final = "Faith-Shap"
@@ -94,7 +94,7 @@ def _split(n_rows: int, n_features: int) -> float:
 
 def _patches(n_rows: int, n_features: int) -> float:
     """A hundredth of them; sums over patches are a small part (see benchmarks)."""
-    scheme = Minipatches(n_patches=_FEW, n_features=0.2, columns="fixed")
+    scheme = PatchesOfOneSize(n_patches=_FEW, n_features=0.2)
     model = ILOCO(
         paper_learner("KRBF", "regression"), scheme, sets=[(0, 1)], progress=False
     )

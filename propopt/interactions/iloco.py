@@ -1,11 +1,9 @@
-"""The estimator of interactions, and screens of sets."""
+"""The estimator of interactions."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
-from math import comb
-from typing import Any, Self, TypeAlias, final
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from propopt.base.arrays import Array
-from propopt.base.checks import read_count, read_seed
+from propopt.base.checks import read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
 from propopt.base.suggestions import NextSteps, suggests_arguments
 from propopt.base.text import Quantity, QuantityKind
 from propopt.interactions.features import (
     FeatureGroups,
-    Features,
     FeatureSets,
     SetChoice,
-    read_order,
     read_sets,
 )
 from propopt.interactions.learning import read_learning_table
@@ -36,140 +32,14 @@ from propopt.interactions.refits import (
     RefitErrors,
     Refits,
     RowError,
-    set_scores,
 )
 from propopt.interactions.scores import InteractionScores, counted_sets
-from propopt.interactions.splitting import DataSplit, SplitErrors
+from propopt.interactions.splitting import DataSplit
 from propopt.tables.frames import column_names
 
 
 Scheme: TypeAlias = Minipatches | DataSplit
 """Ways to fit predictors without some features."""
-
-
-# ---- Screens, if there are too many sets to score all
-
-
-Chosen: TypeAlias = tuple[FeatureSets, int, tuple[str, ...]]
-"""Sets (Q, r), the number of sets to correct for, and notes."""
-
-
-@final
-@suggests_arguments
-@dataclass(frozen=True, kw_only=True)
-class Screen:
-    """Choose the sets with the largest scores, of either sign, in minipatches.
-
-    For one split, minipatches of the training rows choose the sets, independently of
-    the test rows: intervals are corrected for the chosen sets only. For minipatches,
-    and for K folds by minipatches of all rows, the same rows choose and test: intervals
-    are corrected for all sets.
-
-    All pairs are scored. Larger sets are built size by size, from chosen sets plus one
-    feature. For independent features, in the population, no set has a larger score than
-    its subsets (Little, Zheng & Allen, Proposition 2). So a set is missed only if
-    ``n_sets`` others score higher than each of its subsets.
-
-    Parameters
-    ----------
-    n_sets : int
-        Number of chosen sets.
-    scheme : Minipatches
-        Minipatches that choose the sets for a :class:`DataSplit`.
-
-    Raises
-    ------
-    InvalidInput
-        If ``n_sets`` is not a positive integer, or ``scheme`` not :class:`Minipatches`.
-
-    Examples
-    --------
-    >>> Screen(n_sets=20).n_sets
-    20
-    """
-
-    n_sets: int = 100
-    scheme: Minipatches = field(
-        default=Minipatches(n_patches=1000, n_features=0.5, columns="bernoulli")
-    )
-
-    def __post_init__(self) -> None:
-        read_count(self.n_sets, "n_sets")
-        if not isinstance(self.scheme, Minipatches):
-            raise InvalidInput(f"scheme: expected Minipatches, got {self.scheme!r}")
-
-    def choose(self, source: RefitErrors, order: int) -> Chosen:
-        """Choose promising sets of a size, and report how many were compared.
-
-        Parameters
-        ----------
-        source : RefitErrors
-            Errors of the scheme that scores the chosen sets. For a :class:`DataSplit`,
-            minipatches are fitted to choose the sets.
-        order : int
-            The number of features r of each set.
-
-        Returns
-        -------
-        sets : int array (Q, r)
-            The chosen sets, by index of features; Q is at most ``n_sets``.
-        n_candidates : int
-            The number of sets to correct for multiple comparisons.
-        notes : tuple of str
-            One sentence about the choice.
-
-        Raises
-        ------
-        InvalidInput
-            If the order is invalid, or the minipatches cannot score the sets.
-        """
-        n_all = comb(len(source.features), read_order(order, len(source.features)))
-        source_of_scores = source
-        is_independent = False
-        label = "the minipatches that score them"
-        if isinstance(source, SplitErrors):
-            folds = source.plan.folds
-            is_independent = len(folds) == 1
-            refits = source.refits
-            source_of_scores = self.scheme.fit(
-                refits.subset(folds[0].training) if is_independent else refits,
-                seed=source.plan.seed,
-                n_jobs=source.n_jobs,
-                progress=source.progress,
-            )
-            label = f"minipatches of {'the training' if is_independent else 'all'} rows"
-        sets = _largest(source_of_scores, order, self.n_sets)
-        counted = len(sets) if is_independent else n_all
-        note = (
-            f"{len(sets):,} of {n_all:,} sets were chosen by their scores in "
-            f"{label}; intervals are corrected for {counted:,}"
-        )
-        return sets, counted, (note,)
-
-
-def _largest(source: RefitErrors, order: int, n_sets: int) -> FeatureSets:
-    """The sets with the largest scores, built size by size, sorted."""
-    features = source.features
-    chosen = features.all_sets(min(order, 2))
-    for size in range(min(order, 2), order + 1):
-        if size > 2:
-            chosen = _extended(chosen, features)
-        scores = np.abs(set_scores(source, chosen)["estimates"])
-        # ties: the first
-        best = np.argsort(-scores, kind="stable")[:n_sets]
-        chosen = chosen[np.sort(best)]
-    return chosen
-
-
-def _extended(sets: FeatureSets, features: Features) -> FeatureSets:
-    """Distinct unions of each set with one more feature."""
-    n_sets = len(sets)
-    n_all = len(features)
-    every = np.concatenate(
-        [np.repeat(sets, n_all, axis=0), np.tile(np.arange(n_all), n_sets)[:, None]], 1
-    )
-    new = ~(every[:, :-1] == every[:, -1:]).any(axis=1)
-    return np.unique(np.sort(every[new], axis=1), axis=0)
 
 
 def _retains_learners(scheme: Scheme | None) -> bool:
@@ -219,7 +89,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         How predictors without features are fitted; by default ``Minipatches()``.
     order : int
         The size of the sets: 1 for LOCO scores of features, 2 for pairs.
-    sets : "all", sequence of sequences of names, or Screen
+    sets : "all", sequence of sequences of names
         The sets to score; given sets determine ``order``.
     error : {"auto", "squared", "absolute", "probability"} or callable
         The error Err: by default squared for regressors, 1 − p of the true class for
@@ -261,7 +131,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 4))
     >>> y = 3 * X[:, 0] * X[:, 1] + X[:, 2]
-    >>> scheme = Minipatches(n_patches=1000, columns="bernoulli")
+    >>> scheme = Minipatches(n_patches=1000)
     >>> model = ILOCO(DecisionTreeRegressor(), scheme).fit(X, y)
     >>> model.result_.to_frame().nlargest(1, "estimate")[["feature_1", "feature_2"]]
        feature_1  feature_2
@@ -284,7 +154,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         scheme: Scheme | None = None,
         *,
         order: int = 2,
-        sets: SetChoice | Screen = "all",
+        sets: SetChoice = "all",
         error: ErrorChoice = "auto",
         groups: FeatureGroups | None = None,
         n_jobs: int | None = None,
@@ -334,11 +204,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
             sample_weight=sample_weight,
         )
         _refuse_one_row(refits.n_rows)
-        if isinstance(self.sets, Screen):  # any set of that size
-            order = read_order(self.order, len(refits.features))
-            indices = np.arange(order, dtype=np.intp)[None]
-        else:
-            indices = read_sets(self.sets, self.order, refits.features)
+        indices = read_sets(self.sets, self.order, refits.features)
         self._check_columns(X, reset=True)
         self.error_ = refits.error
         if refits.classes is not None:
@@ -353,11 +219,11 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         )
         self._quantity = _predicted_quantity(self.estimator, y)
         self.main_effects_ = self.refit_errors_.main_effects(self._quantity)
-        self.result_ = self._scored(self._chosen(self.sets, self.order))
+        self.result_ = self._scored(indices)
         return self
 
     def interactions(
-        self, sets: SetChoice | Screen = "all", *, order: int = 2
+        self, sets: SetChoice = "all", *, order: int = 2
     ) -> InteractionScores:
         """Scores of other sets, of any size, from the fitted predictors.
 
@@ -365,9 +231,8 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        sets : "all", sequence of sequences of names, or Screen
-            Sets of one size; p-values and intervals are corrected for their number, or
-            for that of the screen.
+        sets : "all", sequence of sequences of names
+            Sets of one size; p-values and intervals are corrected for their number.
         order : int
             The size of ``"all"`` sets.
 
@@ -382,9 +247,9 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
             If a name is unknown, or no patch contains a set, or all do.
         """
         check_is_fitted(self, "refit_errors_")
-        chosen = self._chosen(sets, order)
-        self.refit_errors_.check(chosen[0], self.result_.order)
-        return self._scored(chosen)
+        indices = read_sets(sets, order, self.refit_errors_.features)
+        self.refit_errors_.check(indices, self.result_.order)
+        return self._scored(indices)
 
     def target(
         self, X: Any, y: Any, sets: SetChoice = "all", *, order: int = 2
@@ -501,21 +366,10 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
             f"scheme: expected Minipatches() or DataSplit(), got {self.scheme!r}"
         )
 
-    def _chosen(self, sets: SetChoice | Screen, order: int) -> Chosen:
-        if isinstance(sets, Screen):
-            return sets.choose(self.refit_errors_, order)
-        indices = read_sets(sets, order, self.refit_errors_.features)
-        return indices, len(indices), ()
-
-    def _scored(self, chosen: Chosen) -> InteractionScores:
-        """Scores of chosen sets, with one warning for sets with equal rows."""
-        sets, n_candidates, notes = chosen
+    def _scored(self, sets: FeatureSets) -> InteractionScores:
+        """Scores of sets, with one warning for sets with equal rows."""
         scores = self.refit_errors_.scores(
-            sets,
-            self.main_effects_,
-            n_candidates=n_candidates,
-            notes=notes,
-            quantity=self._quantity,
+            sets, self.main_effects_, quantity=self._quantity
         )
         count = int(scores.degenerate.sum())
         if count > 0:

@@ -117,11 +117,8 @@ Side: TypeAlias = Literal["both", "lower", "upper"]
 ErrorKind: TypeAlias = Literal["total", "rows"]
 """Errors due to rows and patches together, or due to rows alone as in the paper."""
 
-Null: TypeAlias = Literal["zero", "leak"]
-"""The null hypothesis: a score of zero, or that of a model without interactions."""
-
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
-"""The alternative hypothesis: different from, above or below the null."""
+"""The alternative hypothesis: different from, above or below zero."""
 
 ALTERNATIVES: Final[Mapping[Side, Alternative]] = {
     "both": "two-sided",
@@ -145,21 +142,19 @@ class ScoreLaw:
     estimates: Values  # (Q,): scores, z̄
     errors: Values  # (Q,): their standard errors
     degrees: Values  # (Q,): degrees of freedom of the errors
-    null: Values  # (Q,): the score under the null hypothesis
     equal: Mask  # (Q,): where all rows are equal
     half_range: float  # scores lie between −half_range and half_range
     n_rows: int  # N, at least 2
 
     @property
     def statistics(self) -> Values:
-        """Test statistics (estimate − null)/error; 0 where both are zero."""
-        distance = self.estimates - self.null
+        """Test statistics estimate/error; 0 where both are zero."""
         with np.errstate(divide="ignore", over="ignore"):
             result = np.divide(
-                distance,
+                self.estimates,
                 self.errors,
-                out=np.zeros_like(distance),
-                where=distance != 0.0,
+                out=np.zeros_like(self.estimates),
+                where=self.estimates != 0.0,
             )
         return np.where(np.isnan(self.errors), np.nan, result)
 
@@ -184,8 +179,8 @@ class ScoreLaw:
         """p-values without correction, shape (Q,)."""
         T = self.statistics
         below, above = self._room
-        greater = self._of_equal_rows(self.estimates - self.null, below)
-        less = self._of_equal_rows(self.null - self.estimates, above)
+        greater = self._of_equal_rows(self.estimates, below)
+        less = self._of_equal_rows(-self.estimates, above)
         of_law, of_equal_rows = {
             "greater": (stats.t.sf(T, self.degrees), greater),
             "less": (stats.t.cdf(T, self.degrees), less),
@@ -206,7 +201,7 @@ class ScoreLaw:
         return np.maximum(below, 0.0), np.maximum(above, 0.0)
 
     def _of_equal_rows(self, distance: Values, room: Values) -> Values:
-        """(1 − distance/room)^(N − 1); 1 where the mean is on the side of the null."""
+        """(1 − distance/room)^(N − 1); 1 where the mean is on the side of zero."""
         wanted = np.clip(distance, 0.0, None)
         share = np.divide(
             wanted, room, out=(wanted > 0.0).astype(np.float64), where=room > 0.0

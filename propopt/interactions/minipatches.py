@@ -16,11 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Mask, Sparse, Values
+from propopt.base.arrays import Array, Mask, Sparse
 from propopt.base.checks import (
     read_count,
     read_flag,
-    read_option,
     refuse_overflow,
 )
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
@@ -41,23 +40,19 @@ from propopt.interactions.patch_draws import (
     CHECKED_SETS,
     MOST_PATCHES,
     PRECISE,
-    ColumnSampling,
     PatchCoverage,
     Patches,
     PatchFeatures,
     PatchRows,
     Stop,
     WhyStopped,
-    additive_leak,
     are_enough,
     check_counts,
-    check_order,
     draw_patches,
     features_in_patch,
     looks,
     never_left_out,
     read_share_or_count,
-    rounded_up,
     rows_in_patch,
 )
 from propopt.interactions.refits import (
@@ -242,24 +237,10 @@ class PatchErrors(RefitErrors):
     def n_patches(self) -> int:
         return len(self.patches)
 
-    @property
-    def not_used(self) -> tuple[int, ...]:
-        """Unused features; none for patches of one size, where each replaces others."""
-        return () if self._of_one_size else super().not_used
-
-    def leak(self, effects: Values, sets: FeatureSets) -> Values:
-        """Scores due to main effects, if all patches have equally many features."""
-        if not self._of_one_size:
-            return np.zeros(len(sets))
-        n_in_patch = int(self.patches.features[0].sum())
-        return additive_leak(effects, n_in_patch, sets, self.error)
-
     def check(self, sets: FeatureSets, order: int) -> None:
-        """Refuse sets that no patch contains, or that are never left out at a row."""
-        if self.coverage is not None:
-            check_order(self.coverage, sets.shape[1])
-            if sets.shape[1] > order:
-                check_counts(self.patches, sets, self.coverage, self.features.names)
+        """Refuse sets that are never left out at a row."""
+        if self.coverage is not None and sets.shape[1] > order:
+            check_counts(self.patches, sets, self.coverage, self.features.names)
 
     def predict(self, table: Any) -> Array:
         return np.mean([predict(table) for predict in self._learners], axis=0)
@@ -294,10 +275,6 @@ class PatchErrors(RefitErrors):
         counted = sets[~np.isin(sets, np.array(self.not_used, np.intp)).any(axis=1)]
         errors = set_scores(self, counted)["monte_carlo"]
         return float(np.sqrt((errors**2).mean())) if len(errors) else 0.0
-
-    @property
-    def _of_one_size(self) -> bool:
-        return self.coverage is not None and self.coverage.columns == "fixed"
 
     @cached_property
     def _groups(self) -> list[slice]:
@@ -347,7 +324,6 @@ class PatchErrors(RefitErrors):
         if fewest.all():
             return
         coverage = PatchCoverage.of(self.patches)
-        check_order(coverage, sets.shape[1])
         needed = coverage.patches_needed(sets.shape[1], len(sets) * len(self.y))
         members = sets[np.argmin(fewest)]
         raise never_left_out(self.patches, members, needed, self.features.names)
@@ -357,11 +333,14 @@ GROUPS: Final = 20
 """Largest number of groups of patches."""
 
 
-@final
 @suggests_arguments
 @dataclass(frozen=True, kw_only=True)
 class Minipatches:
     """An ensemble of learners, each fitted to random rows and features of a table.
+
+    Each feature is drawn independently, so that the target of pairs without interaction
+    is exactly zero. In the paper of Little, Zheng and Allen each patch has equally many
+    features, and most pairs are far from zero even without interaction.
 
     Parameters
     ----------
@@ -375,12 +354,8 @@ class Minipatches:
         n, rows of a patch: a share, a number, or √N, for which coverage of intervals is
         proved. A share is at least 20 rows, or half of a table of fewer than 40.
     n_features : float, int or None
-        m, features of a patch: a share, a number, or None for half of up to 20, and a
-        fifth of more.
-    columns : {"bernoulli", "fixed"}
-        Draw each feature independently with probability m/M, so that the target of
-        pairs without interaction is exactly zero; or exactly m features, as in the
-        paper, so that most pairs are far from zero even without interaction.
+        m, features of a patch on average: a share, a number, or None for half of up to
+        20, and a fifth of more.
     keep : bool
         Retain the fitted learners, to predict new rows by their mean and to evaluate
         scores there (:meth:`ILOCO.target`).
@@ -398,11 +373,10 @@ class Minipatches:
 
     Notes
     -----
-    A prediction without t features is a mean of about B (1 − n/N) (1 − m/M)^t patches,
-    with ``"fixed"`` of B (1 − n/N) C(M − t, m)/C(M, m). The patches are counted before
-    any fit. A set that is never left out at some row is an error, which names a
-    sufficient number of patches. Fewer than 30 patches in a mean, or fewer than 100
-    that contain all features of a set, give a warning.
+    A prediction without t features is a mean of about B (1 − n/N) (1 − m/M)^t patches.
+    The patches are counted before any fit. A set that is never left out at some row is
+    an error, which names a sufficient number of patches. Fewer than 30 patches in a
+    mean, or fewer than 100 that contain all features of a set, give a warning.
 
     With ``until`` the error due to patches is estimated after 1,000 patches, and then
     each time their number has grown by √2. It is the root mean square of ``se_mc`` over
@@ -436,9 +410,7 @@ class Minipatches:
     patch, at each of 500 rows:
 
     >>> from propopt.interactions.patch_draws import PatchCoverage
-    >>> coverage = PatchCoverage(
-    ...     row_share=0.2, n_features=50, n_in_patch=10, columns="fixed"
-    ... )
+    >>> coverage = PatchCoverage(row_share=0.2, n_features=50, n_in_patch=10)
     >>> coverage.patches_needed(2, n_predictions=1225 * 500, at_least=30)
     115
     """
@@ -447,7 +419,6 @@ class Minipatches:
     until: float | None = None
     rows: PatchRows = 0.2
     n_features: PatchFeatures = None
-    columns: ColumnSampling = "bernoulli"
     keep: bool = field(default=False, repr=False)
     folder: str | Path | None = field(default=None, repr=False)
 
@@ -468,7 +439,6 @@ class Minipatches:
             read_share_or_count(self.rows, "rows", " or 'sqrt'")
         if self.n_features is not None:
             read_share_or_count(self.n_features, "n_features", " or None")
-        read_option(self.columns, ColumnSampling, "columns")
         read_flag(self.keep, "keep")
         if not isinstance(self.folder, str | PathLike | None):
             raise InvalidInput(f"folder: expected a path or None, got {self.folder!r}")
@@ -527,13 +497,11 @@ class Minipatches:
         patches = self.draw(refits.n_rows, refits.features, seed)
         coverage = self.coverage(refits.n_rows, refits.features)
         first = refits.features.all_sets(1) if sets is None else sets
-        check_order(coverage, first.shape[1])
         check_counts(patches, first, coverage, names)
         drawn = {
             "seed": seed,
             "rows of a patch": patches.rows.shape[1],
             "features of a patch": coverage.n_in_patch,
-            "columns": self.columns,
         }
         some = refits.features.some_sets(first.shape[1], CHECKED_SETS)
         unit = 1.0 if self.precision is None else abs(refits.constant_error) or np.inf
@@ -612,7 +580,6 @@ class Minipatches:
             rows_in_patch(self.rows, n_table),
             len(features),
             self._n_in_patch(len(features)),
-            self.columns,
             seed,
         )
 
@@ -641,23 +608,22 @@ class Minipatches:
             row_share=rows_in_patch(self.rows, n_table) / n_table,
             n_features=len(features),
             n_in_patch=self._n_in_patch(len(features)),
-            columns=self.columns,
         )
 
     def _n_in_patch(self, n_all: int) -> float:
-        """The number m of M features in a patch; an integer if it is fixed."""
+        """The number m of M features in a patch, on average."""
         n_included = features_in_patch(self.n_features, n_all)
-        whole = rounded_up(n_included) if self.columns == "fixed" else n_included
-        if whole >= n_all:
+        if n_included >= n_all:
             raise InvalidInput(
-                f"n_features: a patch of {whole:g} of {n_all} leaves no feature out; "
+                f"n_features: a patch of {n_included:g} of {n_all} leaves no feature "
+                "out; "
                 + (
                     f"expected less than {n_all}"
                     if n_all > 1
                     else "use DataSplit(), which fits without the only feature"
                 )
             )
-        return whole
+        return n_included
 
     def _run(
         self,

@@ -1,10 +1,10 @@
-"""Draws of minipatches, their sufficient number, and scores due to main effects."""
+"""Draws of minipatches, and their sufficient number."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from numbers import Integral, Real
 from typing import Final, Literal, TypeAlias, final
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, nbinom
 
-from propopt.base.arrays import Array, Indices, Values
+from propopt.base.arrays import Array, Indices
 from propopt.base.checks import read_count
 from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import BATCH_BUDGET, require_memory
 from propopt.interactions.features import FeatureSets
 from propopt.interactions.learning import Prediction
-from propopt.interactions.refits import PROBABILITY, SQUARED, Refits, RowError
+from propopt.interactions.refits import Refits
 from propopt.tables.frames import listed
 
 
@@ -79,8 +79,6 @@ def rounded_up(number: float) -> int:
 
 # ---- The rows and features of each minipatch
 
-
-ColumnSampling: TypeAlias = Literal["fixed", "bernoulli"]
 
 BLOCK = 2**16
 """Random numbers for rows in one block of draws."""
@@ -146,10 +144,9 @@ def draw_patches(
     n_rows: int,
     n_features: int,
     n_in_patch: float,
-    sampling: ColumnSampling,
     seed: int,
 ) -> Patches:
-    """Draw rows and features of patches, uniformly without replacement.
+    """Draw rows of patches without replacement, and each feature independently.
 
     Each block of patches has its random stream, so that patch b does not depend on the
     number of patches.
@@ -166,14 +163,7 @@ def draw_patches(
         rows = np.sort(
             np.argpartition(row_keys, n_rows - 1, axis=1)[:, :n_rows], axis=1
         )
-        keys = rng.random((size, n_features))
-        if sampling == "bernoulli":
-            features = keys < n_in_patch / n_features
-        else:
-            n_exact = round(n_in_patch)
-            chosen = np.argpartition(keys, n_exact - 1, axis=1)[:, :n_exact]
-            features = np.zeros(keys.shape, dtype=bool)
-            np.put_along_axis(features, chosen, True, axis=1)
+        features = rng.random((size, n_features)) < n_in_patch / n_features
         parts.append((rows, features, rng.integers(2**31, size=size)))
     rows, features, seeds = map(np.concatenate, zip(*parts, strict=True))
     first_patches = slice(n_patches)
@@ -194,41 +184,31 @@ SURE: Final = 0.99
 class PatchCoverage:
     """Probabilities that a patch enters the prediction at a row without t features.
 
-    The row is outside the patch and the patch has none of the features: (1 − n/N)
-    C(M − t, m)/C(M, m), with ``"bernoulli"`` (1 − n/N)(1 − m/M)^t.
+    The row is outside the patch and the patch has none of the features:
+    (1 − n/N)(1 − m/M)^t.
     """
 
     row_share: float  # n/N
     n_features: int  # M
     n_in_patch: float  # m
-    columns: ColumnSampling  # how features are drawn
 
     @classmethod
     def of(cls, patches: Patches) -> PatchCoverage:
-        """Estimates from drawn patches; fixed if all have equally many features."""
-        n_features = patches.features.sum(axis=1)
+        """Estimates from drawn patches."""
         return cls(
             row_share=patches.rows.shape[1] / patches.n_table,
             n_features=patches.features.shape[1],
-            n_in_patch=float(n_features.mean()),
-            columns="fixed" if (n_features == n_features[0]).all() else "bernoulli",
+            n_in_patch=float(patches.features.sum(axis=1).mean()),
         )
 
     def probability_without(self, size: int) -> float:
         """The probability that a patch lacks a row and a set of ``size`` features."""
-        share = 1.0 - self.row_share
-        k = round(self.n_in_patch)
-        if self.columns == "bernoulli":
-            return share * (1.0 - self.n_in_patch / self.n_features) ** size
-        absent = math.comb(self.n_features - size, k) / math.comb(self.n_features, k)
-        return share * absent
+        absent = (1.0 - self.n_in_patch / self.n_features) ** size
+        return (1.0 - self.row_share) * absent
 
     def probability_together(self, size: int) -> float:
         """The probability that a patch has all of ``size`` features."""
-        if self.columns == "bernoulli":
-            return (self.n_in_patch / self.n_features) ** size
-        rest = math.comb(self.n_features - size, round(self.n_in_patch) - size)
-        return rest / math.comb(self.n_features, round(self.n_in_patch))
+        return (self.n_in_patch / self.n_features) ** size
 
     def patches_needed(self, size: int, n_predictions: int, at_least: int = 1) -> int:
         """The least B with Q N P(Bin(B, p) < at_least) ≤ 1 %, p as above.
@@ -252,29 +232,6 @@ ENOUGH_TOGETHER: Final = 100
 
 _NEGLIGIBLE = 1e-9
 """Probability of too few patches below which rows are not counted one by one."""
-
-
-def check_order(coverage: PatchCoverage, order: int) -> None:
-    """Refuse sets that no patch can leave out, or that none can contain."""
-    if coverage.columns == "bernoulli":
-        return
-    n_all = coverage.n_features
-    m = round(coverage.n_in_patch)
-    instead = (
-        f"with {n_all} features use {order} <= n_features <= {n_all - order}"
-        if n_all >= 2 * order
-        else f"{n_all} features are too few for that: use DataSplit()"
-    )
-    if m < order:
-        raise InvalidInput(
-            f"n_features: {order} features never co-occur in a patch of {m}, so "
-            f"their interaction cannot be learned; {instead}, or columns='bernoulli'"
-        )
-    if n_all - m < order:
-        raise InvalidInput(
-            f"n_features: a patch of {m} of {n_all} features never leaves out sets of "
-            f"{order}; {instead}, or columns='bernoulli'"
-        )
 
 
 def check_counts(
@@ -443,90 +400,3 @@ class Stop:
             f"{self.n_patches:,} patches were fitted: they leave {error} of the error "
             f"of a constant prediction; {reason}",
         )
-
-
-# ---- Scores of larger sets due to main effects, for patches of one size
-
-
-def additive_leak(
-    effects: Values, n_in_patch: int, sets: FeatureSets, error: RowError
-) -> Values:
-    """Scores of sets (Q, r) without any interaction, for patches of m features.
-
-    Without one feature the others are in more patches, and shrunk less. V_j ≥ 0 belong
-    to the additive f* with the LOCO closest to main effects (M,); NaN without closed
-    form.
-    """
-    phi = shortfall(error)
-    order = sets.shape[1]
-    if phi is None:
-        return np.full(len(sets), np.nan)
-
-    def share_included(n_left_out: int) -> float:
-        return n_in_patch / (len(effects) - n_left_out)
-
-    variances = _main_variances(
-        effects,
-        coefficient(share_included, phi, 0),
-        coefficient(share_included, phi, 1),
-    )
-    inside = variances[sets].sum(axis=1)
-    leak = coefficient(share_included, phi, order) * (variances.sum() - inside)
-    if order > 1:
-        leak += coefficient(share_included, phi, order - 1) * inside
-    return np.asarray(leak)
-
-
-def coefficient(
-    share: Callable[[int], float], phi: Callable[[float], float], free: int
-) -> float:
-    """The coefficient of V_u in the score of S, with ``free`` features outside u.
-
-    Σ_{T ⊆ S} (−1)^(|T| + 1) φ(p_u^T), where p_u^T = share(|T|), and 0 if T meets u.
-    Subtracting φ(p_u) from each φ(p_u^T) gives φ(0) − φ(p_u) if u ⊇ S, plus the leak: a
-    sum over T disjoint from u of terms that are zero unless p_u^T depends on T.
-    """
-    whole = phi(share(0))
-    leaks = (
-        math.comb(free, t) * (-1) ** (t + 1) * (phi(share(t)) - whole)
-        for t in range(1, free + 1)
-    )
-    return (phi(0.0) - whole if free == 0 else 0.0) + sum(leaks)
-
-
-def shortfall(error: RowError) -> Callable[[float], float] | None:
-    """φ such that a predictor Σ_u p_u g_u has the error Σ_u V_u φ(p_u) + constant.
-
-    Squared errors: E(Y − Σ p_u g_u)² = σ² + Σ V_u (1 − p_u)². For Y ~ Bernoulli(f*),
-    E|Y − f| = E[f* + f − 2 f f*] is a constant + 2 Σ V_u (1 − p_u). None for other
-    errors.
-    """
-    if error == SQUARED:
-        return lambda share: (1.0 - share) ** 2
-    if error == PROBABILITY:
-        return lambda share: 2.0 * (1.0 - share)
-    return None
-
-
-_ROUNDING: Final = 1e-9
-"""Rounding of 1 + Mκ, which is 0 for probabilities, else of the order of m/M."""
-
-
-def _main_variances(effects: Values, direct: float, indirect: float) -> Values:
-    """V ≥ 0 with the least Σ_j (Δ_j − a V_j − c Σ_{l ≠ j} V_l)²; a direct, c indirect.
-
-    A = (a − c) I + c J gives AᵀA = (a − c)² (I + κ J), with κ ≤ 0. So the optimum is
-    V_j = max(0, h_j − κ Σ V), where h = AᵀΔ/(a − c)²: the k largest h are in it, with
-    Σ V = (h_1 + ... + h_k)/(1 + kκ). For probabilities 1 + Mκ = 0: V is
-    determined up to a constant, which no score depends on; the smallest is used.
-    """
-    gap = direct - indirect
-    n = len(effects)
-    kappa = (2.0 * gap + n * indirect) * indirect / gap**2
-    h = effects / gap + indirect * effects.sum() / gap**2
-    ordered = -np.sort(-h)
-    shrunk = 1.0 + kappa * np.arange(n + 1)
-    most = n if shrunk[n] > _ROUNDING else n - 1
-    sums = np.concatenate([[0.0], np.cumsum(ordered)])[: most + 1] / shrunk[: most + 1]
-    done = ordered[:most] - kappa * sums[:most] <= 0.0  # the next is not positive
-    return np.maximum(h - kappa * sums[np.argmax(np.append(done, True))], 0.0)

@@ -226,11 +226,6 @@ class RefitErrors(ABC):
         """Refuse sets that predictors for sets of size ``order`` cannot score."""
         del sets, order
 
-    def leak(self, effects: Values, sets: FeatureSets) -> Values:
-        """Scores (Q,) of Q sets that main effects (M,) alone would cause."""
-        del effects
-        return np.zeros(len(sets))
-
     @property
     def n_patches(self) -> int:
         """The number of patches; 0 if predictors are not means of patches."""
@@ -257,15 +252,12 @@ class RefitErrors(ABC):
         sets: FeatureSets,  # (Q, r)
         main: InteractionScores | None,
         *,
-        n_candidates: int | None = None,  # by default Q
-        notes: tuple[str, ...] = (),
         quantity: Quantity | None = None,  # of the predictions
     ) -> InteractionScores:
         """Scores of Q sets with their standard errors."""
         moments_of_sets = set_scores(self, sets)
         not_used = self.not_used
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
-        effects = moments_of_sets["estimates"] if main is None else main.estimates
         weighed = self.row_weights > 0.0
         groups = () if self.row_groups is None else self.row_groups[weighed]
         outcome = None if quantity is None else quantity.outcome
@@ -280,14 +272,13 @@ class RefitErrors(ABC):
             effective_rows=np.where(counted, moments_of_sets["effective_rows"], np.nan),
             n_groups=len(self.errors(WHOLE).replicates),
             n_rows=int(np.count_nonzero(weighed)),
-            n_candidates=len(sets) if n_candidates is None else n_candidates,
+            n_candidates=len(sets),
             method=self.method,
             error=self.error.name,
             units=self.error.units.replace("the target", outcome or "the target"),
             quantity=quantity,
             error_range=self._error_range(),
-            leak=np.where(counted, self.leak(effects, sets), 0.0),
-            notes=notes if main is None else (*notes, *self.notes),  # once
+            notes=() if main is None else self.notes,  # once
             main=main,
             n_patches=self.n_patches,
             n_row_groups=len(np.unique(groups)),

@@ -37,7 +37,6 @@ from propopt.interactions.inference import (
     Alternative,
     ErrorKind,
     ErrorRange,
-    Null,
     ScoreLaw,
     Side,
     adjusted_p_values,
@@ -85,13 +84,6 @@ def aim_of_intervals(scores: InteractionScores) -> str:
     return "for new rows and the fitted predictors"
 
 
-def _beyond(leak: Values, low: Values, high: Values) -> tuple[Mask, Mask]:
-    """Masks (Q,) of intervals above zero and the leak, and below both."""
-    return np.asarray(low > np.maximum(leak, 0.0)), np.asarray(
-        high < np.minimum(leak, 0.0)
-    )
-
-
 def _finding(scores: InteractionScores, above: int, below: int) -> str:
     """The headline: how many scores are clearly different from zero."""
     many = f"{counted_sets(scores, above)} of {len(scores)}"
@@ -130,8 +122,8 @@ def score_bars(
 ) -> Bars:
     """The largest scores as bars with their intervals (Q, 2), for a document."""
     order = np.argsort(-np.abs(scores.estimates), kind="stable")
-    above, below = _beyond(scores.leak, *ends.T)
-    more = int((above | below)[order[N_ON_CARD:]].sum())
+    clear = (ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)
+    more = int(clear[order[N_ON_CARD:]].sum())
     notes = np.where(np.isnan(ends[:, 0]), "its error is unknown", "")
     notes = np.where(scores.are_not_used, "not used", notes).tolist()
     rows = [
@@ -169,25 +161,6 @@ _OTHER_FORMULA: Final = "alternating sum of increases without its subsets, by si
 # ---- Cautions: a verdict, a number, and a remedy
 
 
-def _leak_caution(scores: InteractionScores) -> str:
-    """For patches of one size, a score of zero does not mean no interaction."""
-    if not scores.leak.any():
-        return ""
-    verdict = "An interval without zero is no evidence here: patches of one size add"
-    cure = "Draw columns='bernoulli'."
-    if np.isnan(scores.leak).all():
-        unknown = f"an unknown amount to scores by {scores.error} errors"
-        return f"{verdict} {unknown}. {cure}"
-    above, below = _beyond(scores.leak, *scores.intervals(WORDS_LEVEL).T)
-    beyond = int((above | below).sum())
-    leak = f"{np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}"
-    verb = "goes" if beyond == 1 else "go"
-    return (
-        f"{verdict} {leak} to scores. {plural(beyond, 'interval')} {verb} beyond. "
-        f"{cure}"
-    )
-
-
 def _few_patches_caution(scores: InteractionScores) -> str:
     """A caution if se_mc > se; with B (se_mc/se)² patches it falls to se.
 
@@ -216,7 +189,6 @@ def two_digits_up(number: float) -> int:
 
 def _cautions(scores: InteractionScores) -> Iterator[str]:
     """All cautions on the scores; empty text for those that do not apply."""
-    yield _leak_caution(scores)
     yield _few_patches_caution(scores)
     label = "group" if scores.n_row_groups else "row"
     if count := len(scores.not_used):
@@ -292,9 +264,6 @@ class InteractionScores(
         Units of the scores.
     notes : tuple of str
         Sentences for readers of the scores.
-    leak : array (Q,)
-        Scores that a model without interactions would have, if all patches have the
-        same number of features; zero otherwise.
     effective_rows : array (Q,)
         Effective numbers of rows behind the standard errors; NaN if unknown.
     n_groups : int
@@ -352,7 +321,6 @@ class InteractionScores(
     n_candidates: int = field(low=0)
     error: str = field()
     notes: tuple[str, ...] = field(default=())
-    leak: Values = field("Q", default=0.0, missing=True)
     effective_rows: Values = field("Q", default=math.nan, low=0.0, missing=True)
     n_groups: int = field(default=0, low=0)
     error_range: ErrorRange = field(default=ErrorRange(0.0, 1.0, proved=False))
@@ -366,9 +334,8 @@ class InteractionScores(
     def __post_init__(self) -> None:
         fields = vars(self)
         fields["columns"] = self.columns or tuple((name,) for name in self.names)
-        for name in ("leak", "effective_rows"):
-            if np.ndim(fields[name]) == 0:
-                fields[name] = np.full(len(self.sets), fields[name])
+        if np.ndim(self.effective_rows) == 0:
+            fields["effective_rows"] = np.full(len(self.sets), self.effective_rows)
         super().__post_init__()
 
     def validate(self) -> None:
@@ -498,7 +465,6 @@ class InteractionScores(
         adjust: Adjustment = "bonferroni",
         side: Side = "both",
         errors: ErrorKind = "total",
-        against: Null = "zero",
     ) -> Array:
         """Confidence intervals (Q, 2) of the scores.
 
@@ -516,8 +482,6 @@ class InteractionScores(
             With the error due to patches, or without, as in the paper. The former is
             estimated from groups of patches, with Student's law of one degree of
             freedom fewer than groups.
-        against : {"zero", "leak"}
-            The null hypothesis, which matters for the last two adjustments.
 
         Returns
         -------
@@ -530,7 +494,7 @@ class InteractionScores(
             If the level is not between 0 and 1, or a name is invalid.
         """
         alpha = 1.0 - read_level(level)
-        law = self._law(errors, against)
+        law = self._law(errors)
         side = read_option(side, Side, "side")
         p = law.p_values(ALTERNATIVES[side])
         return law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
@@ -541,7 +505,6 @@ class InteractionScores(
         *,
         adjust: Adjustment = "none",
         errors: ErrorKind = "total",
-        against: Null = "zero",
     ) -> Values:
         """p-values (Q,) of the null hypothesis that a score is zero.
 
@@ -553,8 +516,6 @@ class InteractionScores(
             Correction for all ``n_candidates``.
         errors : {"total", "rows"}
             See :meth:`intervals`.
-        against : {"zero", "leak"}
-            The null hypothesis: zero, or the leak, which counts as exact.
 
         Returns
         -------
@@ -566,7 +527,7 @@ class InteractionScores(
         InvalidInput
             If a name is invalid.
         """
-        law = self._law(errors, against)
+        law = self._law(errors)
         p = law.p_values(read_option(alternative, Alternative, "alternative"))
         return adjusted_p_values(p, adjust, self.n_candidates)
 
@@ -577,7 +538,6 @@ class InteractionScores(
         adjust: Adjustment = "bonferroni",
         side: Side = "both",
         errors: ErrorKind = "total",
-        against: Null = "zero",
     ) -> pd.DataFrame:
         """A table with one row for each set, in the order of the sets.
 
@@ -591,17 +551,15 @@ class InteractionScores(
             The finite ends of intervals, and the side of ``p_adj``.
         errors : {"total", "rows"}
             Standard errors with or without the error due to patches.
-        against : {"zero", "leak"}
-            The null hypothesis.
 
         Returns
         -------
         DataFrame
             ``feature_1`` to ``feature_r``; ``estimate``; ``se`` due to rows, ``se_mc``
             due to patches and ``se_total``; ``ci_low`` and ``ci_high``. These numbers
-            are in ``units``. Tests: ``stat``, T = (estimate − null)/error; ``p_one`` of
-            "at most the null" and ``p_two``, without correction; ``p_adj``, corrected,
-            for the side; ``reject`` if it is at most 1 − level. Checks: ``leak``;
+            are in ``units``. Tests: ``stat``, T = estimate/error; ``p_one`` of "at
+            most zero" and ``p_two``, without correction; ``p_adj``, corrected,
+            for the side; ``reject`` if it is at most 1 − level. Checks:
             ``n_patches_min``; ``degenerate``; ``effective_rows``; ``used``, False for
             sets with a feature that no learner uses.
 
@@ -611,7 +569,7 @@ class InteractionScores(
             If the level is not between 0 and 1, or a name is invalid.
         """
         alpha = 1.0 - read_level(level)
-        law = self._law(errors, against)
+        law = self._law(errors)
         p = law.p_values(ALTERNATIVES[read_option(side, Side, "side")])
         adjusted = adjusted_p_values(p, adjust, self.n_candidates)
         ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
@@ -629,7 +587,6 @@ class InteractionScores(
                 "p_two": law.p_values("two-sided"),
                 "p_adj": adjusted,
                 "reject": adjusted <= alpha,
-                "leak": self.leak,
                 "n_patches_min": self.counts,
                 "degenerate": self.degenerate,
                 "effective_rows": self.effective_rows,
@@ -695,9 +652,8 @@ class InteractionScores(
     def cautions(self) -> tuple[str, ...]:
         """Sentences on what these scores cannot show.
 
-        They are about scores due to main effects, if all patches have the same number
-        of features; equal rows, or too few for a normal law; and unknown errors due to
-        patches.
+        They are about equal rows, or too few for a normal law, and unknown errors due
+        to patches.
         """
         return tuple(filter(None, _cautions(self)))
 
@@ -742,7 +698,7 @@ class InteractionScores(
     def document(self) -> Document:
         """The headline, the largest scores with intervals, and cautions."""
         ends = self.intervals(WORDS_LEVEL)
-        above, below = _beyond(self.leak, *ends.T)
+        above, below = clear_scores(self, WORDS_LEVEL)
         subtitle = f"{self.explained}: {_FORMULAS.get(self.order, _OTHER_FORMULA)}; in "
         subtitle += f"{self.units}; {plural(self.n_rows, 'row')}"
         level = level_in_words(WORDS_LEVEL)
@@ -806,15 +762,13 @@ class InteractionScores(
             words.append(f"largest {self.name_of(best)} {value:.4g} ± {error:.2g}")
         return f"InteractionScores({printable('; '.join(words))})"
 
-    def _law(self, errors: ErrorKind, against: Null) -> ScoreLaw:
+    def _law(self, errors: ErrorKind) -> ScoreLaw:
         total = read_option(errors, ErrorKind, "errors") == "total"
-        leak = read_option(against, Null, "against") == "leak"
         spread = self.total_errors if total else self.standard_errors
         return ScoreLaw(
             estimates=self.estimates,
             errors=spread,
             degrees=self._degrees(spread) if total else self._degrees_of_rows,
-            null=self.leak if leak else np.zeros(len(self)),
             equal=self.degenerate,
             half_range=self.error_range.of_score(self.order),
             n_rows=self.n_independent,
@@ -915,8 +869,7 @@ def clear_scores(
 ) -> tuple[Mask, Mask]:
     """Masks (Q,) of clear joint contributions, and of features that replace others.
 
-    Their intervals, which hold simultaneously for all candidates, are above zero and
-    the leak of patches of one size, if that is available; or below both.
+    Their intervals, which hold simultaneously for all candidates, exclude zero.
     """
     if not isinstance(result, InteractionScores):
         raise InvalidInput(
@@ -924,7 +877,7 @@ def clear_scores(
             f"got {type(result).__name__}"
         )
     ends = result.intervals(level=level, adjust=adjust)
-    return _beyond(np.nan_to_num(result.leak, nan=0.0), *ends.T)
+    return np.asarray(ends[:, 0] > 0.0), np.asarray(ends[:, 1] < 0.0)
 
 
 def require_pairs(result: InteractionScores, label: str) -> None:

@@ -169,7 +169,7 @@ class SplitErrors(RefitErrors):
         require_memory(
             row_bytes * len(new),
             f"errors of {len(new)} sets at {self.plan.n_rows} rows",
-            "score fewer sets, chosen by a Screen",
+            "score fewer sets",
         )
         for block, fitted in fitted_parts(
             replace(self.plan, left_out=new),

@@ -26,7 +26,6 @@ from propopt.plots.attributions import (
     axes_or_new,
     hatched,
     largest,
-    legend_below,
 )
 from propopt.plots.blocks import draw_bars
 from propopt.plots.lime import shortened
@@ -128,7 +127,6 @@ def interaction_heatmap(
     require_pairs(result, "interaction_heatmap")
     signs = above.astype(np.float64) - below
     in_words = intervals_in_words(result, level, adjust)
-    beyond = "zero and main effects" if _leaks(result.leak) else "zero"
     sizes = np.nan_to_num(np.abs(result.estimates))
     features = indices_of_strongest(result, sizes, n_features)
     cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)
@@ -161,15 +159,11 @@ def interaction_heatmap(
     ]
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
-    axes.set_xlabel(f"+, −: the interval excludes {beyond}", fontsize="small")
+    axes.set_xlabel("+, −: the interval excludes zero", fontsize="small")
     title_with_intervals(
         axes, result, in_words, len(names), len(result.names), "features"
     )
     return axes
-
-
-def _leaks(leak: Values) -> bool:
-    return bool(np.nan_to_num(leak, nan=0.0).any())
 
 
 def _draw(axes: Axes, scores: Array, label: str) -> None:
@@ -206,8 +200,7 @@ def interaction_intervals(
 
     They are the bars of ``result.document()``, for any number of sets, level and
     correction. Orange bars are sets whose features are needed together; blue bars are
-    features that can replace each other. A grey tick is the score that a model without
-    interactions would have, if it is not zero.
+    features that can replace each other.
 
     Parameters
     ----------
@@ -252,17 +245,6 @@ def interaction_intervals(
     rows = [replace(row, name=shortened(row.name)) for row in bars.rows]
     axes = draw_bars(replace(bars, rows=rows), ax)
     order = largest(result.estimates, most)
-    if _leaks(result.leak[order]):
-        axes.scatter(
-            np.nan_to_num(result.leak[order], nan=0.0),
-            np.arange(len(order)),
-            marker="|",
-            s=110,
-            c="0.1",
-            linewidths=1.6,
-            label="main effects alone",
-        )
-        legend_below(axes, columns=2)
     in_words = intervals_in_words(result, level, adjust)
     title_with_intervals(axes, result, in_words, len(order), len(result), "sets")
     return axes

@@ -27,7 +27,7 @@ PATCHES = """\
 data: {sklearn: diabetes}
 model: {kind: linear}
 interactions:
-  scheme: {kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli}
+  scheme: {kind: minipatches, n_patches: 420, n_features: 5}
   level: 0.5
   adjust: none
 seed: 3
@@ -47,7 +47,7 @@ WHOLE = ["file.json", "file.npz", "file.svg", *WHOLE]
 def test_files_and_print_hold_what_the_library_finds(done):
     patches = done(PATCHES)
     assert names(patches.folder) == WHOLE
-    settings = {"n_patches": 420, "n_features": 5, "columns": "bernoulli"}
+    settings = {"n_patches": 420, "n_features": 5}
     subject, scheme = patches.subject, po.interactions.Minipatches(**settings)
     fitted = po.interactions.ILOCO(subject.learner, scheme, random_state=3)
     fitted.fit(subject.points, subject.target)
@@ -98,7 +98,7 @@ SURE = {
     "level: 0.5": {"level": 0.5},
     "adjust: none": {"adjust": "none"},
     "adjust: holm, side: lower": {"adjust": "holm", "side": "lower"},
-    "order: 1, against: leak": {"against": "leak"},
+    "order: 1": {},
 }
 
 
@@ -114,7 +114,7 @@ def test_intervals_are_those_that_are_asked_for(done, settings):
     assert scores.order == (1 if "order" in settings else 2)
 
 
-def test_errors_of_a_constant_and_sets_that_are_chosen_are_told(done):
+def test_errors_of_a_constant_are_told(done):
     split = done(SPLIT, "-q")
     stored, subject = split.stored, split.subject
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], 2 / 3)
@@ -125,10 +125,6 @@ def test_errors_of_a_constant_and_sets_that_are_chosen_are_told(done):
     assert rows.shape == (60, 1)
     np.testing.assert_allclose(stored["mean_error"], rows.mean())
     assert stored["n_sets"] == 1
-    text = ALL_SPLIT.replace("kind: split", "kind: split, cv: 0.5")
-    stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored
-    assert stored["n_sets"] == stored["n_candidates"] == 4
-    assert any("4 of 45 sets were chosen" in note for note in stored["notes"])
 
 
 def test_workers_are_those_of_the_command(tmp_path, monkeypatch):

@@ -110,7 +110,7 @@ def test_a_table_under_a_limit_of_memory_is_no_wrong_csv(tmp_path):
 
 def test_draws_of_patches_are_in_the_budget():
     with pytest.raises(Refused, match=r"000 minipatches needs? about .* GiB"):
-        draw_patches(10**12, 100, 10, 5, 3.0, "fixed", 0)
+        draw_patches(10**12, 100, 10, 5, 3.0, 0)
 
 
 # ---- files that are no tables, and perhaps secret

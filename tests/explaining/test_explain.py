@@ -499,7 +499,6 @@ CLEAR = "a × b (2) and c × d (0.5) matter"
 PAIRS = {(j, k): 1.0 + k for j in range(4) for k in range(j + 1, 4)}
 TRIPLES = {(0, 1, 2): 4.0, (0, 1, 3): 3.0, (0, 2, 3): 2.0, (1, 2, 3): -5.0}
 ORDERED = {(0, 1): 1.0, (0, 2): 2.0, (1, 2): -1.0, (2, 3): -2}
-LEAK = np.array([1.9, 0.0, -2.0, 0.0])
 
 
 def of(scores, names=NAMES, table=lambda T: T, **settings):
@@ -522,7 +521,6 @@ NOTES = [
     (of(SCORES, errors=9.0), f"{JOINT}none of 4 sets of features clearly matters join"),
     (of(ORDERED), "a × c (2) and a × b (1) matter"),
     (of(ORDERED), "c × d (-2) and b × c (-1) can replace"),
-    (of(SCORES, leak=LEAK), f": c × d (0.5) matter {JOINTLY}"),  # no interaction
     (of(TRIPLES, order=3), THREE),
     (of(PAIRS), "c × d (4), "),
     (of(PAIRS), " and 1 more matter jointly"),

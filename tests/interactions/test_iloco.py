@@ -9,14 +9,12 @@ import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from refit_cases import product_table, read
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -25,11 +23,10 @@ from propopt.base.errors import (
     FewPatchesWarning,
     InvalidInput,
 )
-from propopt.interactions import ILOCO, DataSplit, Minipatches, Screen
+from propopt.interactions import ILOCO, DataSplit, Minipatches
 from propopt.interactions.features import Features, read_sets
 from propopt.interactions.inference import ErrorRange
-from propopt.interactions.patch_draws import additive_leak
-from propopt.interactions.refits import SQUARED, set_scores
+from propopt.interactions.refits import set_scores
 
 
 NAMES = ["age", "height", "weight", "income"]
@@ -38,7 +35,7 @@ TABLE = RNG.normal(size=(120, 4))
 Y = 4 * TABLE[:, 0] * TABLE[:, 1] + 0.3 * TABLE[:, 2] + 0.1 * RNG.normal(size=120)
 X = pd.DataFrame(TABLE, columns=NAMES)
 LINE, TREE = LinearRegression(), DecisionTreeRegressor(random_state=0)
-FEW = Minipatches(n_patches=450, columns="bernoulli", keep=True)
+FEW = Minipatches(n_patches=450, keep=True)
 
 
 @pytest.fixture(scope="module")
@@ -93,20 +90,7 @@ def test_what_is_fitted_is_the_same_for_one_seed_and_groups_are_features():
     assert model.result_.names == ("age", "body", "income")
     assert len(model.result_) == 3
     assert model.n_features_in_ == 4
-
-
-def test_fixed_columns_leak_what_theory_says_of_the_main_effects(results):
-    scheme = Minipatches(n_patches=600, n_features=3, columns="fixed")
-    result = ILOCO(TREE, scheme).fit(*friedman())
-    mains = result.main_effects_.estimates
-    expected = additive_leak(mains, 3, result.result_.sets, SQUARED)
-    assert_array_equal(result.result_.leak, expected)
-    assert expected.any()
-    assert "columns='bernoulli'" in result.result_.cautions[0]
-    assert result.interactions([(0, 1)]).leak == pytest.approx(expected[0])
-    assert not results.result_.leak.any()  # by other schemes nothing leaks
-    split = ILOCO(LINE, DataSplit()).fit(X, Y).result_
-    assert not split.leak.any()
+    split = model.result_
     assert split.n_groups == 0
     assert not split.monte_carlo.any()
 
@@ -175,11 +159,8 @@ def test_features_that_a_learner_does_not_use_score_zero_exactly():
 def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     table, y = friedman()
     table[:, 3] = 7.0
-    fixed = Minipatches(n_patches=600, n_features=3, columns="fixed")
-    of_one_size = ILOCO(TREE, fixed).fit(table, y)
-    assert of_one_size.result_.estimates.all()  # whose target is a leak, and not zero
-    assert of_one_size.refit_errors_.used == {0, 1, 2, 4, 5}
-    model = ILOCO(TREE, replace(fixed, columns="bernoulli")).fit(table, y)
+    model = ILOCO(TREE, Minipatches(n_patches=600, n_features=3)).fit(table, y)
+    assert model.refit_errors_.used == {0, 1, 2, 4, 5}
     result = model.result_
     assert result.not_used == model.main_effects_.not_used == (3,)
     raw = set_scores(model.refit_errors_, result.sets)["estimates"]
@@ -207,70 +188,6 @@ def test_features_of_one_row_and_copies_of_others_are_used():
     # each does the work of the other
     assert_allclose(result.estimates[:2], 0.0, atol=1e-12)
     assert not {0, 1} & set(result.not_used)
-
-
-MANY, TARGET = product_table(200, 6)
-NEAR = KNeighborsRegressor(4)
-PATCHES = Minipatches(n_patches=400, n_features=0.5, columns="bernoulli")
-SCREEN = Screen(n_sets=3, scheme=PATCHES)
-
-
-def largest(source, order, n_sets):
-    sets = source.features.all_sets(order)
-    size = np.abs(set_scores(source, sets)["estimates"])
-    return sets[np.sort(np.argsort(-size, kind="stable")[:n_sets])]
-
-
-def test_by_minipatches_the_largest_sets_are_chosen_and_all_are_counted():
-    source = PATCHES.fit(read(NEAR, MANY, TARGET), seed=0)
-    chosen = SCREEN.choose(source, 2)
-    assert_array_equal(chosen[0], largest(source, 2, 3))
-    assert chosen[1] == 15
-    assert [0, 1] in chosen[0].tolist()
-    screen = Screen(n_sets=20, scheme=PATCHES)
-    for order in (1, 2, 3, 4):  # with room for all smaller sets none is missed
-        assert_array_equal(screen.choose(source, order)[0], largest(source, order, 20))
-    # larger sets are made of the chosen smaller ones
-    screen = Screen(n_sets=2, scheme=PATCHES)
-    pairs = {frozenset(one) for one in screen.choose(source, 2)[0].tolist()}
-    triples = screen.choose(source, 3)
-    assert (triples[0].shape, triples[1]) == ((2, 3), 20)
-    for one in triples[0].tolist():
-        assert any(frozenset(pair) in pairs for pair in combinations(one, 2))
-
-
-def test_of_a_split_only_the_training_rows_choose():
-    refits = read(LINE, MANY, TARGET)
-    chosen = SCREEN.choose(DataSplit().fit(refits, seed=4), 2)
-    assert chosen[1] == 3
-    assert "3 of 15 sets were chosen by their scores in minipatches" in chosen[2][0]
-    assert chosen[2][0].endswith("intervals are corrected for 3")
-    ((training, test),) = DataSplit().rows(refits, 4)
-    for rows, are_equal in ((test, True), (training, False)):
-        y = TARGET.copy()
-        y[rows] = np.random.default_rng(9).normal(size=len(rows), scale=20)
-        other = SCREEN.choose(DataSplit().fit(replace(refits, y=y), seed=4), 2)[0]
-        assert np.array_equal(other, chosen[0]) is are_equal
-    # of folds all rows choose, and all sets are counted
-    folds = SCREEN.choose(DataSplit(cv=4).fit(refits, seed=4), 2)
-    assert (len(folds[0]), folds[1]) == (3, 15)
-    assert "minipatches of all rows" in folds[2][0]
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
-@pytest.mark.parametrize(
-    ("scheme", "counted"), [(DataSplit(), 3), (DataSplit(cv=3), 15), (PATCHES, 15)]
-)
-def test_results_are_corrected_for_the_sets_that_count(scheme, counted):
-    model = ILOCO(NEAR, scheme, sets=SCREEN).fit(MANY, TARGET)
-    result = model.result_
-    assert (len(result.sets), result.n_candidates) == (3, counted)
-    assert any("were chosen by their scores" in one for one in result.notes)
-    assert [0, 1] in result.sets.tolist()
-    again = model.interactions(SCREEN, order=2)
-    assert_array_equal(again.estimates, result.estimates)
-    assert model.interactions(SCREEN, order=3).order == 3
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
@@ -332,9 +249,6 @@ CALLS = [
     (lambda f: f.target(X[NAMES[::-1]], Y), "expected the columns of fit"),
     (lambda f: f.target(X[:1], Y[:1]), "X: expected at least 2 rows, got 1"),
     (lambda _: ILOCO(LINE, DataSplit()).fit(X[:1], Y[:1]), "at least 2 rows, got 1 s"),
-    (lambda _: Screen(n_sets=0), "n_sets: expected an integer >= 1, got 0"),
-    (lambda _: Screen(scheme=DataSplit()), "scheme: expected Minipatches, got DataSpl"),
-    (lambda _: ILOCO(NEAR, PATCHES, sets=SCREEN, order=7).fit(MANY, TARGET), "most 6"),
 ]  # fmt: skip
 CALLS += [
     (lambda _, one=one: ILOCO(LINE, **{"scheme": DataSplit(), **one}).fit(X, Y), words)
@@ -361,7 +275,7 @@ def test_what_cannot_be_used_is_refused(results, call, message):
         read_sets([(0, "1")], 2, Features.of([0, 1]))
 
 
-def test_nothing_is_asked_before_a_fit_nor_of_patches_that_cannot_see_it():
+def test_nothing_is_asked_before_a_fit():
     model = ILOCO(LINE, DataSplit())
     for ask in (model.interactions, lambda: model.target(X, Y)):
         with pytest.raises(NotFittedError):
@@ -369,18 +283,13 @@ def test_nothing_is_asked_before_a_fit_nor_of_patches_that_cannot_see_it():
     plain = ILOCO(LINE, DataSplit(), order=1).fit(TABLE, Y)
     with pytest.raises(InvalidInput, match="X has 3 features, but ILOCO is expecting"):
         plain.predict(TABLE[:, :3])
-    scheme = Minipatches(n_patches=700, n_features=2, columns="fixed", keep=True)
-    model = ILOCO(LINE, scheme).fit(TABLE, Y)
-    for ask in (model.interactions, lambda **how: model.target(TABLE, Y, **how)):
-        with pytest.raises(InvalidInput, match="3 features never co-occur in a patch"):
-            ask(order=3)
 
 
 _SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
 SPLIT = ILOCO(LogisticRegression(), DataSplit(), order=1)
 OF_PATCHES = ILOCO(
     Ridge(),
-    Minipatches(n_patches=80, keep=True, columns="bernoulli", n_features=0.8),
+    Minipatches(n_patches=80, keep=True, n_features=0.8),
     order=1,
 )
 

@@ -349,7 +349,7 @@ def test_predictions_and_errors_of_learners():
     ]:
         with pytest.raises(InvalidInput, match=words):
             read(Wrong(answer), X, Y).fit_predictor(ROWS, ALL, 0)(X)
-    for scheme in (DataSplit(), Minipatches(n_patches=200)):
+    for scheme in (DataSplit(), Minipatches(n_patches=500)):
         with pytest.raises(InvalidInput, match="predictions: sums of squares"):
             ILOCO(Wrong(1e160), scheme).fit(X, Y)
     assert_array_equal(

@@ -17,12 +17,12 @@ from propopt.interactions.inference import ErrorRange
 
 COLUMNS = (
     "feature_1 feature_2 estimate se se_mc se_total ci_low ci_high stat p_one p_two "
-    "p_adj reject leak n_patches_min degenerate effective_rows used"
+    "p_adj reject n_patches_min degenerate effective_rows used"
 )
 
 
 def test_a_table_has_a_row_for_each_set_with_its_names(rng):
-    made = made_up_scores(rng, leak=rng.normal(size=10))
+    made = made_up_scores(rng)
     frame = made.to_frame()
     assert " ".join(frame.columns) == COLUMNS
     names = (frame["feature_1"] + frame["feature_2"]).tolist()
@@ -32,7 +32,6 @@ def test_a_table_has_a_row_for_each_set_with_its_names(rng):
         "se": made.standard_errors,
         "se_mc": made.monte_carlo,
         "se_total": made.total_errors,
-        "leak": made.leak,
         "n_patches_min": made.counts,
         "stat": made.estimates / made.total_errors,
         "p_one": made.p_values("greater"),
@@ -82,7 +81,6 @@ def test_a_file_has_all_that_scores_may_have(rng, tmp_path, order):
         rng,
         (0, 3),
         order=order,
-        leak=np.array(0.1),
         effective_rows=np.array(np.nan),
         notes=("one", "two"),
         columns=(("a",), (0, 1), ("c", "d"), ("e",), ("f",)),
@@ -136,13 +134,9 @@ BROKEN = [
     ({"n_row_groups": 51}, "n_row_groups: expected at most the rows"),
     ({"effective_rows": np.array(50.1)}, "effective_rows: expected no more rows"),
     ({"error_range": ErrorRange(1.0, 0.0, True)}, "error_range: expected two numbers"),
-    ({"leak": np.zeros(3)}, "leak: expected shape"),
     ({"main": scores_of("abcde", {(0, 1): 1.0})}, "main: expected single features"),
     ({"main": single(main=single())}, "main: expected single features"),
 ]
-LEAKY = {"leak": np.array([0.2, -0.1, 0.2])}
-BELOW = {"leak": np.array([2.0, -2.0, 0.1])}  # intervals that exclude zero and the leak
-UNKNOWN = {"leak": np.array(np.nan), "error": "absolute"}
 CARRIED = {"effective_rows": np.array([2.5, 40.0, 60.0])}
 NO_ERROR = {"monte_carlo": np.array([np.nan, 0.001, 0.001])}
 ALIKE = {"standard_errors": np.array([0.0, 0.1, 0.1])}
@@ -153,19 +147,12 @@ FEW_PATCHES = {
     "standard_errors": np.full(3, 0.1),
     "monte_carlo": np.array([0.8, 0.05, 0.25]),
 }
-NONE = "No pair of 3 clearly interacts"
-BEYOND = "An interval without zero is no evidence here: patches of one size add "
 FEWER = (
     r"Fewer than 10 rows determine the standard error of 1 pair \(at least 2.5\). The "
 )
 EQUAL = "All rows have the same score in 1 pair: intervals assume errors from 0 to 2"
 OVER, SOME = "Test more than 50 rows.", [0.2, 0.1, 0.3]
 CAUTIONS = [  # estimates, fields, how the card begins, and the caution
-    ([0.2, -0.1, 3.0], LEAKY, "1", BEYOND + r"-0.1 to 0.2 to scores. 1 interval goes "
-        "beyond. Draw columns='bernoulli'."),
-    ([0.3, -0.3, 0.0], BELOW, NONE, BEYOND + ".*0 intervals go beyond.*"),
-    ([0.2, -0.1, 3.0], UNKNOWN, NONE, BEYOND + "an unknown amount to scores by "
-        "absolute errors. Draw columns=.*"),
     (SOME, CARRIED, "3", FEWER + "normal approximation is doubtful there: test more "
         "rows."),
     (SOME, NO_ERROR, "2", "The error due to patches is unknown for 1 pair: a row.*"),
@@ -292,13 +279,7 @@ def test_the_headline_is_a_finding(rng, order, estimates, title):
     assert sure(rng, estimates, order=order).document().title == title
 
 
-def test_headlines_and_lines_tell_leaks_classes_and_what_intervals_are_for(rng):
-    card = sure(rng, [0.2, 0.1, 3.0], leak=np.array([0.2, np.nan, 0.2])).document()
-    assert card.title.startswith("1 pair of 3 interacts: part")
-    assert any(
-        "An interval without zero is no evidence here" in line
-        for line in (x.sentence for x in card.findings)
-    )
+def test_headlines_and_lines_tell_classes_and_what_intervals_are_for(rng):
     quantity = Quantity(model="Tree", kind="probability")
     for one, whom in ((quantity, "Tree"), (quantity.of_outcome("churn"), "churn")):
         title = sure(rng, [2.0, 0.0, 0.0], quantity=one).document().title

@@ -10,7 +10,6 @@ from oracle_learners import (
     sum_of_terms,
     variances,
 )
-from scipy.optimize import nnls
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.kernel_ridge import KernelRidge
@@ -18,11 +17,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 from studies import study
 
+from papers.iloco.methods import PatchesOfOneSize
 from papers.iloco.theory import BernoulliColumns, FixedColumns, Refitted, ideal_scores
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.features import Features
-from propopt.interactions.patch_draws import additive_leak
-from propopt.interactions.refits import ABSOLUTE, PROBABILITY, SQUARED, set_scores
+from propopt.interactions.refits import PROBABILITY, SQUARED, set_scores
 
 
 at_once, null_rejections = study("patches_at_once"), study("null_rejections")
@@ -72,27 +70,26 @@ def test_ideal_learners_by_splitting(terms, order, expected):
     assert (result.estimates > 8 * result.standard_errors).all()
 
 
-@pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
-def test_ideal_learners_by_patches(columns):
+@pytest.mark.parametrize("kind", [PatchesOfOneSize, Minipatches])
+def test_ideal_learners_by_patches(kind):
     """|t| < 7 for 45 pairs, with 19 degrees at least: a false alarm in 2e4 runs."""
     rng = np.random.default_rng(4)
     X = rng.choice([-1.0, 1.0], size=(400, 10))
     y = sum_of_terms(PAPER, X) + rng.normal(size=len(X))
-    scheme = Minipatches(n_patches=2000, rows=30, n_features=3, columns=columns)
+    scheme = kind(n_patches=2000, rows=30, n_features=3)
     model = ILOCO(OracleRegressor(PAPER), scheme, random_state=1, progress=False)
     result = model.fit(named(X), y).result_
-    shares = FixedColumns(10, 3) if columns == "fixed" else BernoulliColumns(0.3)
+    is_fixed = kind is PatchesOfOneSize
+    shares = FixedColumns(10, 3) if is_fixed else BernoulliColumns(0.3)
     reference = ideal_scores(variances(PAPER), result.sets, shares, SQUARED)
     used = ~result.are_not_used  # by patches of one size others are not zero
-    assert used.sum() == (45 if columns == "fixed" else 10)
+    assert used.sum() == (45 if is_fixed else 10)
     assert np.abs((result.estimates - reference)[~used]).max(initial=0.0) < 1e-12
     assert np.abs(z_scores(result, reference)[used]).max() < 7.0
     null = (result.sets >= 5).all(axis=1)
     # what is not shared by chance: the mean over ten null pairs is told from zero
-    assert (result.estimates[null].mean() > 0.12) == (columns == "fixed")
-    assert reference[null] == pytest.approx(
-        0.2755 if columns == "fixed" else 0.0, abs=5e-5
-    )
+    assert (result.estimates[null].mean() > 0.12) == is_fixed
+    assert reference[null] == pytest.approx(0.2755 if is_fixed else 0.0, abs=5e-5)
 
 
 class Simulation:
@@ -118,75 +115,18 @@ def has(result: InteractionScores, target: np.ndarray) -> np.ndarray:
     return (low <= target) & (target <= high)
 
 
-def all_sets(n_features, order):
-    return Features.of(list(range(n_features))).all_sets(order)
-
-
-def additive(effects):
-    return {(j,): float(v) for j, v in enumerate(effects)}
-
-
-each_error = pytest.mark.parametrize("error", [SQUARED, PROBABILITY])
-
-
-@each_error
-@pytest.mark.parametrize(
-    ("n_features", "m"), [(5, 2), (10, 2), (10, 5), (50, 10), (500, 100)]
-)
-def test_of_additive_functions_the_leak_is_the_whole_target(error, n_features, m):
-    rng = np.random.default_rng(n_features + m)
-    effects = rng.exponential(size=n_features) * (rng.random(n_features) < 0.6)
-    shares, terms = FixedColumns(n_features, m), additive(effects)
-    mains = ideal_scores(terms, all_sets(n_features, 1), shares, error)
-    for order in (2, 3) if n_features < 500 else (2,):
-        sets = all_sets(n_features, order)[: 300 if n_features < 500 else 5]
-        expected = ideal_scores(terms, sets, shares, error)
-        tiny = 1e-12 * effects.sum()
-        assert_allclose(additive_leak(mains, m, sets, error), expected, atol=tiny)
-
-
-@each_error
-def test_of_effects_that_are_noise_variances_are_least_squares(error):
-    rng = np.random.default_rng(0)
-    shares, singles, pairs = FixedColumns(8, 3), all_sets(8, 1), all_sets(8, 2)
-    each = [ideal_scores({(j,): 1.0}, singles, shares, error) for j in range(8)]
-    residuals = []
-    for _ in range(30):
-        mains = rng.normal(size=8)
-        fitted, residual = nnls(np.stack(each, axis=1), mains)
-        expected = ideal_scores(additive(fitted), pairs, shares, error)
-        assert_allclose(additive_leak(mains, 3, pairs, error), expected, atol=1e-10)
-        residuals.append(residual)
-    assert max(residuals) > 0.1
-    assert not additive_leak(np.full(8, -1.0), 3, pairs, SQUARED).any()  # below zero
-    # of other errors it is not known
-    assert np.isnan(additive_leak(np.arange(8.0), 3, pairs, ABSOLUTE)).all()
-
-
-def test_of_a_single_feature_it_is_what_the_others_make_of_one_without_effect():
-    shares, singles = FixedColumns(6, 2), all_sets(6, 1)
-    effects = np.array([3.0, 2.0, 1.0, 0.0, 0.0, 0.0])
-    mains = ideal_scores(additive(effects), singles, shares)
-    leak = additive_leak(mains, 2, singles, SQUARED)
-    assert_allclose(leak[3:], mains[3:], atol=1e-13)
-    for j in range(3):
-        without = additive(np.where(np.arange(6) == j, 0.0, effects))
-        alone = ideal_scores(without, singles, shares)[j]
-        assert leak[j] == pytest.approx(alone, abs=1e-13)
-
-
 # ---- pairs that do not interact: fixed patches reject nearly all, independent draws
 # ---- 10 %; tables of ``benchmarks/null_rejections.py``
 
 
-def rejected(learner, columns, n_patches, n_tables, m=2):
-    """Shares (2, 3): of no effect and of both; by se alone, total, and leak."""
-    sizes = {"n_patches": n_patches, "n_features": m, "columns": columns}
-    reference = null_rejections.Study(learner, Minipatches(rows="sqrt", **sizes), 250)
+def rejected(learner, kind, n_patches, n_tables, m=2):
+    """Shares (2, 2): of no effect and of both; by se alone, and total."""
+    scheme = kind(rows="sqrt", n_patches=n_patches, n_features=m)
+    reference = null_rejections.Study(learner, scheme, 250)
     return np.mean([reference.rejected(seed) for seed in range(n_tables)], axis=0)
 
 
-ROWS, TOTAL, LEAK = range(3)
+ROWS, TOTAL = range(2)
 NO_EFFECT, BOTH = range(2)
 LEARNERS = ("known effects", "least squares", "kernel ridge", "trees")
 many = pytest.mark.slow  # a few tables are tested every day, many are what is stated
@@ -208,7 +148,7 @@ def test_independent_columns(learner, m, n_tables):
     Pairs of two effects are so to the ideal learner alone: to fits, which see the
     chance correlation of their columns, they are not null.
     """
-    exact = rejected(learner, "bernoulli", 1000, n_tables, m)
+    exact = rejected(learner, Minipatches, 1000, n_tables, m)
     assert 0.05 <= exact[NO_EFFECT, TOTAL] <= 0.15
     # without the error of finitely many patches
     assert exact[NO_EFFECT, ROWS] > (0.5 if n_tables == 60 else 0.4)
@@ -218,12 +158,11 @@ def test_independent_columns(learner, m, n_tables):
 
 @pytest.mark.parametrize(("learner", "n_tables"), FIXED)
 def test_fixed_patches(learner, n_tables):
-    """10 pairs of each table, nearly all rejected; against the leak 0.06, sd 0.03."""
-    leaky = rejected(learner, "fixed", 4000, n_tables)
+    """10 pairs of each table, nearly all rejected."""
+    leaky = rejected(learner, PatchesOfOneSize, 4000, n_tables)
     ideal = learner == "known effects"
     assert leaky[NO_EFFECT, ROWS] > 0.98
     assert leaky[NO_EFFECT, TOTAL] > (0.95 if ideal else 0.9)
-    assert leaky[NO_EFFECT, LEAK] <= (0.2 if ideal else 0.25)
 
 
 # ---- split intervals at 90 % have what the same predictors score on many new rows
@@ -269,33 +208,33 @@ class KernelOfWidth(RegressorMixin, BaseEstimator):
 @pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 @pytest.mark.parametrize(
-    ("estimator", "learner", "columns"),
+    ("estimator", "learner", "kind"),
     [
-        (LinearRegression(), at_once.least_squares, "bernoulli"),
-        (KernelOfWidth(), at_once.kernel_ridge, "fixed"),
-        (KernelOfWidth(), at_once.kernel_ridge, "bernoulli"),
-        (TREE, at_once.trees, "bernoulli"),
+        (LinearRegression(), at_once.least_squares, Minipatches),
+        (KernelOfWidth(), at_once.kernel_ridge, PatchesOfOneSize),
+        (KernelOfWidth(), at_once.kernel_ridge, Minipatches),
+        (TREE, at_once.trees, Minipatches),
     ],
 )
-def test_fits_in_blocks_are_those_of_the_package(estimator, learner, columns):
+def test_fits_in_blocks_are_those_of_the_package(estimator, learner, kind):
     """Of kernel ridge and trees exactly; of least squares but for 1e-6 on XᵀX."""
     X, y = Simulation(np.random.default_rng(2), 2.0).rows(40)
-    scheme = Minipatches(n_patches=600, rows=20, n_features=2, columns=columns)
+    scheme = kind(n_patches=600, rows=20, n_features=2)
     result = ILOCO(estimator, scheme, random_state=9, progress=False).fit(X, y).result_
     reference = at_once.Ensemble(learner, scheme, X, y, seed=9).scores()
-    for name in ("estimates", "standard_errors", "monte_carlo", "counts", "leak"):
+    for name in ("estimates", "standard_errors", "monte_carlo", "counts"):
         mine, theirs = getattr(reference, name), getattr(result, name)
         assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
-def test_coverage_of_small_tables(columns):
+@pytest.mark.parametrize("kind", [PatchesOfOneSize, Minipatches])
+def test_coverage_of_small_tables(kind):
     """0.8 to 0.96: means of 20 tables near 0.88 have sd 0.02, out in 10,000 tests.
 
     Of all 45 pairs, as it is, and with the error of finitely many new rows as a part
     of the intervals: without it the shares are lower.
     """
-    scheme = Minipatches(n_patches=400, rows="sqrt", n_features=2, columns=columns)
+    scheme = kind(n_patches=400, rows="sqrt", n_features=2)
     result = []
     for run in range(20):
         simulation = Simulation(np.random.default_rng([run, 100]), 0.0)

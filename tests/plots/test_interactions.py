@@ -17,9 +17,6 @@ SCORES = {(0, 1): 2.0, (0, 2): 0.1, (1, 2): -1.0, (2, 3): 0.4}
 """Of errors of 0.1: clear are all but (0, 2), and (0, 3), (1, 3) were not scored."""
 PICTURES = [po.plots.interaction_heatmap, po.plots.interaction_intervals]
 PAIRS = scores_of(NAMES, SCORES)
-LEAK = np.array([0.5, 0.1, -0.9, 0.2])
-"""Of the scores above: the third is below zero, and no farther than its leak."""
-LEAKY = scores_of(NAMES, SCORES, leak=LEAK)
 each_picture = pytest.mark.parametrize("picture", PICTURES)
 
 
@@ -114,16 +111,6 @@ def test_cells_have_the_scores_of_their_pairs_and_signs_where_they_are_clear():
     axes = po.plots.interaction_heatmap(PAIRS, n_features=3)
     assert axes.images[0].get_array().shape == (2, 2)
     assert axes.get_title(loc="left").endswith("\nthe 3 strongest of 4 features")
-
-
-def test_what_leaks_is_drawn_and_is_no_interaction():
-    axes = po.plots.interaction_intervals(LEAKY)
-    ticks = axes.collections[0].get_offsets()
-    assert ticks[:, 0].tolist() == [0.5, -0.9, 0.2, 0.1]
-    assert "main effects alone" in legend(axes)
-    cells = po.plots.interaction_heatmap(LEAKY)
-    assert [text.get_text() for text in cells.texts] == ["+"]
-    assert cells.get_xlabel().endswith("excludes zero and main effects")
 
 
 def test_scores_that_are_not_known_are_drawn_as_such():

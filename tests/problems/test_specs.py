@@ -16,7 +16,6 @@ from propopt.problems.inductive import RULES
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import (
     MinipatchesSection,
-    ScreenSection,
     SplitSection,
 )
 from propopt.problems.jobs.lime import LimeSection
@@ -30,7 +29,7 @@ from propopt.problems.subject.models import (
 
 
 GRAPHS = {*loss_sections.POINT_GRAPHS, *loss_sections.FEATURE_GRAPHS}
-SCHEMES = (MinipatchesSection, SplitSection, ScreenSection)
+SCHEMES = (MinipatchesSection, SplitSection)
 JOINED = (*BASELINE_SECTIONS, *GRAPHS, *loss_sections.LOSSES, *SCHEMES, LimeSection)
 COUNTED = [rule for rule in RULES if rule.makes is not None]
 MADE = [*JOINED, *COUNTED, ForestModel, BoostingModel, *VECTORIZERS, ExplainSection]
@@ -47,7 +46,6 @@ NOT_OF_FILES = {
     "KernelRobustness": {"kernel_matrix"},
     "Minipatches": {"keep", "folder"},
     "DataSplit": {"groups"},
-    "Screen": {"scheme"},
 }
 """Tables, laws and objects, which a file cannot hold."""
 

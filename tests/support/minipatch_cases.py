@@ -29,7 +29,7 @@ def fitted(scheme, X, y, estimator=None, *, order=2, n_jobs=None, **settings):
 
 def many(n_patches=500, **settings):
     """Patches that are enough for six features."""
-    sizes = {"n_patches": n_patches, "rows": 20, "columns": "fixed"}
+    sizes = {"n_patches": n_patches, "rows": 20}
     return Minipatches(**{**sizes, **settings})
 
 

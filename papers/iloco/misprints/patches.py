@@ -6,11 +6,11 @@ import numpy as np
 
 from papers.engine.findings import Claim, Invariant, Refuted
 from papers.engine.studies import Study
+from papers.iloco.methods import PatchesOfOneSize
 from papers.iloco.theory import FixedColumns, ideal_scores
 from papers.lime.statements import equals
 from propopt.base.arrays import Mask, Values
 from propopt.interactions.features import Features
-from propopt.interactions.patch_draws import draw_patches
 
 
 def patches_study() -> Study[Values]:
@@ -28,7 +28,8 @@ def patches_study() -> Study[Values]:
 
 def patch_shares() -> Values:
     """Mean shares of 500 patches without a row and a set, of 0, 1 and 2 features."""
-    patches = draw_patches(500, 120, 30, 8, 3, "fixed", 0)
+    scheme = PatchesOfOneSize(n_patches=500, rows=30, n_features=3)
+    patches = scheme.draw(120, Features.of(range(8)), 0)
     absent = ~patches.features
     shares = [1.0, absent.mean(), _mean_of_pairs(absent)]
     return np.array([patches.out.mean() * share for share in shares])

@@ -18,7 +18,6 @@ from propopt.interactions import (
     DataSplit,
     InteractionScores,
     Minipatches,
-    Screen,
 )
 from propopt.interactions.features import (
     Features,
@@ -99,11 +98,6 @@ SplitSection: Final = section_of(
 )
 
 
-@partial(section_of, Screen, without=("scheme",))
-class ScreenSection(Section):
-    """The sets of largest scores, by :class:`propopt.interactions.Screen`."""
-
-
 AnyScheme: TypeAlias = Annotated[
     Section, OneOf("kind", (MinipatchesSection, SplitSection))
 ]
@@ -111,8 +105,8 @@ AnyScheme: TypeAlias = Annotated[
 
 SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
 SetsToScore: TypeAlias = Annotated[
-    Literal["all"] | Annotated[list[SetOfNames], Field(min_length=1)] | ScreenSection,
-    Shaped("all, a list of sets of names, or {n_sets: }, the number of chosen sets"),
+    Literal["all"] | Annotated[list[SetOfNames], Field(min_length=1)],
+    Shaped("all, or a list of sets of names"),
 ]
 _MOST_SETS: Final = 1_000_000
 
@@ -128,8 +122,6 @@ _MOST_SETS: Final = 1_000_000
     order=Annotated[int, Field(ge=1, le=8)],
     error=Literal["auto", "squared", "absolute", "probability"],
     level=Annotated[float, Field(gt=0, lt=1)],
-    against="the null hypothesis: a score of zero, or that of a model with main "
-    "effects only, if all patches have the same number of features",
 )
 class InteractionsSection(JobSection):
     """Interaction scores of sets of features, by :class:`ILOCO` on all rows.
@@ -156,9 +148,7 @@ class InteractionsSection(JobSection):
         MinipatchesSection.model_validate({"kind": "minipatches"}),
         description="how predictors without features are fitted",
     )
-    sets: SetsToScore = Field(
-        "all", description="all, lists of names, or the n_sets with the largest scores"
-    )
+    sets: SetsToScore = Field("all", description="all, or lists of names")
     groups: dict[str, SetOfNames] = Field(
         {},
         description="columns that are left out together, by the name of their feature; "
@@ -173,7 +163,7 @@ class InteractionsSection(JobSection):
     def inference(self) -> dict[str, Any]:
         """Keyword arguments of :meth:`InteractionScores.to_frame`."""
         settings = self.settings()
-        return {name: settings[name] for name in ("level", "adjust", "side", "against")}
+        return {name: settings[name] for name in ("level", "adjust", "side")}
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         if schema.model is not None:
@@ -190,8 +180,7 @@ class InteractionsSection(JobSection):
         n_sets = comb(len(features), self.settings()["order"])
         if self.sets == "all" and n_sets > _MOST_SETS:
             raise InvalidInput(
-                f"sets: all {n_sets:,} sets are more than {_MOST_SETS:,}; list some, "
-                "or give {n_sets: 100} to choose the 100 most promising ones"
+                f"sets: all {n_sets:,} sets are more than {_MOST_SETS:,}; list some"
             )
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> ILOCO:
@@ -204,15 +193,12 @@ class InteractionsSection(JobSection):
             groups |= encoded_groups(schema)
         scheme = self._scheme(file)
         settings = self.settings()
-        sets = self.sets
-        if isinstance(sets, Section):
-            sets = sets.make()
         self._require_end(Features.of(X.columns, groups))
         return ILOCO(
             learner,
             scheme,
             order=settings["order"],
-            sets=sets,
+            sets=self.sets,
             error=settings["error"],
             groups=groups,
             n_jobs=file.n_jobs,

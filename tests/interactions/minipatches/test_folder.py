@@ -193,7 +193,6 @@ PROBLEMS = [
     lambda s: fitted(s, X, Y, Ridge(), groups={"ab": [0, 1]}, order=1),
     with_scheme(rows=21),
     with_scheme(n_features=2),
-    with_scheme(columns="bernoulli"),
     lambda s: fitted(s, X, LABELS, DecisionTreeClassifier()),
     lambda s: fitted(s, X, LABELS, DecisionTreeClassifier(), error=brier),
     with_kinds("x", "z"),

@@ -33,8 +33,8 @@ from propopt.interactions.refits import (
 BOUND = 5.6
 
 
-def drawn(n_patches=4000, *, columns="fixed", seed=0):
-    return patch_draws.draw_patches(n_patches, 40, 10, 8, 3, columns, seed)
+def drawn(n_patches=4000, *, seed=0):
+    return patch_draws.draw_patches(n_patches, 40, 10, 8, 3, seed)
 
 
 def test_sizes_of_patches():
@@ -46,7 +46,6 @@ def test_sizes_of_patches():
     assert patches.rows.shape == (4000, 10)
     assert (np.diff(patches.rows, axis=1) > 0).all()
     assert (patches.rows.min(), patches.rows.max()) == (0, 39)
-    assert (patches.features.sum(axis=1) == 3).all()
     assert (patches.out.sum(axis=1) == 30).all()
     new = patches.part(slice(5)).for_new_rows(7).out
     assert new.shape == (5, 7)
@@ -59,19 +58,17 @@ def far(result, p, n_patches):
     return difference / np.sqrt(p * (1 - p) / n_patches)
 
 
-@pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
-def test_rows_features_and_pairs_of_them_come_as_often_as_they_should(columns):
+def test_rows_features_and_pairs_of_them_come_as_often_as_they_should():
     n_patches = 20_000
-    patches = drawn(n_patches, columns=columns)
+    patches = drawn(n_patches)
     inside, retained = (~patches.out).astype(float), patches.features.astype(float)
     of_rows = (inside.T @ inside)[np.triu_indices(40, 1)]
     of_features = (retained.T @ retained)[np.triu_indices(8, 1)]
-    both = 3 * 2 / (8 * 7) if columns == "fixed" else (3 / 8) ** 2
     for counts, p in [
         (inside.sum(axis=0), 10 / 40),
         (retained.sum(axis=0), 3 / 8),
         (of_rows, 10 * 9 / (40 * 39)),
-        (of_features, both),
+        (of_features, (3 / 8) ** 2),
         (inside.T @ retained, 10 / 40 * 3 / 8),  # rows say nothing of features
     ]:
         assert far(counts, p, n_patches) < BOUND
@@ -79,14 +76,11 @@ def test_rows_features_and_pairs_of_them_come_as_often_as_they_should(columns):
     for size in (1, 2, 3):  # and so are sets of features, whole and absent
         absent = (~patches.features[:, :size]).all(axis=1) & patches.out[:, 0]
         whole = patches.features[:, :size].all(axis=1)
-        assert (
-            far(absent.sum(), usable(columns).probability_without(size), n_patches)
-            < BOUND
-        )
-        assert (
-            far(whole.sum(), usable(columns).probability_together(size), n_patches)
-            < BOUND
-        )
+        for counts, p in [
+            (absent.sum(), usable().probability_without(size)),
+            (whole.sum(), usable().probability_together(size)),
+        ]:
+            assert far(counts, p, n_patches) < BOUND
 
 
 def test_a_seed_draws_the_same_patches_however_many(monkeypatch):
@@ -102,10 +96,8 @@ def test_a_seed_draws_the_same_patches_however_many(monkeypatch):
 NAMES = list("abcdefgh")
 
 
-def usable(columns="fixed", n_in_patch=3, n_features=8):
-    return patch_draws.PatchCoverage(
-        row_share=10 / 40, n_features=n_features, n_in_patch=n_in_patch, columns=columns
-    )
+def usable():
+    return patch_draws.PatchCoverage(row_share=10 / 40, n_features=8, n_in_patch=3)
 
 
 def sets_of(size):
@@ -126,7 +118,7 @@ def counted(patches, sets):
 
 @pytest.mark.parametrize("n_patches", [30, 60, 250])
 def test_the_fewest_are_counted_where_they_are_few(n_patches, monkeypatch):
-    patches, shares = drawn(n_patches), [0.75, 0.46875, 15 / 56]
+    patches = drawn(n_patches)
     for size in range(4):
         sets = sets_of(size)
         counts = counted(patches, sets)
@@ -134,11 +126,7 @@ def test_the_fewest_are_counted_where_they_are_few(n_patches, monkeypatch):
         fewest, position = patch_draws.fewest_patches(patches, sets, usable())
         assert min(fewest, 30) == min(brute.min(), 30)
         assert fewest >= 30 or brute[position] == fewest
-        # each patch has 10 of 40 rows and 3 of 8 features, so that means over rows and
-        # sets are no matter of chance
-        share = usable().probability_without(size)
-        assert counts.mean() / n_patches == pytest.approx(share, rel=1e-14)
-        assert size > 2 or share == pytest.approx(shares[size], rel=1e-14)
+        assert usable().probability_without(size) == 0.75 * 0.625**size
     # where they are many nothing is counted
     monkeypatch.setattr(patch_draws, "_counts", None)
     assert patch_draws.fewest_patches(drawn(1000), sets_of(2), usable()) == (30, 0)
@@ -168,22 +156,12 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     assert f"means of only {brute} patches" in messages
     assert f"n_patches={usable().patches_needed(2, 28 * 40, 30)}" in messages
     assert (
-        "only about 11 patches contain all 2 features of a set (100 with n_" in messages
+        "only about 14 patches contain all 2 features of a set (100 with n_" in messages
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         patch_draws.check_counts(drawn(1000), sets_of(2), usable(), NAMES)
         patch_draws.check_counts(drawn(300), sets_of(1), usable(), NAMES)
-
-
-@pytest.mark.parametrize(("m", "order"), [(1, 2), (2, 3), (7, 2), (6, 3)])
-def test_sizes_that_learn_nothing_of_a_set_are_refused(m, order):
-    words = "never co-occur" if m < order else f"never leaves out sets of {order}"
-    with pytest.raises(InvalidInput, match=words):
-        patch_draws.check_order(usable(n_in_patch=m), order)
-    patch_draws.check_order(usable("bernoulli", n_in_patch=m), order)
-    with pytest.raises(InvalidInput, match="3 features are too few for that: use Da"):
-        patch_draws.check_order(usable(n_in_patch=2, n_features=3), 2)
 
 
 SETTINGS = [  # of no scheme, and of one that fits no table
@@ -196,7 +174,6 @@ SETTINGS = [  # of no scheme, and of one that fits no table
     ({"rows": True}, "rows: expected an integer >= 1, got True"),
     ({"n_features": 0}, "n_features: expected an integer >= 1, got 0"),
     ({"n_features": 1.0}, "n_features: expected a share of all between 0 and 1"),
-    ({"columns": "fix"}, "columns: expected 'fixed' or 'bernoulli', got 'fix'"),
     ({"n_patches": 1}, "n_patches: expected an integer >= 2, got 1"),
     ({"keep": True, "folder": "x"}, "keep: a folder holds predictions and no"),
     ({"keep": "no"}, "keep: expected True or False, got 'no'"),
@@ -205,7 +182,6 @@ SETTINGS = [  # of no scheme, and of one that fits no table
     ({"n_features": 6}, "a patch of 6 of 6 leaves no feature out"),
     ({"n_features": 7}, "a patch of 7 of 6 leaves no feature out"),
     ({"n_patches": 20}, "n_patches: none of 20 patches is without"),
-    ({"n_features": 2, "order": 3}, "3 features never co-occur"),
 ]
 
 
@@ -231,7 +207,6 @@ def random_source(
     *,
     n_rows: int = 4,
     n_in_patch: float = 2,
-    columns: Any = "fixed",
     n_known: int = 1,
     error: RowError | None = None,
     n_groups: int = 5,
@@ -240,7 +215,7 @@ def random_source(
     """Patches with random predictions; what must not be read is not a number."""
     rng = np.random.default_rng(seed)
     patches = patch_draws.draw_patches(
-        n_patches, n_table, n_rows, n_features, n_in_patch, columns, seed
+        n_patches, n_table, n_rows, n_features, n_in_patch, seed
     )
     predictions = 100.0 + rng.normal(size=(n_patches, n_table, n_known))
     predictions[~patches.out] = np.nan
@@ -303,8 +278,7 @@ def log_loss(labels, probabilities):
 
 OF_THREE = read_error(log_loss, np.arange(3))
 SOURCES = {
-    "fixed": random_source(),
-    "bernoulli": random_source(columns="bernoulli", seed=1),
+    "few features": random_source(seed=1),
     "many features": random_source(300, 9, 30, n_in_patch=3, seed=2),
     "half of the features": random_source(400, n_in_patch=3, seed=3),
     "absolute": random_source(error=ABSOLUTE, seed=4),
@@ -430,7 +404,7 @@ def test_blocks_never_change_a_result(order, monkeypatch):
 def test_memory_is_as_stated(n_patches, n_table, n_features, n_in_patch, n_known):
     sizes = n_patches, n_table, n_table // 5, n_features, n_in_patch
     source = PatchErrors(
-        patches=patch_draws.draw_patches(*sizes, "fixed", 0),
+        patches=patch_draws.draw_patches(*sizes, 0),
         predictions=np.zeros((n_patches, n_table, n_known)),
         y=np.zeros(n_table),
         error=SQUARED,

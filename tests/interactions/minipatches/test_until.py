@@ -9,7 +9,7 @@ from sklearn.metrics import mean_squared_error
 
 from propopt.base.errors import FewPatchesWarning, InterruptedWarning, InvalidInput
 from propopt.base.resources import Budget
-from propopt.interactions import ILOCO, Minipatches, Screen, fitting, patch_draws
+from propopt.interactions import ILOCO, Minipatches, fitting, patch_draws
 from propopt.interactions.features import Features
 from propopt.interactions.patch_draws import looks
 from propopt.interactions.refits import Refits
@@ -103,7 +103,7 @@ def test_scores_do_not_depend_on_workers_keeping_or_calls(
 
 def test_where_it_stops_does_not_depend_on_the_sets_that_are_scored(between):
     scheme = Minipatches(until=between)
-    for sets in ([(0, 1)], [(2, 5), (3, 4)], Screen(n_sets=2)):
+    for sets in ([(0, 1)], [(2, 5), (3, 4)]):
         result = ILOCO(Ridge(), scheme, sets=sets).fit(X, Y).result_
         assert result.n_patches == 800
         assert result.notes[-1].startswith("800 patches were fitted")

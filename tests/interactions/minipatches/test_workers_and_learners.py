@@ -180,7 +180,7 @@ def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(
 
 
 def test_patches_without_features_are_fitted_too():
-    scheme = many(n_features=1, columns="bernoulli", n_patches=800)
+    scheme = many(n_features=1, n_patches=800)
     with pytest.warns(match="patches are few"):
         source = fitted(scheme, X, Y)
     (b, *_) = np.flatnonzero(~source.patches.features.any(axis=1))

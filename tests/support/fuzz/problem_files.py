@@ -146,11 +146,10 @@ data: {csv: table.csv, target: label, categorical: [city]}
 model: {kind: forest, task: classification, n_estimators: 1}
 interactions:
   scheme:
-    {kind: minipatches, n_patches: 200, rows: 0.5, n_features: 2, columns: bernoulli}
+    {kind: minipatches, n_patches: 200, rows: 0.5, n_features: 2}
   order: 2
   sets: all
   groups: {both: [red, blue]}
-  against: leak
 ---  # two versions
 data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
 model: {kind: linear}
