@@ -417,3 +417,19 @@ def test_tables_with_categories_are_given_to_boosters_as_frames():
     table = TABLE.assign(c=TABLE["c"].astype("category"))
     model = booster("lightgbm", "Classifier").fit(table, LABELS)
     assert po.wrap(model, data=table).readout.direct is None
+
+
+class Called(LogisticRegression):
+    """A classifier whose instances can be called, for labels."""
+
+    def __call__(self, X):
+        return self.predict(X)
+
+
+def test_a_fitted_model_that_can_be_called_is_explained_as_a_model():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    called, plain = (
+        po.wrap(kind().fit(X, X[:, 0] > 0), data=X, output="probability")
+        for kind in (Called, LogisticRegression)
+    )
+    np.testing.assert_allclose(called.value(X), plain.value(X), rtol=1e-12)

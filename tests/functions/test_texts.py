@@ -582,3 +582,8 @@ def test_torch_modules_of_texts():
     assert "torch module" in f.structure.reason
     with pytest.raises(InvalidInput, match="has 2 outputs; give the position"):
         po.wrap(module, data=TEXTS).value(TEXTS)
+
+
+def test_no_texts_have_no_values():
+    function = po.wrap(classifier(), data=NOTES)
+    assert function.texts_value([]).shape == (0,)

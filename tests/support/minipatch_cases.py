@@ -9,6 +9,7 @@ import numpy as np
 from refit_cases import product_table
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from papers.iloco.methods import PatchesOfOneSize
 from propopt.interactions import Minipatches
 from propopt.interactions.refits import Refits
 
@@ -27,10 +28,16 @@ def fitted(scheme, X, y, estimator=None, *, order=2, n_jobs=None, **settings):
     return scheme.fit(refits, seed=seed, sets=sets, n_jobs=n_jobs, progress=progress)
 
 
+class Counted(PatchesOfOneSize):
+    """Each patch has features, so that each is a fit of the learner."""
+
+    fit = Minipatches.fit
+
+
 def many(n_patches=500, **settings):
     """Patches that are enough for six features."""
     sizes = {"n_patches": n_patches, "rows": 20}
-    return Minipatches(**{**sizes, **settings})
+    return Counted(**{**sizes, **settings})
 
 
 class Quick(RegressorMixin, BaseEstimator):
