@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.resources import Budget
-from propopt.interactions import fitting
+from propopt.interactions import Minipatches, fitting
 from propopt.interactions.refits import set_scores
 
 
