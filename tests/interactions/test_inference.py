@@ -133,11 +133,11 @@ def test_shares_of_alpha_and_ranges_of_scores():
 # ---- intervals from rows that are all equal: exact binomial probabilities
 
 
-def equal_rows(scores, n_rows, null=0.0):
+def equal_rows(scores, n_rows):
     """The law of scores between −2 and 2 that so many rows have alike."""
     estimates = np.array(scores)
     none, every = np.zeros(len(estimates)), np.ones(len(estimates), dtype=bool)
-    return ScoreLaw(estimates, none, none + np.inf, none + null, every, 2.0, n_rows)
+    return ScoreLaw(estimates, none, none + np.inf, every, 2.0, n_rows)
 
 
 @pytest.mark.sampled(4)
@@ -168,16 +168,15 @@ def test_intervals_of_equal_rows_are_no_wider_than_that_needs():
     p = 1 - 0.1 ** (1 / 29)
     assert low == pytest.approx((1 - p) * 0.5 - p * 2.0, rel=1e-12)
     assert high == pytest.approx((1 - p) * 0.5 + p * 2.0, rel=1e-12)
-    # p-values are the alpha at which an end is the null
-    rows = equal_rows([0.5, -0.5, 0.0], 30, np.array([0.1, -0.2, 0.0]))
+    # p-values are the alpha at which an end is zero
+    rows = equal_rows([0.5, -0.5, 0.0], 30)
     above, below = rows.p_values("greater"), rows.p_values("less")
-    assert rows.intervals(above[0], "lower")[0, 0] == pytest.approx(0.1, rel=1e-9)
-    assert rows.intervals(below[1], "upper")[1, 1] == pytest.approx(-0.2, rel=1e-9)
+    assert rows.intervals(above[0], "lower")[0, 0] == pytest.approx(0.0, abs=1e-9)
+    assert rows.intervals(below[1], "upper")[1, 1] == pytest.approx(0.0, abs=1e-9)
     assert below[0] == above[1] == above[2] == below[2] == 1.0
     # at the end of the range there is no room
     assert equal_rows([-2.0], 10).intervals(0.1, "lower")[0, 0] == -2.0
-    for null, p in ((-3.0, 0.0), (-2.0, 1.0)):  # it cannot be as low
-        assert equal_rows([-2.0], 10, null).p_values("greater") == p
+    assert equal_rows([-2.0], 10).p_values("greater") == 1.0
 
 
 def of_pairs(rng, estimates, errors, **fields):
