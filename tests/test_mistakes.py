@@ -175,8 +175,7 @@ UNFIT = """
 data: {csv: patients.csv, target: il, categorical: [sex, agee]}  # data.target: patient
 model: {kind: logistic}
 objective: {gradient_matching: 1, sparsity: 0.1}
-# sweep.sparsty: the objective has no 'sparsty'
-sweep: {sparsty: [1.0], smoothness: [1.0]}  # sweep.smoothness: the objective has no 's
+sweep: {sparsity: [1.0]}
 plot: {x: sparsity, y: robustness}  # plot.y: the objective has no 'robustness'
 solver: clarabell  # solver:
 """

@@ -122,11 +122,12 @@ class Frame:
         """The names of rows, if they have any; missing names are one NaN object."""
         if not self.named_rows:
             return None
-        if not self.table.index.hasnans:
-            return tuple(self.table.index)
+        index = self.table.index
+        if isinstance(index, pd.MultiIndex) or not index.hasnans:
+            return tuple(index)
         return tuple(
             np.nan if isinstance(name, float) and math.isnan(name) else name
-            for name in self.table.index
+            for name in index
         )
 
 
