@@ -431,13 +431,13 @@ class Explanation(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
         """Other attributions of the same rows, without measured values."""
-        kept = {name: getattr(self, name) for name in _OF_METHOD}
+        fields = {name: getattr(self, name) for name in _OF_METHOD}
         if labels is None:
-            kept |= {"points": self.points, "categories": self.categories}
+            fields |= {"points": self.points, "categories": self.categories}
         return Explanation(
             attributions=read_only(attributions),
             labels=labels or self.labels,
-            **kept,
+            **fields,
         )
 
     def _unclaimed(self) -> Explanation:
