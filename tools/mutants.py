@@ -133,7 +133,8 @@ def mutants_of(path: Path) -> dict[int, list[Mutant]]:
     def visit(node: ast.AST, line: int) -> None:
         line = node.lineno if isinstance(node, ast.stmt) else line
         for new in changes(node):
-            add(line, node, new)
+            if isinstance(new, str) or ast.unparse(new) != ast.unparse(node):
+                add(line, node, new)
         if isinstance(node, ast.If):
             add(line, node.test, f"(not ({ast.unparse(node.test)}))")
         if isinstance(node, ast.Return) and node.value is not None:
