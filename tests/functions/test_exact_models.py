@@ -453,6 +453,21 @@ def test_centers_of_smooth_kernels_and_sparsified_models_are_exact():
     same(wrap(model.sparsify()).gradient(UNIT), np.tile(dense, (60, 1)), 1e-15)
 
 
+class _Rounded(RBF):
+    """A kernel that no rule knows."""
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF() + _Rounded(), _Rounded() + RBF(), RBF() * _Rounded(), _Rounded() * RBF()],
+    ids=str,
+)
+def test_kernels_of_which_one_half_is_unknown_are_not_read(kernel):
+    model = GaussianProcessRegressor(kernel, optimizer=None).fit(UNIT, Y)
+    assert exact_network(model) is None
+    assert "differences" in wrap(model).gradient_method
+
+
 def test_an_exact_function_keeps_its_parameters_and_is_a_value():
     model = Ridge().fit(X, Y)
     function, before = wrap(model), model.predict(X)

@@ -288,6 +288,17 @@ def test_what_is_no_sum_of_trees_is_not_read():
     assert boxes_of(statistics, data=X[:, :2]) is None
 
 
+def test_vectors_in_leaves_that_early_versions_stored_elsewhere(monkeypatch):
+    library = pytest.importorskip("xgboost")
+    model = extreme(multi_strategy="multi_output_tree")
+    model.fit(X, np.column_stack([Y, -(Y**2)]))
+    assert boxes_of(model, index=0) is not None
+    saved = model.get_booster().save_raw("json").decode()
+    earlier = saved.replace("leaf_weights", "leaf_vectors").encode()
+    monkeypatch.setattr(library.Booster, "save_raw", lambda *_: earlier)
+    assert boxes_of(model, index=0) is None  # without a warning
+
+
 def test_outputs_of_xgboost_for_several_targets():
     model = extreme().fit(X, np.column_stack([Y, -(Y**2)]))
     for index in (0, 1):
