@@ -86,11 +86,6 @@ def test_blocks_are_values_against_each_part():
         np.testing.assert_array_equal(parts[:, k], alone)
     whole = prepared(read, Game(rows)).values(points)
     np.testing.assert_allclose(parts.mean(axis=1), whole, rtol=0, atol=1e-14)
-    one_by_one = prepared(read, Game(rows)).alone(points)
-    assert one_by_one.shape == (30, 7, D)
-    np.testing.assert_allclose(one_by_one.mean(axis=0), whole, rtol=0, atol=1e-13)
-    row = prepared(read, Game(rows[4:5])).values(points)
-    np.testing.assert_allclose(one_by_one[4], row, rtol=0, atol=1e-13)
 
 
 def chain(depth, rng):

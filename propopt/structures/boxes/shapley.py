@@ -486,17 +486,13 @@ def _look_up(
             index = owner[chosen, :, None] * n_points + np.arange(n_points)
             phi[...] = _added(phi.ravel(), index, change).reshape(phi.shape)
         return
-    with_u = np.arange(size) | bits[:, None]
     tables = tables.reshape(n_boxes, 2, size)
     for chosen in BATCH_BUDGET.blocks(n_boxes, 8 * n_points):
         words = _words(lacking, paths[chosen])
         for m, players, (A, B) in zip(
             words, owner[chosen], tables[chosen], strict=True
         ):
-            if n_points < size:
-                phi[players] += A.take(m) - B.take(m | bits[:, None])
-            else:
-                phi[players] += (A - B.take(with_u)).take(m, axis=1)
+            phi[players] += A.take(m) - B.take(m | bits[:, None])
 
 
 # ---- Shapley values of sums of boxes against a background
@@ -543,37 +539,6 @@ class BoxShapley:
                 part.add_to(block_phi, lacking)
                 phi[rows, block] = block_phi.T
         return phi
-
-    def alone(self, points: Points) -> Array:
-        """Shapley values against each background row separately, shape (B, N, P)."""
-        game = self.game
-        leaves = self.leaves
-        inside = 1 - leaves.lacking(points)
-        in_background = 1 - leaves.lacking(game.background)
-        n_rows = len(game.background)
-        P = game.n_players
-        phi = np.zeros((len(points), n_rows * P))
-        for batch in leaves.batches:
-            full = (1 << batch.p) - 1
-            for chosen in _within(batch.start, batch.stop, 16 * max(n_rows, 1)):
-                paths, owner = batch.members_of(chosen)
-                values = leaves.values[chosen]
-                of_b = _words(in_background, paths)
-                for sums, of_x in zip(phi, _words(inside, paths).T, strict=True):
-                    leaf, row = np.nonzero((of_x[:, None] | of_b) == full)
-                    b = of_b[leaf, row]
-                    x = of_x[leaf]
-                    n = np.bitwise_count(x & ~b)
-                    q = np.bitwise_count(b & ~x)
-                    gains = values[leaf] * _GAINS[n, q]
-                    losses = values[leaf] * _GAINS[q, n]
-                    for position, player in enumerate(owner.T):
-                        bit = of_b.dtype.type(1) << of_b.dtype.type(position)
-                        change = np.where(x & ~b & bit, gains, 0.0)
-                        change -= np.where(b & ~x & bit, losses, 0.0)
-                        index = row * P + player[leaf]
-                        sums += np.bincount(index, change, len(sums))
-        return phi.reshape(len(points), n_rows, P).swapaxes(0, 1)
 
     @cached_property
     def parts(self) -> list[BoxTables]:

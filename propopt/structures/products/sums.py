@@ -580,33 +580,8 @@ class ProductShapley:
                 np.add.at(row_phi, column, (a - mean)[path] * values)
         return phi
 
-    def alone(self, points: Points) -> Array:
-        """Shapley values against each background row separately, shape (B, N, D)."""
-        structure = self.structure
-        n_rows = len(self.game.background)
-        phi = np.zeros((len(points), structure.n_columns, n_rows))
-        B = np.concatenate(
-            [G for _, G in structure.factors_at(self.game.background)], axis=1
-        )
-        for rows, A in structure.factors_at(points):
-            for chosen, path in self._blocks():
-                b = B[path]
-                column = structure.column[path]
-                weights = structure.values[chosen][:, None]
-                for a, row_phi in zip(A.T, phi[rows], strict=True):
-                    parts = self._of_pairs(a[path], b) * weights
-                    np.add.at(row_phi, column, parts)
-        return phi.transpose(2, 0, 1)
-
     def _of_paths(self, a: Array, b: Array) -> Array:
-        """Weighted sums over background rows of :meth:`_of_pairs`, shape (K, L)."""
-        pairs = self._of_pairs(a, b)
-        if self.game.weights is None:
-            return np.asarray(pairs.sum(axis=2))
-        return np.asarray(pairs @ self.game.weights)
-
-    def _of_pairs(self, a: Array, b: Array) -> Array:
-        """The integral for each factor of a (K, L), background row of b (K, L, B)."""
+        """Integrals for factors a (K, L), summed over background rows b (K, L, B)."""
         step = a[:, :, None] - b
         total = np.zeros(b.shape)
         nodes, weights = np.polynomial.legendre.leggauss(max(-(-len(a) // 2), 1))
@@ -616,7 +591,9 @@ class ProductShapley:
             np.multiply.accumulate(mixed[:-1], axis=0, out=others[1:])
             others[:-1] *= np.multiply.accumulate(mixed[:0:-1], axis=0)[::-1]
             total += weight * others * step
-        return total
+        if self.game.weights is None:
+            return np.asarray(total.sum(axis=2))
+        return np.asarray(total @ self.game.weights)
 
     def _blocks(self) -> Iterator[tuple[Indices, Indices]]:
         """Batches of products of equal length, with their factors (K, L)."""
