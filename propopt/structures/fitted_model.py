@@ -34,8 +34,8 @@ from propopt.structures.kinds import (
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.model_reader import MarginRule
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput, columns_read
+from propopt.structures.readers.sklearn_sums import LOGISTIC
 from propopt.structures.registry import (
-    LOGISTIC,
     as_estimator,
     exact_boxes,
     final_of,

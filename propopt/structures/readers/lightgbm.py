@@ -16,7 +16,11 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.structures.boxes.boxes import TreeSum
-from propopt.structures.readers.model_reader import MarginRule, ModelReader
+from propopt.structures.readers.model_reader import (
+    LINEAR_TREES,
+    MarginRule,
+    ModelReader,
+)
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     Split,
@@ -196,6 +200,7 @@ _ESTIMATOR: Final = ModelReader(
     trees=_trees,
     margin=MarginRule("predict", {"raw_score": True}, _logit, _weight),
     direct=_direct_estimator,
+    inexact=LINEAR_TREES,
 )
 _MODEL: Final = ModelReader(
     columns=_columns,
@@ -221,6 +226,7 @@ LIGHTGBM: Final[Mapping[str, ModelReader]] = {
         _MODEL,
         wrapped=lambda model: model.booster_,
         trees=_trees,
+        inexact=LINEAR_TREES,
         margin=MarginRule("scores", {}, _logit, _weight),
         explains_margin=_classifies,
         direct=lambda model: partial(_of_booster, model, {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any, Final, TypeAlias
 
@@ -40,21 +40,18 @@ from propopt.structures.readers.kernel_products import (
     monomial_sum,
     quadratic_sum,
 )
-from propopt.structures.readers.lightgbm import LightGBMBooster
+from propopt.structures.readers.model_reader import ModelSum
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput, table_numbers
+from propopt.structures.readers.sklearn_sums import rest_of_pipeline, scale_of_target
 from propopt.structures.readers.tree_nodes import InputProbe
-from propopt.structures.readers.xgboost import XGBoostBooster
 from propopt.structures.registry import (
-    SUMS,
-    ModelSum,
     as_estimator,
     exact_boxes,
     final_of,
     of_class,
     read_by_others,
     read_trees,
-    rest_of_pipeline,
-    scale_of_target,
+    reader_of,
     working_steps,
 )
 from propopt.structures.scores import Link, Network
@@ -141,7 +138,7 @@ def without_trees(
     network = exact_network(model)
     if network is not None:
         return _of_network(model, network, output, view)
-    sums = SUMS.get(class_name_of(model))
+    sums = reader_of(model).sum
     if sums is not None:
         return _added(sums(model, output, view), view)
     match read_by_others(model, output, view):
@@ -181,29 +178,7 @@ def _added(total: ModelSum | Reason, view: ColumnView) -> SumOfProducts | Reason
     return SumOfProducts.sum_of(parts)
 
 
-# ---- Reasons why a fitted model has no exact sum of products, by its class
-
-
-NEIGHBOURS: Final = "the nearest neighbours depend on all columns jointly"
-LINEAR_TREES: Final = "linear models in leaves, or instead of trees, are not supported"
-REASONS: Final[Mapping[str, str]] = {
-    "AdaBoostRegressor": "a weighted median of trees is no sum of them",
-    "BernoulliNB": "output='log_odds' of two classes is a sum over its columns",
-    "CalibratedClassifierCV": "a calibrated probability bends the score; the score, "
-    "wrap(model.calibrated_classifiers_[0].estimator, output='margin'), is exact where "
-    "that is a sum of products, and the only one if ensemble=False",
-    "GaussianProcessClassifier": "its probability is a mean over a latent function",
-    "KNeighborsClassifier": NEIGHBOURS,
-    "KNeighborsRegressor": NEIGHBOURS,
-    "KernelRidge": "its kernel has no exact form; the gaussian (RBF) kernel has one",
-    "LGBMClassifier": LINEAR_TREES,
-    "LGBMRegressor": LINEAR_TREES,
-    "RadiusNeighborsClassifier": NEIGHBOURS,
-    "RadiusNeighborsRegressor": NEIGHBOURS,
-    "XGBClassifier": LINEAR_TREES,
-    "XGBRegressor": LINEAR_TREES,
-}
-"""The reason for each class, by its name."""
+# ---- Reasons why a fitted model has no exact sum of products
 
 
 def why_inexact(model: Any, output: ModelOutput, view: ColumnView) -> str:
@@ -221,9 +196,7 @@ def why_inexact(model: Any, output: ModelOutput, view: ColumnView) -> str:
         return f"{bent}; wrap(model, output={offered[0]!r}) is exact"
     if scores:
         return bent
-    if isinstance(model, LightGBMBooster | XGBoostBooster):
-        name = f"a booster of {name.removesuffix('Booster')}"
-    return REASONS.get(name) or (
+    return reader_of(model).inexact or (
         f"{name}, with these settings, has no exact sum of products of "
         "functions of single columns"
     )

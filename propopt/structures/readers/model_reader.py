@@ -7,12 +7,35 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from propopt.base.arrays import Array
+from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 
 
 TreeRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], TreeSum | None]
 """Gives an output of a model in a view as a sum of trees; None if it is none."""
+
+
+class Part(NamedTuple):
+    """An output of an inner model, with its weight and its input view."""
+
+    weight: float
+    model: Any
+    output: ModelOutput
+    view: ColumnView
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ModelSum:
+    """A model as base + Σ weight · output of inner models."""
+
+    parts: tuple[Part, ...]  # the terms
+    base: float = 0.0  # the constant
+
+
+SumRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], ModelSum | Reason]
+"""From a model, an output and its view to the sum of inner models, or a reason."""
 
 
 class MarginRule(NamedTuple):
@@ -32,7 +55,7 @@ class ModelReader:
     """The rules for a class of models, in addition to its methods.
 
     The file of a library has a mapping from names such as ``xgboost.XGBClassifier`` to
-    readers, and ``READERS`` of ``structures/fitted_model.py`` a line for the file. A
+    readers, and ``READERS`` of ``structures/registry.py`` a line for the file. A
     missing rule is inherited from the nearest base class that has one.
 
     Parameters
@@ -40,6 +63,11 @@ class ModelReader:
     trees : callable, optional
         Reads an output as a sum of trees. It applies to the class itself, never to a
         subclass, which may predict by another rule.
+    sum : callable, optional
+        Reads an output as a sum of outputs of other models; like ``trees``, for the
+        class itself.
+    inexact : str
+        The reason why an output of exactly this class has no exact structure.
     margin : MarginRule, optional
         The rule of the margin. Like the next four, it applies to subclasses that
         inherit ``predict``, ``predict_proba`` and ``decision_function``.
@@ -75,6 +103,8 @@ class ModelReader:
     """
 
     trees: TreeRule | None = None
+    sum: SumRule | None = None
+    inexact: str = ""
     margin: MarginRule | None = None
     explains_margin: Callable[[Any], bool] | None = None
     has_custom_objective: Callable[[Any], bool] | None = None
@@ -89,6 +119,8 @@ class ModelReader:
     given_margin: Callable[[Any, Any, Array | None], Any] | None = None
     text: Callable[[Any], bytes] | None = None
 
+
+LINEAR_TREES: Final = "linear models in leaves, or instead of trees, are not supported"
 
 CONSTANT: Final = ModelReader(constant_if=lambda _model: ())
 """The reader of a class that is piecewise constant whatever its settings."""

@@ -27,6 +27,7 @@ from propopt.structures.readers.pipelines import (
     floats,
     view_after,
 )
+from propopt.structures.readers.sklearn_sums import SKLEARN_SUMS
 from propopt.structures.readers.tree_nodes import (
     TreeScore,
     at_most_in_single,
@@ -205,7 +206,8 @@ def _if_members_are(model: Any) -> Sequence[Any] | None:
 
 
 _NEIGHBORS: Final = ModelReader(
-    constant_if=lambda model: () if model.weights == "uniform" else None
+    constant_if=lambda model: () if model.weights == "uniform" else None,
+    inexact="the nearest neighbours depend on all columns jointly",
 )
 _ENSEMBLE: Final = ModelReader(constant_if=_if_members_are)
 _BOOSTING: Final = ModelReader(
@@ -216,11 +218,13 @@ _HISTOGRAMS: Final = ModelReader(trees=_histogram_boosting)
 _TREES: Final = replace(CONSTANT, path_values=_path_values)
 
 SKLEARN: Final[Mapping[str, ModelReader]] = {
+    **{name: ModelReader(sum=rule) for name, rule in SKLEARN_SUMS.items()},
     # of imblearn: it predicts like its base class
     "imblearn.BalancedRandomForestClassifier": ModelReader(trees=_mean),
     "imblearn.RUSBoostClassifier": ModelReader(trees=_boosted_votes),
     "propopt.OneBoostedLabel": ModelReader(
-        margin=MarginRule("scores", {}, lambda _: 1.0)
+        sum=SKLEARN_SUMS["propopt.OneBoostedLabel"],
+        margin=MarginRule("scores", {}, lambda _: 1.0),
     ),
     "propopt.OneLabel": ModelReader(
         trees=_mean_of_label, constant_if=lambda model: [model.estimator]
@@ -228,15 +232,27 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
     "sklearn.AdaBoostClassifier": ModelReader(
         trees=_boosted_votes, explains_margin=lambda _: True
     ),
+    "sklearn.AdaBoostRegressor": ModelReader(
+        inexact="a weighted median of trees is no sum of them"
+    ),
     "sklearn.BaseBagging": _ENSEMBLE,
     "sklearn.BaseDecisionTree": _TREES,
     "sklearn.BaseForest": _TREES,
     "sklearn.BaseGradientBoosting": ModelReader(path_values=_path_values),
     "sklearn.BaseHistGradientBoosting": _TREES,
     "sklearn.BaseWeightBoosting": _ENSEMBLE,
-    "sklearn.BernoulliNB": ModelReader(trees=_presences),
+    "sklearn.BernoulliNB": ModelReader(
+        trees=_presences,
+        inexact="output='log_odds' of two classes is a sum over its columns",
+    ),
     "sklearn.CalibratedClassifierCV": ModelReader(
-        constant_if=lambda model: [m.estimator for m in model.calibrated_classifiers_]
+        constant_if=lambda model: [m.estimator for m in model.calibrated_classifiers_],
+        inexact="a calibrated probability bends the score; the score, "
+        "wrap(model.calibrated_classifiers_[0].estimator, output='margin'), is exact "
+        "where that is a sum of products, and the only one if ensemble=False",
+    ),
+    "sklearn.GaussianProcessClassifier": ModelReader(
+        inexact="its probability is a mean over a latent function"
     ),
     "sklearn.GradientBoostingClassifier": replace(
         _BOOSTING,
@@ -253,8 +269,12 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
     "sklearn.HistGradientBoostingRegressor": replace(
         _HISTOGRAMS, margin=MarginRule("_raw_predict", {}, lambda _: None)
     ),
+    "sklearn.KernelRidge": ModelReader(
+        inexact="its kernel has no exact form; the gaussian (RBF) kernel has one"
+    ),
     "sklearn.TransformedTargetRegressor": ModelReader(
-        constant_if=lambda model: [model.regressor_]
+        sum=SKLEARN_SUMS["sklearn.TransformedTargetRegressor"],
+        constant_if=lambda model: [model.regressor_],
     ),
     **dict.fromkeys(
         (

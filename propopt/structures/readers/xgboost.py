@@ -19,7 +19,11 @@ from propopt.base.arrays import Array, Mask, filled
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.readers.model_reader import MarginRule, ModelReader
+from propopt.structures.readers.model_reader import (
+    LINEAR_TREES,
+    MarginRule,
+    ModelReader,
+)
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     TreeScore,
@@ -301,6 +305,7 @@ def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
 
 _ESTIMATOR: Final = ModelReader(
     trees=_estimator,
+    inexact=LINEAR_TREES,
     margin=MarginRule(
         "predict",
         {"output_margin": True},
@@ -314,6 +319,7 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
     "propopt.XGBoostBooster": ModelReader(
         wrapped=lambda model: model.booster_,
         trees=lambda model, output, view: _booster(model.booster_, 0, output, view),
+        inexact=LINEAR_TREES,
         margin=MarginRule("scores", {}, lambda model: _logit(model.booster_)),
         explains_margin=lambda model: _classifies(model.booster_),
         constant_if=lambda model: _constant_if(model.booster_),

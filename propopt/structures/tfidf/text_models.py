@@ -16,16 +16,16 @@ from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.kinds import UNREADABLE, class_name_of, is_a
+from propopt.structures.kinds import UNREADABLE, is_a
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.model_products import without_trees
+from propopt.structures.readers.model_reader import ModelSum
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.registry import (
-    SUMS,
-    ModelSum,
     final_of,
     members_in,
     read_trees,
+    reader_of,
     unreadable,
 )
 from propopt.structures.subsets.conjunctions import Conjunctions
@@ -353,7 +353,7 @@ def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
             for part in result.parts
         ]
         return ModelSum(tuple(parts), result.base)
-    rule = SUMS.get(class_name_of(model))
+    rule = reader_of(model).sum
     if rule is None or is_a(model, "sklearn.BaseBagging"):
         return None  # members of bags are applied to different columns
     return rule(model, output, ColumnView.of_counts(0))
