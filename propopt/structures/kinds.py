@@ -18,7 +18,7 @@ UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError
 """Errors raised by a model that its library stores differently than expected."""
 
 
-_Lineage: TypeAlias = tuple[tuple[str, bool], ...]
+_Lineage: TypeAlias = Mapping[str, bool]
 
 _LINEAGES: Final = WeakKeyDictionary[type, _Lineage]()
 
@@ -30,24 +30,23 @@ def lineage(value: object) -> _Lineage:
     """
     kind = type(value)
     if kind not in _LINEAGES:
-        _LINEAGES[kind] = tuple(
-            (
-                f"{base.__module__.partition('.')[0]}.{base.__name__}",
-                not PREDICTION_METHODS.isdisjoint(vars(base)),
+        _LINEAGES[kind] = {
+            f"{base.__module__.partition('.')[0]}.{base.__name__}": (
+                not PREDICTION_METHODS.isdisjoint(vars(base))
             )
             for base in kind.__mro__
-        )
+        }
     return _LINEAGES[kind]
 
 
 def class_name_of(value: object) -> str:
     """The package and the name of the class of an object."""
-    return lineage(value)[0][0]
+    return next(iter(lineage(value)))
 
 
 def is_a(value: object, *names: str) -> bool:
     """Whether an object is an instance of one of these classes or of a subclass."""
-    return any(name in names for name, _ in lineage(value))
+    return not lineage(value).keys().isdisjoint(names)
 
 
 def inherited(model: object, names: Container[str]) -> str | None:
@@ -55,7 +54,7 @@ def inherited(model: object, names: Container[str]) -> str | None:
 
     A subclass that overrides a prediction method does not count.
     """
-    for name, predicts in lineage(model):
+    for name, predicts in lineage(model).items():
         if name in names:
             return name
         if predicts:
@@ -68,9 +67,9 @@ def inherits(model: object, *names: str) -> bool:
     return inherited(model, names) is not None
 
 
-def fitted_value(model: object, attribute: str) -> Any:
-    """An attribute that fitting may set, such as ``classes_``; None if absent."""
-    return getattr(model, attribute, None)
+def fitted_value(model: object, attribute: str, default: Any = None) -> Any:
+    """An attribute that fitting may set, or a setting that some versions lack."""
+    return getattr(model, attribute, default)
 
 
 def has_fitted(model: object, attribute: str) -> bool:
@@ -85,7 +84,7 @@ def has_method(model: object, method: str) -> bool:
 
 def name_of(model: Any) -> str:
     """A short name of a model or callable for messages."""
-    return str(getattr(model, "__name__", type(model).__name__))
+    return str(fitted_value(model, "__name__", type(model).__name__))
 
 
 def is_passthrough(step: object) -> bool:

@@ -59,7 +59,7 @@ def of_class(
 
     With ``predicting`` a class that overrides a prediction method ends the search.
     """
-    for name, predicts in lineage(model):
+    for name, predicts in lineage(model).items():
         reader = READERS.get(name)
         value = None if reader is None else part(reader)
         if value is not None or (predicting and predicts):

@@ -248,8 +248,6 @@ def test_enumerated_added_and_none():
         assert_means(f, np.sin(bits @ slopes), bits, atol=1e-13)
     with pytest.raises(InvalidInput, match="at most 16 words"):
         Enumerated.of(lambda bits: bits[:, 0], 17)
-    with pytest.raises(InvalidInput, match=r"expected 2\^d numbers"):
-        Enumerated(np.zeros(5))
     bits, first, second = masks(5), drawn(5), drawn(5, seed=1)
     both = AddedSets([(2.0, first), (-0.5, second)], base=np.arange(6.0) ** 2)
     values = 2.0 * plainly(first, bits) - 0.5 * plainly(second, bits)

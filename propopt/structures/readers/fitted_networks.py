@@ -102,7 +102,7 @@ def _has_log_link(tweedie: Any) -> bool:
 def _logistic(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     # before scikit-learn 1.8 probabilities may also be normalised one-vs-rest sigmoids,
     # or for two classes the sigmoid of twice the score
-    multi_class = model.get_params().get("multi_class", "auto")
+    multi_class = fitted_value(model, "multi_class", "auto")
     if n_scores == 1:
         has_logits = multi_class != "multinomial"
     else:
@@ -316,7 +316,7 @@ def scaling_of(scaler: Any) -> Scaling:
 
 def _scaled(scaler: Any) -> Network | None:
     # MaxAbsScaler can clip since scikit-learn 1.8
-    return None if scaler.get_params().get("clip", False) else scaling_of(scaler)
+    return None if fitted_value(scaler, "clip") else scaling_of(scaler)
 
 
 def _components(pca: Any) -> Network:

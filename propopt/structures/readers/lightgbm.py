@@ -16,6 +16,7 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.structures.boxes.boxes import TreeSum
+from propopt.structures.kinds import fitted_value
 from propopt.structures.readers.model_reader import (
     LINEAR_TREES,
     MarginRule,
@@ -216,9 +217,7 @@ LIGHTGBM: Final[Mapping[str, ModelReader]] = {
     ),
     "lightgbm.LGBMModel": replace(
         _MODEL,
-        constant_if=lambda model: (
-            None if model.get_params().get("linear_tree", False) else ()
-        ),
+        constant_if=lambda model: None if fitted_value(model, "linear_tree") else (),
     ),
     "lightgbm.LGBMRanker": replace(_ESTIMATOR, direct=None),
     "lightgbm.LGBMRegressor": _ESTIMATOR,

@@ -248,7 +248,7 @@ def rising(_step: Any, view: ColumnView) -> Sources:
 
 def rescaled(step: Any, view: ColumnView) -> Sources:
     """Sources after scalers: affine, unless they clip."""
-    clipped = bool(getattr(step, "clip", False))
+    clipped = bool(fitted_value(step, "clip"))
     return tuple(_monotone(source, straight=not clipped) for source in view.sources)
 
 
@@ -336,7 +336,7 @@ def one_hot(step: Any, view: ColumnView) -> Sources | None:
     encoded = _encoded(step, view)
     if encoded is None:
         return None
-    rare = getattr(step, "infrequent_categories_", [None] * len(encoded))
+    rare = fitted_value(step, "infrequent_categories_", [None] * len(encoded))
     dropped = [None] * len(encoded) if step.drop_idx_ is None else step.drop_idx_
     counts = [
         len(categories) - (0 if few is None else len(few) - 1) - (drop is not None)
@@ -353,7 +353,7 @@ def _encoded(step: Any, view: ColumnView) -> Sources | None:
     """
     if fitted_value(step, "target_type_") == "multiclass":
         return None
-    others = getattr(step, "handle_unknown", "ignore") != "error"
+    others = fitted_value(step, "handle_unknown", "ignore") != "error"
     pairs = zip(view.sources, step.categories_, strict=True)
     sources = [encoded_as(source, categories, others) for source, categories in pairs]
     return None if None in sources else tuple(s for s in sources if s is not None)

@@ -10,7 +10,13 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
-from propopt.structures.kinds import as_step, class_name_of, has_fitted, is_a
+from propopt.structures.kinds import (
+    as_step,
+    class_name_of,
+    fitted_value,
+    has_fitted,
+    is_a,
+)
 from propopt.structures.readers.model_reader import ModelSum, Part, SumRule
 from propopt.structures.readers.pipelines import (
     ColumnView,
@@ -123,7 +129,7 @@ def _outputs_of_members(model: Any) -> list[tuple[Any, ModelOutput]]:
     """The inputs of the final model: for two classes the probability of the second."""
     outputs = []
     for member, method in zip(model.estimators_, model.stack_method_, strict=True):
-        n_classes = len(getattr(member, "classes_", []))
+        n_classes = len(fitted_value(member, "classes_", []))
         shared = n_classes == 2 or method == "predict"
         indices = [1 if n_classes == 2 else None] if shared else range(n_classes)
         outputs += [

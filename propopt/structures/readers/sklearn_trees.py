@@ -19,7 +19,7 @@ from propopt.base.arrays import Array, Mask
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.kinds import class_name_of
+from propopt.structures.kinds import class_name_of, fitted_value
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
     ColumnView,
@@ -70,7 +70,7 @@ def _mean(
     """A tree, or the mean of a forest: regression values, or shares of classes."""
     if output.name != ("probability" if is_classifier(model) else "value"):
         return None
-    members = getattr(model, "estimators_", [model])
+    members = fitted_value(model, "estimators_", [model])
     # leaves have (outputs, classes)
     at = (label, output.column) if is_classifier(model) else (output.column, 0)
     fitted = [member.tree_ for member in members]
@@ -201,8 +201,7 @@ def _path_values(model: Any, table: Any) -> Any:
 
 def _if_members_are(model: Any) -> Sequence[Any] | None:
     """The members, or None if features enter the combination (``passthrough``)."""
-    passes_features = model.get_params(deep=False).get("passthrough", False)
-    return None if passes_features else list(model.estimators_)
+    return None if fitted_value(model, "passthrough") else list(model.estimators_)
 
 
 _NEIGHBORS: Final = ModelReader(

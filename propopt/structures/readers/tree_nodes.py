@@ -345,8 +345,8 @@ def resolved(
 
     The number ``absent`` stands for a missing one, compared in float32.
     """
-    plain = absent is None and not any(tree.left_codes for tree in trees)
-    if plain and view.is_table:
+    coded = [tree for tree in trees if tree.left_codes]
+    if absent is None and not coded and view.is_table:
         return list(trees)
     ends = thresholds_by_column(trees)
     if any(view.sources[k].kind == "curved" for k in ends):

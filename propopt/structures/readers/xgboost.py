@@ -19,6 +19,7 @@ from propopt.base.arrays import Array, Mask, filled
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
+from propopt.structures.kinds import fitted_value
 from propopt.structures.readers.model_reader import (
     LINEAR_TREES,
     MarginRule,
@@ -93,7 +94,7 @@ _VALUES: Final = frozenset(
 
 def _estimator(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """An output of an estimator as a sum of trees, up to its best round."""
-    missing = model.get_params(deep=False).get("missing", np.nan)
+    missing = fitted_value(model, "missing", np.nan)
     absent = None if missing is None or np.isnan(missing) else float(missing)
     booster = model.get_booster()
     best = booster.attr("best_iteration")
@@ -337,7 +338,7 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
     ),
     "xgboost.XGBModel": ModelReader(
         constant_if=lambda model: (
-            None if model.get_params().get("booster") == "gblinear" else ()
+            None if fitted_value(model, "booster") == "gblinear" else ()
         ),
         path_values=_path_values_of_best,
         given_margin=_given_margin,

@@ -152,13 +152,6 @@ class Enumerated:
             )
         return cls(np.asarray(function(all_sets(n_words)), np.float64))
 
-    def __post_init__(self) -> None:
-        if self.values.shape != (2**self.n_words,):
-            raise InvalidInput(
-                f"values: expected 2^d numbers, one for each set of words, got shape "
-                f"{self.values.shape}"
-            )
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_words} words)"
 

@@ -28,11 +28,10 @@ equal size have the same z, and are treated as one.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
@@ -181,36 +180,15 @@ class _Pairs:
         return np.asarray(np.exp(1j * self.angles))
 
 
-class _BlockKind(ABC):
-    """Blocks with the same number of words."""
-
-    words: Indices  # (G, b)
-
-    @property
-    @abstractmethod
-    def n_numbers(self) -> int:
-        """Complex numbers for one pair."""
-
-    @abstractmethod
-    def bounds(self, p: float) -> tuple[Values, Values]:
-        """Logarithms of Π z, and Σ |v| Q at φ = 0, shape (Q,) each."""
-
-    @abstractmethod
-    def at(self, pairs: _Pairs) -> tuple[Array, Array, Any]:
-        """Π z and V (n,), and intermediate values for :meth:`accumulate`."""
-
-    @abstractmethod
-    def accumulate(self, cached: Any, pairs: _Pairs, due: Array, V: Array) -> None:
-        """Add derivatives by factors and values, given those by Π z V, (n, K)."""
-
-    @abstractmethod
-    def derivatives(self) -> Array:
-        """The derivatives by the sets that retain a word, (K, G, b)."""
-
-
 @final
-class _Words(_BlockKind):
-    """Blocks of one word, grouped by their U different sizes."""
+class _Words:
+    """Blocks of one word, grouped by their U different sizes.
+
+    ``bounds`` has logarithms of Π z, and Σ |v| Q at φ = 0, (Q,) each. ``at`` has Π z, V
+    (n,) and what ``accumulate`` needs to add derivatives by factors and values, given
+    those by Π z V, (n, K); ``derivatives`` are those by the sets that retain a word,
+    (K, G, b).
+    """
 
     def __init__(self, blocks: Blocks, rates: Values, n_rows: int) -> None:
         self.words = blocks.words
@@ -271,7 +249,7 @@ class _Words(_BlockKind):
 
 
 @final
-class _Shared(_BlockKind):
+class _Shared:
     """Blocks of b words that share features, by means over sets of i words."""
 
     def __init__(self, blocks: Blocks, rates: Values, n_rows: int) -> None:
@@ -338,6 +316,9 @@ class _Shared(_BlockKind):
 
 
 # ---- Means of products, and their first moments
+
+
+_BlockKind: TypeAlias = _Words | _Shared
 
 
 @final

@@ -16,7 +16,7 @@ from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.kinds import UNREADABLE, is_a
+from propopt.structures.kinds import UNREADABLE, fitted_value, is_a
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.model_products import without_trees
 from propopt.structures.readers.model_reader import ModelSum
@@ -257,7 +257,7 @@ def _of_trees(vectoriser: Vectoriser, trees: TreeSum) -> TextTrees | Reason:
         return Reason(
             "a word that is absent is missing for some members and 0 for others"
         )
-    signed = getattr(vectoriser.counter, "alternate_sign", False)
+    signed = fitted_value(vectoriser.counter, "alternate_sign")
     if np.isnan(absent) and signed and not vectoriser.binary:
         return Reason(
             "hashed words with cancelling signs are 0 to XGBoost, and absent ones are "
@@ -271,7 +271,7 @@ def _absent(rest: Any) -> float | None:
     packages = {type(model).__module__.partition(".")[0] for model in _members(rest)}
     if "xgboost" not in packages:
         return 0.0
-    given: Any = sp.csr_array((1, getattr(rest, "n_features_in_", 1)))
+    given: Any = sp.csr_array((1, fitted_value(rest, "n_features_in_", 1)))
     if type(rest) is Pipeline:  # an empty document as the last step is given it
         given = rest[:-1].transform(given)
     if not sp.issparse(given):

@@ -23,7 +23,7 @@ from sklearn.preprocessing import Normalizer
 
 from propopt.base.arrays import Array, Indices, Mask, Sparse, Values
 from propopt.base.text import Reason
-from propopt.structures.kinds import has_fitted
+from propopt.structures.kinds import fitted_value, has_fitted
 from propopt.structures.networks import Scaling
 from propopt.structures.readers.fitted_networks import step_map
 from propopt.structures.registry import as_estimator, working_steps
@@ -159,7 +159,7 @@ class Vectoriser:
 
     @cached_property
     def _terms(self) -> dict[int, str]:
-        vocabulary = getattr(self.counter, "vocabulary_", {})
+        vocabulary = fitted_value(self.counter, "vocabulary_", {})
         return {int(index): term for term, index in vocabulary.items()}
 
 
