@@ -28,7 +28,6 @@ from sklearn.gaussian_process.kernels import (
     ExpSineSquared,
     Matern,
     RationalQuadratic,
-    Sum,
     WhiteKernel,
 )
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -511,13 +510,3 @@ def test_parameters_are_believed_if_the_model_answers_so(
     if method == "decision_function":
         expected = np.tile(1.001 * model.coef_, (len(data), 1))
         np.testing.assert_allclose(function.gradient(data), expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
-def test_a_sum_with_an_unknown_kernel_is_not_read(order):
-    class Warped(RBF):
-        pass
-
-    kernel = Sum(*[RBF(), Warped()][order])
-    model = GaussianProcessRegressor(kernel, optimizer=None).fit(X, X[:, 0])
-    assert isinstance(wrap(model, data=X).products, Reason)

@@ -288,17 +288,6 @@ def test_what_is_no_sum_of_trees_is_not_read():
     assert boxes_of(statistics, data=X[:, :2]) is None
 
 
-def test_vectors_in_leaves_that_early_versions_stored_elsewhere(monkeypatch):
-    library = pytest.importorskip("xgboost")
-    model = extreme(multi_strategy="multi_output_tree")
-    model.fit(X, np.column_stack([Y, -(Y**2)]))
-    assert boxes_of(model, index=0) is not None
-    saved = model.get_booster().save_raw("json").decode()
-    earlier = saved.replace("leaf_weights", "leaf_vectors").encode()
-    monkeypatch.setattr(library.Booster, "save_raw", lambda *_: earlier)
-    assert boxes_of(model, index=0) is None  # without a warning
-
-
 def test_outputs_of_xgboost_for_several_targets():
     model = extreme().fit(X, np.column_stack([Y, -(Y**2)]))
     for index in (0, 1):
@@ -560,15 +549,6 @@ def test_a_reader_that_breaks_is_reported_once_with_its_cause(model, monkeypatch
     assert f"test_boosters.py, line {line}" in str(warning.message)
     assert "sampled;" not in str(warning.message)
     assert best.target_error > 0.0
-
-
-def test_trees_that_are_kept_in_another_way_are_sampled_with_a_warning():
-    model = sk.HistGradientBoostingRegressor(max_iter=2).fit(X, Y)
-    function = po.wrap(model)
-    model._baseline_prediction = np.zeros((1, 0))  # noqa: SLF001
-    with pytest.warns(InexactBoxesWarning, match=r"cannot be computed.*IndexError"):
-        assert function.boxes is None
-    assert function.boxes is None
 
 
 def test_vectors_in_leaves_that_the_library_keeps_otherwise_are_not_read(monkeypatch):

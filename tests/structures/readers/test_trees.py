@@ -387,14 +387,3 @@ def test_scalers_of_tables_of_float32_compute_in_float32():
     mixed = frame.assign(count=table()["count"])
     model.fit(mixed, Y)
     agrees(boxes_of(model, data=mixed), model.predict(mixed), mixed)
-
-
-def test_columns_of_a_transformer_are_found_by_their_names():
-    """Whatever the order of the table that it is given now."""
-    frame = table()[["size", "count", "weight"]]
-    encode = parts(
-        (sk.StandardScaler(), ["weight"]), (sk.MinMaxScaler(), ["size", "count"])
-    )
-    model = make_pipeline(encode, clone(FOREST)).fit(frame, Y)
-    turned = frame[["weight", "count", "size"]]
-    agrees(boxes_of(model, data=turned), model.predict(turned), turned)
