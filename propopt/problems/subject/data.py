@@ -146,7 +146,7 @@ class ProblemFile:
     def __post_init__(self) -> None:
         read_workers(self.n_jobs)
 
-    @property
+    @cached_property
     def job(self) -> Any:
         """The section of the file with the job, such as a sweep or an audit."""
         return self.schema.job
