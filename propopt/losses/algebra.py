@@ -637,7 +637,7 @@ class Objective(Atom):
             return self
         if not isinstance(other, Objective | PropertyLoss):
             raise self._cannot("+", other)
-        return Objective.weighed(_merged(self.rates + Objective.of(other).rates))
+        return Objective(_merged(self.rates + Objective.of(other).rates))
 
     __radd__ = __add__
 

@@ -262,6 +262,11 @@ def _rows(
 ) -> tuple[Any, tuple[int, ...] | None]:
     """The rows of a table, and their numbers if they have no names."""
     if isinstance(rows, int):
+        if rows > len(subject.points):
+            raise InvalidInput(
+                f"rows: expected at most {len(subject.points)}, the number of rows to "
+                f"explain, got {rows}"
+            )
         return subject.points[:rows], None
     names = tuple(rows)
     table: Any = subject.all_points

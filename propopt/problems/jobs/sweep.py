@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import inf, prod
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
 from rich.text import Text
@@ -41,6 +41,7 @@ from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_WEIGHTS,
     ErrorGroup,
+    Location,
     Positive,
     Section,
     Shaped,
@@ -56,6 +57,10 @@ from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.solvers.aims import Aim
 from propopt.solvers.task import find_solver
+
+
+_OF_WORDS: Final = ("correlation", "complete")
+"""Graphs of features that need no order of columns."""
 
 
 class AimSection(Section):
@@ -172,13 +177,21 @@ class SweepKeys(CommonKeys, JobSection):
         """Errors that would come late, or of a sweep that would not end."""
         del schema  # the same as self
         losses = self.losses
+        mentioned: list[tuple[Location, str]] = []
+        mentioned += [(("sweep", name), name) for name in self.sweep]
+        mentioned += [(("limits", name), name) for name in self.limits]
         if self.plot is not None:
-            axes = (("x", self.plot.x), ("y", self.plot.y))
-            for axis, name in axes:
-                if name not in losses:
-                    hint = did_you_mean(name, list(losses))
-                    message = f"the objective has no {name!r}{hint}"
-                    yield wrong(f"{message}; it has {', '.join(losses)}", "plot", axis)
+            mentioned += [(("plot", "x"), self.plot.x), (("plot", "y"), self.plot.y)]
+        if isinstance(self.aim, AimSection):
+            mentioned += [(("aim", "shares", name), name) for name in self.aim.shares]
+            mentioned += [(("aim", "order"), name) for name in self.aim.order]
+        for location, name in mentioned:
+            if name not in losses:
+                hint = did_you_mean(name, list(losses))
+                message = f"the objective has no {name!r}{hint}"
+                yield wrong(f"{message}; it has {', '.join(losses)}", *location)
+        if self.data.text is not None:
+            yield from self._not_of_words()
         tried = (*self.sweep.values(), *self.limits.values())
         count = prod(map(count_values, tried))
         if count > MOST_WEIGHTS:
@@ -193,6 +206,20 @@ class SweepKeys(CommonKeys, JobSection):
         with group.noted("solver"):
             find_solver(self.solver)
         yield from group.errors
+
+    def _not_of_words(self) -> Iterator[PropoptError]:
+        """Errors of settings that need values or an order of columns."""
+        for name, loss in self.losses.items():
+            if loss.settings().get("offset") is not None:
+                message = "words have no values, and so no main effects"
+                yield wrong(message, "objective", name, "offset")
+        smoothness = self.losses.get("smoothness")
+        if smoothness is None:
+            return
+        if smoothness.settings()["graph"].kind not in _OF_WORDS:
+            kinds = " or ".join(_OF_WORDS)
+            message = f"words have no order or positions for this graph; use {kinds}"
+            yield wrong(message, "objective", "smoothness", "graph")
 
     def _not_inductive(self) -> Iterator[PropoptError]:
         """Errors of losses and keys that the inductive setting does not support."""
