@@ -124,6 +124,11 @@ _FIELD_NAMES: Final = (
 )
 """Names of fields that ``details`` must not use."""
 
+_ALIKE: Final = 1e-9
+"""Relative rounding of a loss that is summed in another order."""
+
+_ROUNDING: Final = 1e-14
+"""Relative rounding of differences of squares."""
 
 _OF_METHOD: Final = (
     "method",
@@ -613,6 +618,7 @@ class Explanation(
                     f"points: {name}: expected codes below {len(words)}, the number of "
                     "categories"
                 )
+        self._refuse_other_loss()
         base = self.base_value
         total = self.prediction
         if self.method != "optimized" or base is None or total is None:
@@ -625,6 +631,32 @@ class Explanation(
             raise InvalidInput(
                 f"attributions: row {n} and its base value miss the prediction by "
                 f"{missed[n]:.3g}"
+            )
+
+    def _refuse_other_loss(self) -> None:
+        """Refuse a loss of gradient matching that differs from ‖W − G‖²."""
+        stated = self.losses.get("gradient_matching")
+        target = self.gradient
+        omega = np.ones(self.shape[1]) if self.metric is None else self.metric
+        if target is None and (
+            self.metric is not None or self.parameters.get("metric") == "uniform"
+        ):
+            target = self.contributions
+        if stated is None or target is None:
+            return
+        moves = omega > 0.0  # others retain their contributions
+        change_of_fixed = np.abs(self.attributions - target)[:, ~moves].max(initial=0.0)
+        size = float(np.abs(self.attributions).max(initial=0.0))
+        W = self.attributions[:, moves]
+        target = target[:, moves]
+        omega = omega[moves]
+        loss = float(((W - target) ** 2 / omega).sum())
+        lost = change_of_fixed > SATISFIED * size
+        rounding = _ROUNDING * float(((W**2 + target**2) / omega).sum())
+        if lost or not abs(loss - stated) <= _ALIKE * max(loss, stated) + rounding:
+            raise InvalidInput(
+                f"losses: gradient_matching is {stated:.9g}, but it is "
+                f"{np.inf if lost else loss:.9g} for this target and these attributions"
             )
 
     def to_shap(self, X: object = None) -> Any:

@@ -175,7 +175,7 @@ def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
     explainer = explained(boosted(), X, **settings)
     result = explainer.explain(X_NEW[:7])
     name = "scaled_program" if settings == {} else "program"
-    assert not isinstance(vars(result)[name], po.losses.Program)
+    assert not isinstance(result.unread(name), po.losses.Program)
     again = pickle.loads(pickle.dumps(explainer.explain(X_NEW[:7])))
     for own in (result, again):
         program = getattr(own, name)

@@ -81,7 +81,7 @@ def test_what_baselines_at_the_front_give_away():
 def with_first(result, **claims):
     """The first point of a curve with other claims; attributions stay to be read."""
     first, *others = result.trade_offs.optimized
-    deferred = vars(first)["attributions"]
+    deferred = first.unread("attributions")
     optimized = (replace(first, attributions=deferred, **claims), *others)
     return replace(result, trade_offs=replace(result.trade_offs, optimized=optimized))
 

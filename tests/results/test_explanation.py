@@ -283,12 +283,19 @@ def test_completeness_gaps_are_errors_of_sums_and_none_for_slopes():
         assert dataclasses.replace(parts, **{unknown: None}).completeness_gap is None
 
 
-def test_what_contradicts_the_rows_is_not_saved(tmp_path):
+def test_what_contradicts_the_rows_or_the_target_is_not_saved(tmp_path):
     cases = [
         ("together", "ward: expected", {"categories": {"ward": ("north",)}}),
         ("together", "is no feature", {"categories": {"nobody": ("a", "b")}}),
         ("together", "points: ward: expected|is no feature", {"points": None}),
     ]
+    for name in ("together", "parts", "alone", "parts alone"):
+        for field in ("gradient", "contributions"):
+            target = getattr(way(name), field)
+            if target is not None:
+                message = "losses: gradient_matching is "
+                cases += [(name, message, {field: f * target}) for f in (1.001, 0.0)]
+    assert len(cases) >= 11
     for name, message, change in cases:
         wrong = dataclasses.replace(way(name), **change)
         with pytest.raises(InvalidInput, match=message):
