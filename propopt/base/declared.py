@@ -336,7 +336,7 @@ def packed(value: Declared) -> tuple[str, Members]:
 
 
 _LATER: Final = " later"
-"""What follows the name of a field whose value is not computed yet."""
+"""What follows the name of a field that is computed on first access."""
 
 _UNPICKLED: Final = "_unpickled"
 """The attribute of an unpickled object that says why it lacks transient fields."""

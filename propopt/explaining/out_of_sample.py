@@ -962,7 +962,7 @@ class FittedContributions(FittedRows):
 def rows_of_equal_shapes(
     neighbours: Sequence[RowMatches], moves: Mask
 ) -> list[Indices]:
-    """Blocks of rows whose arrays have one shape, so that one call computes them.
+    """Blocks of rows with arrays of one shape, so that one call computes them.
 
     Rows of a block have equally many neighbours, and either all may move or none. The
     answer for a row does not depend on its block; blocks only bound the memory.

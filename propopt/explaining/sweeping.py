@@ -340,7 +340,7 @@ class _Job:
         return Task.taken(program, self.chosen)
 
     def _is_alone(self, bounds: tuple[Bound, ...]) -> bool:
-        """Whether limits stand beside given row sums, so that no task is shared."""
+        """Whether limits are given with row sums, so that no task is shared."""
         return bool(bounds) and any(map(is_completeness, self.bounds))
 
     def run(self, blocks: Sequence[_Block]) -> Iterator[Explanation | SolverFailure]:

@@ -1,4 +1,4 @@
-"""scikit-learn: models whose outputs are weighted sums of outputs of other models."""
+"""scikit-learn: models with outputs that are weighted sums of those of other models."""
 
 from __future__ import annotations
 
