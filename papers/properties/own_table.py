@@ -37,6 +37,8 @@ def panel_of_table(csv: Path, target: str, task: str | None) -> Panel:
     return network_panel(printable(csv.stem.replace("_", " ")), file)
 
 
+_N_NEIGHBORS = 8
+
 _MOST_EXPLAINED = 150
 """Number of explained rows, at most a third of the table."""
 
@@ -48,6 +50,11 @@ def _sections(csv: Path, target: str, task: str | None) -> dict[str, Any]:
         names = ", ".join(map(str, table))
         raise InvalidInput(f"there is no column {target!r}; it has {names}")
     labels = table.pop(target).dropna()
+    if len(table) <= 3 * _N_NEIGHBORS:
+        raise InvalidInput(
+            f"expected more than {3 * _N_NEIGHBORS} rows, a third of which are "
+            f"explained with {_N_NEIGHBORS} neighbours each; got {len(table)}"
+        )
     classes = np.unique(labels.to_numpy())
     is_text = not pd.api.types.is_numeric_dtype(labels)
     if task is None:
@@ -74,7 +81,7 @@ _SCALES = [0.1, 0.2, 0.4, 0.7, 1, 1.5, 2, 3]
 _SECTIONS: dict[str, Any] = {
     "objective": {
         "gradient_matching": 1,
-        "pairwise_robustness": {"graph": {"kind": "knn", "n_neighbors": 8}},
+        "pairwise_robustness": {"graph": {"kind": "knn", "n_neighbors": _N_NEIGHBORS}},
     },
     "sweep": {"pairwise_robustness": {"low": 1e-4, "high": 100, "points": 37}},
     "baselines": [

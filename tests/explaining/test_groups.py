@@ -282,7 +282,7 @@ def test_a_problem_file_names_groups(tmp_path: Any) -> None:
     slopes = "groups: {address: [street, zip]}, kind: slopes"
     for how, message in (
         (whose, "explain.groups: 'address': no feature 'zap'"),
-        (slopes, "kind slopes and groups"),
+        (slopes, "explain.groups: groups of columns are players"),
     ):
         path.write_text(f"{text}explain: {{{how}}}\n")
         with pytest.raises(PropoptError, match=re.escape(message)):

@@ -499,6 +499,7 @@ MAPS = (
 )
 
 
+@pytest.mark.slow
 def test_inductive_maps_do_not_beat_smoothgrad_where_little_robustness_is_asked():
     result = held_out.beats_smoothgrad(held_out_digits())
     assert not result.holds

@@ -175,7 +175,8 @@ class ExplainSection(JobSection):
             return super().run(file, folder, quiet=quiet, verbose=verbose)
         files = file.files
         suffixes = (".npz", ".json", *[".html"] * file.report)
-        run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
+        with file.source.locating_errors():  # of the folder, not of a key
+            run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
         run.file = file
         run.verbose = verbose
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}

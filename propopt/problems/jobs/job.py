@@ -161,7 +161,8 @@ class JobSection(Section):
         if file.report:
             require("jinja2")
             suffixes = (*suffixes, ".html")
-        run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
+        with file.source.locating_errors():  # of the folder, not of a key
+            run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
         run.verbose = verbose
         run.file = file
         run.problem = digest_of_problem(file, files)

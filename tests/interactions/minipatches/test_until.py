@@ -139,6 +139,7 @@ def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
     assert is_same(result, requested[800])
 
 
+@pytest.mark.slow
 def test_it_does_not_stop_where_means_are_of_few_patches():
     scheme = Minipatches(n_features=0.9, until=0.99)  # a pair is absent from 1 of 100
     result = fitted(scheme, X, Y, Ridge())

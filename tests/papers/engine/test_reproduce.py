@@ -682,7 +682,7 @@ def test_a_table_too_short_is_refused_before_any_work(tmp_path, capsys, monkeypa
     own = ["--csv", str(csv), "--target", "y", "-o", str(tmp_path)]
     assert main(["tables", *own]) == 2
     told = capsys.readouterr().err
-    assert f"--csv: {csv}: objective.pairwise_robustness" in told
+    assert f"--csv: {csv}: expected more than 24 rows" in told
 
 
 def test_tables_paragraphs_and_markup_of_pages(tmp_path):
