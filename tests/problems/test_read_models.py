@@ -77,7 +77,7 @@ def test_a_logistic_regression_is_exact_in_log_odds(norm):
             "norm='l2'.*with norm=None they are exact",
         ),
         ({**LOGISTIC, "vectorizer": PAIRS}, "n-grams of the vocabulary"),
-        ({"kind": "mlp", **CLASSES, "hidden": [3], **LOG_ODDS}, "are not linear"),
+        ({"kind": "mlp", **CLASSES, "hidden": [3], **LOG_ODDS}, "no sum of products"),
     ],
     ids=["probability", "norm", "n-grams", "network"],
 )
