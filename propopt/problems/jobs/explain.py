@@ -175,11 +175,8 @@ class ExplainSection(JobSection):
             return super().run(file, folder, quiet=quiet, verbose=verbose)
         files = file.files
         suffixes = (".npz", ".json", *[".html"] * file.report)
-        with file.source.locating_errors():  # of the folder, not of a key
-            run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
-        run.file = file
+        run = JobRun.of_file(self.key, file, suffixes, files, folder, quiet=quiet)
         run.verbose = verbose
-        run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         return run.do(partial(self._solve_rows, file, run), partial(self._rows, run))
 
     def _solve_rows(self, file: ProblemFile, run: JobRun) -> ExplainedTable:

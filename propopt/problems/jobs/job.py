@@ -161,12 +161,9 @@ class JobSection(Section):
         if file.report:
             require("jinja2")
             suffixes = (*suffixes, ".html")
-        with file.source.locating_errors():  # of the folder, not of a key
-            run = JobRun(self.key, file.name, suffixes, files, folder, quiet=quiet)
+        run = JobRun.of_file(self.key, file, suffixes, files, folder, quiet=quiet)
         run.verbose = verbose
-        run.file = file
         run.problem = digest_of_problem(file, files)
-        run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         if file.resume is not None and run.was_finished():
             run.say(f"already finished: {run.target}.json; nothing to do", "")
             return None
@@ -308,6 +305,24 @@ class JobRun:
         }
         self.say(name, end=" ")
         self.say(f"({files[0]})" if files else "")
+
+    @classmethod
+    def of_file(
+        cls,
+        job: str,
+        file: ProblemFile,
+        suffixes: Iterable[str],
+        files: Sequence[Path],
+        folder: str | Path,
+        *,
+        quiet: bool,
+    ) -> JobRun:
+        """A run of a problem file; errors are those of the folder, not of a key."""
+        with file.source.locating_errors():
+            run = cls(job, file.name, suffixes, files, folder, quiet=quiet)
+        run.file = file
+        run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
+        return run
 
     def do(
         self, solve: Callable[[], Any], outputs: Callable[[Any], Iterable[JobOutput]]
