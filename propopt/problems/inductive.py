@@ -27,6 +27,7 @@ from propopt.problems.sections import (
     Section,
     part,
     section_of,
+    wrong,
 )
 from propopt.results.explanation import Explanation
 
@@ -136,6 +137,17 @@ class InductiveSection(Section):
     Its weights are those of the objective, divided by the weight of gradient matching;
     its feature graph is that of smoothness in the objective.
     """
+
+    def check_size(self, n_observed: int) -> None:
+        """Refuse a number of inputs above that of the observations."""
+        for index, rule in enumerate(self.settings()["inducing"]):
+            for number, count in enumerate(getattr(rule, "counts", ())):
+                if count > n_observed:
+                    raise wrong(
+                        f"expected at most {n_observed}, the number of observations, "
+                        f"got {count}",
+                        *("inductive", "inducing", index, "counts", number),
+                    )
 
     def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:
         """Add inductive explanations for the weights of every optimum.

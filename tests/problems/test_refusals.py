@@ -200,6 +200,13 @@ def test_what_asks_for_much_is_refused_before_it_is_made(message, text, expected
     assert peak < 2**26
 
 
+def test_a_check_counts_the_observations_of_inducing_inputs(message):
+    (case,) = (case for case in mistakes() if "inducing.0.counts.1" in case.id)
+    text, (expected,) = case.values
+    (line,) = message(text)
+    assert line.startswith(expected)
+
+
 @pytest.mark.parametrize("text", ODD, ids=lambda text: repr(text[-30:]))
 def test_odd_files_are_refused_at_once(message, text):
     first, *_ = message(text)

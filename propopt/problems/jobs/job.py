@@ -80,6 +80,9 @@ class JobSection(Section):
         del model, target
         return output
 
+    def check_size(self, n_observed: int) -> None:
+        """Refuse settings that need more rows than the model or process learns from."""
+
     def check_formula(self, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at the given points."""
 

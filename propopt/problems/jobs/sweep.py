@@ -76,6 +76,11 @@ class AimSection(Section):
         "its range",
     )
 
+    def named(self) -> Iterator[tuple[Location, str]]:
+        """The key and the name of each loss of the aim."""
+        yield from ((("shares", name), name) for name in self.shares)
+        yield from ((("order",), name) for name in self.order)
+
     def build(self) -> Aim:
         """Make the aim from these settings."""
         if self.shares:
@@ -93,6 +98,11 @@ class Plot(Section):
     x: str
     y: str
     scale: Literal["linear", "log"] = "linear"
+
+    def named(self) -> Iterator[tuple[Location, str]]:
+        """The key and the name of the loss on each axis."""
+        yield ("x",), self.x
+        yield ("y",), self.y
 
 
 AimChoice: TypeAlias = Annotated[
@@ -177,15 +187,7 @@ class SweepKeys(CommonKeys, JobSection):
         """Errors that would come late, or of a sweep that would not end."""
         del schema  # the same as self
         losses = self.losses
-        mentioned: list[tuple[Location, str]] = []
-        mentioned += [(("sweep", name), name) for name in self.sweep]
-        mentioned += [(("limits", name), name) for name in self.limits]
-        if self.plot is not None:
-            mentioned += [(("plot", "x"), self.plot.x), (("plot", "y"), self.plot.y)]
-        if isinstance(self.aim, AimSection):
-            mentioned += [(("aim", "shares", name), name) for name in self.aim.shares]
-            mentioned += [(("aim", "order"), name) for name in self.aim.order]
-        for location, name in mentioned:
+        for location, name in self._mentioned():
             if name not in losses:
                 hint = did_you_mean(name, list(losses))
                 message = f"the objective has no {name!r}{hint}"
@@ -206,6 +208,16 @@ class SweepKeys(CommonKeys, JobSection):
         with group.noted("solver"):
             find_solver(self.solver)
         yield from group.errors
+
+    def _mentioned(self) -> Iterator[tuple[Location, str]]:
+        """The location and the name of each loss that other keys mention."""
+        for key in ("sweep", "limits"):
+            for name in getattr(self, key):
+                yield (key, name), name
+        for key, section in (("plot", self.plot), ("aim", self.aim)):
+            if isinstance(section, Plot | AimSection):
+                for inner, name in section.named():
+                    yield (key, *inner), name
 
     def _not_of_words(self) -> Iterator[PropoptError]:
         """Errors of settings that need values or an order of columns."""
@@ -245,6 +257,10 @@ class SweepKeys(CommonKeys, JobSection):
             if getattr(self, name):
                 message = "the inductive setting takes only weights; give sweep"
                 yield wrong(message, name)
+
+    def check_size(self, n_observed: int) -> None:
+        if self.setting == "inductive":
+            self.inductive.check_size(n_observed)
 
     def check_formula(self, function: Function, points: Any) -> None:
         if "gradient_matching" in self.losses:

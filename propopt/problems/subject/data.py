@@ -342,6 +342,8 @@ class ProblemFile:
         """The checked table; None for a grid or random points."""
         schema = self.schema
         rows = self._table
+        n_rows = schema.data.n_points if rows is None else len(rows.features)
+        self.job.check_size(n_rows - (schema.data.explain or 0))
         if schema.model is None:
             return rows
         if rows is None:

@@ -382,8 +382,9 @@ class Data(Section):
         coded = {*self.categorical, *one_hot}
         return [column for column in map(str, table) if column not in coded]
 
-    def points(self, seed: int) -> tuple[Points, Points]:
-        """Explained points and other points, without a table."""
+    @property
+    def n_points(self) -> int:
+        """The number of points without a table, refused if they are too many."""
         section = self.of_formula
         assert section is not None
         with part("data", self.source):
@@ -393,9 +394,16 @@ class Data(Section):
                     f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), "
                     f"got {n_points:,} × {n_columns:,}"
                 )
-            points = section.build(seed)
         with part("data"):
             self.check_explain(n_points)
+        return n_points
+
+    def points(self, seed: int) -> tuple[Points, Points]:
+        """Explained points and other points, without a table."""
+        section = self.of_formula
+        assert section is not None
+        with part("data", self.source):
+            points = section.build(seed)
         if self.explain is None:
             return points, points
         return points[: self.explain], points[self.explain :]
