@@ -2,7 +2,6 @@
 
 import io
 import re
-from functools import partial
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -11,16 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from reproduction import FILE, paper
+from reproduction import FILE
 from rich.table import Table
 
 import propopt as po
-from papers.__main__ import main as reproduce
-from papers.engine import reproduce_paper
-from papers.engine.charts import draw_fronts
-from papers.engine.figure import PaperFigure
-from papers.engine.panels import Panel
-from papers.properties.own_table import panel_of_table
 from propopt.base.document import Bars
 from propopt.base.files import escape_cell, write_svg
 from propopt.base.html import (
@@ -160,37 +153,6 @@ def test_pictures_show_names_as_text(explanation, name):
     assert name not in ("row", "heatmap", "comparison") or "$b$" in shown
 
 
-def test_panels_are_named_as_text(tmp_path):
-    file = tmp_path / "tiny.yaml"
-    file.write_text(FILE)
-    panel = Panel(column="<b>*x* $a$", row="$b$", problem=file, statements=())
-    made = PaperFigure(
-        title="A figure",
-        about="What it shows.",
-        panels=(panel,),
-        draw=partial(draw_fronts, size=(2.0, 2.0)),
-    )
-    with mpl.rc_context({"svg.fonttype": "none"}):  # text, not outlines
-        reproduce_paper(paper(made), ["tiny"], tmp_path, quiet=True)
-    page = (tmp_path / "tiny.md").read_text("utf-8")
-    assert r"### \<b>\*x\* \$a\$, \$b\$" in page
-    drawn = ElementTree.fromstring((tmp_path / "tiny.svg").read_text("utf-8"))
-    assert {"<b>*x* $a$", "$b$"} <= set(drawn.itertext())
-
-
-def test_a_table_of_the_users_own_is_named_as_text(tmp_path, capsys):
-    csv = tmp_path / "a\n\x1b[31m_b.csv"
-    table = pd.DataFrame({"x\x1b[31m[bold]": range(30), "y": [0, 1] * 15})
-    table.to_csv(csv, index=False)
-    panel = panel_of_table(csv, "y", None)
-    assert panel.column == r"a\n\x1b[31m b"
-    assert panel.problem.schema.data.target == "y"
-    assert list(tmp_path.iterdir()) == [csv]
-    arguments = ["tables", "--csv", str(csv), "--target", "z"]
-    assert reproduce([*arguments, "-o", str(tmp_path / "out")]) == 2
-    assert r"it has x\x1b[31m[bold], y" in capsys.readouterr().err
-
-
 def drawing(height=1.0):
     figure = Figure()
     axes = figure.subplots()
@@ -253,53 +215,6 @@ def test_ink_is_read_on_every_shade_and_larger_numbers_are_further_away(name):
         assert min(contrast(theme["--po-ink"], shade) for shade in shades) >= 4.5
         steps = np.diff([luminance(shade) for shade in shades])
         assert (steps * (-1.0 if name == "light" else 1.0) > 0.0).all()
-
-
-MACHADO = {  # of Machado, Oliveira and Fernandes (2009), severity 1
-    "protanopia": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "deuteranopia": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "tritanopia": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
-}
-
-
-def lab(linear: np.ndarray) -> np.ndarray:
-    """CIE L*a*b* of linear RGB, white D65."""
-    matrix = [
-        [0.4124564, 0.3575761, 0.1804375],
-        [0.2126729, 0.7151522, 0.0721750],
-        [0.0193339, 0.1191920, 0.9503041],
-    ]
-    t = np.array(matrix) @ np.clip(linear, 0, 1) / [0.95047, 1.0, 1.08883]
-    f = np.where(t > 216 / 24389, np.cbrt(t), (24389 / 27 * t + 16) / 116)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-@pytest.mark.parametrize("kind", MACHADO)
-@pytest.mark.parametrize("name", THEMES)
-def test_signs_stay_apart_for_readers_who_do_not_see_all_colours(name, kind):
-    """ΔE*ab of 10 is seen at a glance; the palest shades have 6 at least."""
-    theme, simulated = THEMES[name], np.array(MACHADO[kind])
-    pairs = zip(shades_of(theme, "a"), shades_of(theme, "b"), strict=True)
-    apart = [
-        np.linalg.norm(
-            lab(simulated @ linear_rgb(one)) - lab(simulated @ linear_rgb(other))
-        )
-        for one, other in pairs
-    ]
-    assert min(apart) > 6.0
-    assert min(apart[1:]) > 10.0
 
 
 def test_shades_begin_at_their_edges_and_signs_are_told_by_lines_too():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import ROOT, names
+from refusals import refusals
 
 import propopt as po
 from propopt.cli import main
@@ -64,18 +65,6 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
     np.testing.assert_allclose(exact["base_value"], base, rtol=1e-9)
 
 
-def test_an_auditor_reads_right_alike_and_what_to_do(done):
-    saved = po.results.Audit.load(done / "audit.npz")
-    assert saved["additivity"].verdict == "right"
-    assert "path-dependent" in saved["exactness"].sentence
-    assert saved["unused"].sentence.startswith("The model does not use 1 column")
-    assert saved["more_robust"].number > 1.0
-    assert 0.0 < saved["price_of_50"].number < 0.1
-    for finding in saved.findings:
-        for sentence in finding.sentence.split(". "):
-            assert len(sentence.split()) <= 27, sentence
-
-
 def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     wrong = pd.read_csv(FOLDER / "audit_shap.csv")
     wrong.loc[5, "Status"] += 0.5
@@ -87,24 +76,6 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     assert po.results.Audit.load("out/audit.npz")["additivity"].verdict == "wrong"
     assert run("out", FILE, "none.csv") == 2
     assert "there is no file" in capsys.readouterr().err
-
-
-def test_five_answers_are_printed_and_all_questions_if_verbose(tmp_path, capsys):
-    assert run(tmp_path, FILE) == 0
-    short = capsys.readouterr().out
-    assert "What to do?" in short
-    assert "How much of the differences do main effects explain?" not in short
-    assert run(tmp_path, FILE, "--verbose") == 0
-    whole = capsys.readouterr().out
-    assert "How much of the differences do main effects explain?" in whole
-    assert "depends on settings" in whole
-
-
-def test_help_shows_the_three_lines_of_a_file(capsys):
-    with pytest.raises(SystemExit):
-        main(["audit", "--help"])
-    printed = capsys.readouterr().out
-    assert all(f"\n  {key}: {{" in printed for key in ("data", "model", "audit"))
 
 
 @pytest.mark.parametrize(
@@ -149,31 +120,9 @@ def test_another_background_is_named_in_the_file(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "told"),
-    [
-        ("output: log_odds", "output: nats", "audit.output: expected 'log_odds'"),
-        (
-            "output: log_odds",
-            "output: probability",
-            "audit.output: expected parts of",
-        ),
-        ("audit_shap.csv", "none.csv", "audit.attributions: there is no file"),
-        ("audit_shap.csv", "audit_model.txt", "expected a .csv, .npz or .parquet file"),
-        ("attributions: audit_shap.csv, ", "", "audit: required, unless given"),
-        ("target: Churn", "target: Region", "fitted on the columns"),
-        ("Churn}", "Churn, explain: 9}", "data.explain: all rows are audited"),
-        (
-            "Churn}",
-            "Churn, standardize: true}",
-            "data.standardize: attributions belong",
-        ),
-        ("audit_model.txt", "audit_shap.csv", "is not a LightGBM model"),
-        ("audit_model.txt", "none.txt", "model.booster: there is no file"),
-        ("output: log_odds", "output: log_odds, base: x", "audit.base: expected a num"),
-    ],
-)
-def test_what_cannot_be_audited_is_refused(tmp_path, capsys, before, after, told):
+@pytest.mark.parametrize(("change", "told"), refusals(__file__, "audits"))
+def test_what_cannot_be_audited_is_refused(tmp_path, capsys, change, told):
+    before, after = eval(change)
     text = FILE.read_text()
     assert before in text
     text = text.replace(before, after)

@@ -3,18 +3,13 @@
 import dataclasses
 import errno
 import gc
-import json
-import os
 import re
-import signal
-import subprocess
-import sys
 import tempfile
 import warnings
 
 import pandas as pd
 import pytest
-from command_line import FILE, PROGRAM, names, python, sweep, swept, write
+from command_line import FILE, names, python, sweep, swept, write
 
 import propopt as po
 from propopt.base.errors import InvalidInput, SolverFailure
@@ -45,17 +40,6 @@ def test_a_program_that_calls_main_has_its_garbage_collected(file, capsys):
     capsys.readouterr()
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
-
-
-def test_schema(capsys):
-    assert main(["schema"]) == 0
-    schema = json.loads(capsys.readouterr().out)
-    assert schema["additionalProperties"] is False
-    assert schema["required"] == ["data"]
-    jobs = ("objective", "explain", "lime", "interactions", "audit", "compare")
-    assert schema["oneOf"] == [{"required": [job]} for job in jobs]
-    loss = schema["$defs"]["Losses"]["properties"]["sparsity"]["anyOf"]
-    assert {"$ref": "#/$defs/SparsityLoss"} in loss
 
 
 @pytest.mark.parametrize(
@@ -244,46 +228,6 @@ def test_each_warning_of_users_is_printed_once_and_before_an_error(
     assert sweep(file, "-o", out, "-q") == 2 * fails
     printed = "warning: mind the gap\n" + fails * f"{file}:4: objective: the gap\n"
     assert capsys.readouterr().err == printed
-
-
-KILLED = """\
-import os, signal, sys
-import pandas as pd
-from propopt.cli import main
-
-def killed(frame, path, **settings):
-    path.write_text("method,weight")
-    os.kill(os.getpid(), signal.SIGKILL)
-
-pd.DataFrame.to_csv = killed
-main(sys.argv[1:])
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
-def test_a_run_that_is_killed_leaves_no_half_written_file(file, out):
-    sweep(file, "-o", out, "-q")
-    before = (out / "cubic.csv").read_text()
-    run = python("-c", KILLED, "sweep", file, "-o", str(out), "-q")
-    assert run.returncode == -signal.SIGKILL
-    assert (out / "cubic.csv").read_text() == before
-
-
-def test_files_are_written_though_nobody_reads_what_is_printed(tmp_path):
-    file = tmp_path / "tiny.yaml"
-    file.write_text(
-        "data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}\n"
-        "function: {name: sine}\nobjective: {gradient_matching: 1}\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "sweep", str(file), "-o", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as run:
-        run.stdout.close()  # as ``| head -0`` does
-        assert run.stderr.read() == b""
-    assert run.returncode == 0
-    assert (tmp_path / "tiny.csv").exists()
 
 
 # ---- with ``-q`` nothing is printed but warnings, however long work takes

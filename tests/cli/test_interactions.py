@@ -1,26 +1,19 @@
 """``propopt interactions``: how much features matter jointly, and runs that go on."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from command_line import ROOT, names, write
 from command_line import done as run_in
+from command_line import names, write
 from fuzz.csv_files import TABLE
 from fuzz.problem_files import BASES, dump
-from interaction_scores import made_up_scores
-from matplotlib.text import Text
 from sklearn.datasets import load_diabetes
 
 import propopt as po
 from propopt.base.resources import Budget
-from propopt.base.text import Quantity
 from propopt.cli import main
 from propopt.interactions import fitting
-from propopt.problems.jobs import interactions as drawing
-from propopt.problems.jobs import job as written
-from propopt.problems.jobs.interactions import InteractionsSection
 
 
 PATCHES = """\
@@ -31,13 +24,6 @@ interactions:
   level: 0.5
   adjust: none
 seed: 3
-"""
-SPLIT = """\
-data: {sklearn: iris}
-model: {kind: logistic}
-interactions:
-  scheme: {kind: split, cv: 0.4}
-  sets: [[petal length (cm), petal width (cm)]]
 """
 
 WHOLE = ["file_interactions.csv", "file_main_effects.csv"]
@@ -114,27 +100,6 @@ def test_intervals_are_those_that_are_asked_for(done, settings):
     assert scores.order == (1 if "order" in settings else 2)
 
 
-def test_errors_of_a_constant_are_told(done):
-    split = done(SPLIT, "-q")
-    stored, subject = split.stored, split.subject
-    np.testing.assert_allclose(stored["mean_error_of_a_constant"], 2 / 3)
-    scheme = po.interactions.DataSplit(cv=0.4)
-    fitted = po.interactions.ILOCO(subject.learner, scheme, order=1)
-    fitted.fit(subject.points, subject.target)
-    rows = fitted.refit_errors_.errors(np.zeros((1, 0), dtype=int)).rows
-    assert rows.shape == (60, 1)
-    np.testing.assert_allclose(stored["mean_error"], rows.mean())
-    assert stored["n_sets"] == 1
-
-
-def test_workers_are_those_of_the_command(tmp_path, monkeypatch):
-    files, path = [], write(tmp_path, "patches", PATCHES)
-    section = InteractionsSection
-    monkeypatch.setattr(section, "run", lambda _, file, *__, **___: files.append(file))
-    assert main(["interactions", path, "-j", "2"]) == main(["interactions", path]) == 0
-    assert [file.n_jobs for file in files] == [2, None]
-
-
 @pytest.mark.parametrize(("order", "n_panels"), [(1, 1), (2, 4), (3, 2)])
 def test_the_picture_has_pairs_sets_and_features(done, order, n_panels):
     groups = "  groups: {lipids: [s1, s2, s3, s4], blood: [bp, s6]}\n"
@@ -145,57 +110,11 @@ def test_the_picture_has_pairs_sets_and_features(done, order, n_panels):
     assert drawn.stored["features"] == names_of_groups
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("n_features", [2, 10, 30])
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_the_picture_is_read_at_the_size_in_which_it_opens(
-    monkeypatch, n_features, order
-):
-    drawn = []
-    monkeypatch.setattr(
-        written, "write_svg", lambda reference, *_, **__: drawn.append(reference)
-    )
-    rng = np.random.default_rng(0)
-    names = tuple(f"the feature {j}" for j in range(max(n_features, order)))
-    settings = {"names": names, "quantity": Quantity(model="Ridge", outcome="price")}
-    many = [made_up_scores(rng, len(names), size, **settings) for size in (order, 1)]
-    drawing.write_interactions_figure(*many, InteractionsSection(), "x", "unused.svg")
-    (reference,) = drawn
-    reference.draw_without_rendering()
-    width, edge = reference.get_size_inches()[0], reference.bbox
-    assert 96 * width < 1100  # pixels that browsers have for it
-    ticks = {
-        text for axes in reference.axes for text in axes.get_xticklabels()
-    }  # hidden too
-    words = [
-        x for x in reference.findobj(Text) if x.get_text().strip() and x not in ticks
-    ]
-    assert all(text.get_window_extent().x1 <= edge.x1 for text in words)
-    assert min(text.get_fontsize() for text in words) > 8.5
-    title = reference.get_suptitle()
-    assert title.startswith("Squared error of predicted price\n50 rows; 90 % intervals")
-    assert len(reference.legends) == 1
-    assert any(axes.images for axes in reference.axes) == (order == 2)
-    assert not any(axes.get_legend() for axes in reference.axes)
-    for axes in reference.axes:
-        names_of_lines = [t.get_window_extent() for t in axes.get_yticklabels()]
-        assert not any(a.overlaps(b) for a, b in pairwise(names_of_lines))
-        assert all(box.x0 >= 0 and box.x1 <= edge.x1 for box in names_of_lines)
-
-
 def test_categories_and_groups_are_features(tmp_path):
     (tmp_path / "table.csv").write_bytes(TABLE)
     (base,) = (base for base in BASES if base.get("interactions", {}).get("adjust"))
     stored = run_in(tmp_path, dump(base).decode(), "-q").stored
     assert stored["features"] == ["age", "size", "city", "colour", "label"]
-
-
-def test_the_file_that_is_shipped_runs(done):
-    text = (ROOT / "problems" / "interactions.yaml").read_text()
-    text = text.replace("n_patches: 2000", "n_patches: 640")
-    pairs = done(text.replace("diabetes_pairs", "file"), "-q").table("_interactions")
-    assert len(pairs) == 45
-    assert pairs.loc[pairs["estimate"].idxmin(), "feature_1"] == "bmi"
 
 
 # ---- ``--resume``: what was finished is not fitted again

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from command_line import ROOT, names, write
+from command_line import names
 
 import propopt as po
 from propopt.base.cards import to_text
-from propopt.cli import main
 
 
 FOREST = """\
@@ -107,20 +106,3 @@ def test_what_cannot_be_exact_says_why(done):
     assert reason
     assert f"not exact because {reason}" in net.printed
     assert (net.table("_path")["standard_error"] > 0).any()
-
-
-def test_rows_of_the_command_line_are_refused_too(tmp_path, out, capsys):
-    path = write(tmp_path, "forest", FOREST)
-    assert main(["lime", path, "-o", str(out), "--rows", "150"]) == 2
-    told = "lime.rows: the table has no row 150"
-    assert told in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["lime", path, "--rows", "-1"])
-    assert not (out / "forest.npz").exists()
-
-
-def test_the_file_that_is_shipped_runs(done):
-    text = (ROOT / "problems" / "lime_breast_cancer.yaml").read_text()
-    table = done(f"{text}\nname: file\n", "-q").table("_lime")
-    assert len(table) == 5 * 30
-    assert (table["source"] == "exact").all()

@@ -103,15 +103,6 @@ def test_nothing_is_cut_off_in_a_narrow_terminal(
     assert "smoothgrad scale=0.25 " in printed
 
 
-def test_markup_in_names_is_printed_as_it_is(tmp_path, out, capsys):
-    folder = tmp_path / "[red]"
-    folder.mkdir()
-    assert sweep(write(folder, "cubic", FILE), "--output", out / "[b]") == 0
-    printed = capsys.readouterr().out
-    assert "[red]/cubic.yaml" in printed
-    assert "[b]/cubic.csv" in printed
-
-
 def test_quiet_prints_nothing_and_the_solver_of_the_command_line_wins(
     file, out, capsys, monkeypatch
 ):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from interaction_scores import made_up_scores
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import refusals
 from scipy import stats
 
 from propopt.base.errors import InvalidInput
@@ -290,20 +291,11 @@ def test_errors_that_are_not_known_find_nothing(rng):
     assert np.isfinite(scores.intervals(errors="rows")).all()
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"level": 90}, "level: expected a number between 0 and 1, such as 0.9, got 9"),
-        ({"level": True}, "level: expected a number, got True"),
-        ({"side": "left"}, "side: expected 'both', 'lower' or 'upper', got 'left'"),
-        ({"adjust": "bonferoni"}, r"adjust: .* 'holm'.*did you mean 'bonferr"),
-        ({"errors": "row"}, "errors: .*did you mean 'rows'"),
-    ],
-)
+@pytest.mark.parametrize(("how", "message"), refusals(__file__, "intervals"))
 def test_what_cannot_be_chosen_is_refused_by_name(rng, how, message):
     scores = made_up_scores(rng)
     for ask in (scores.intervals, scores.to_frame):
         with pytest.raises(InvalidInput, match=message):
-            ask(**how)
+            ask(**eval(how))
     with pytest.raises(InvalidInput, match="alternative: expected 'two-sided'"):
         scores.p_values("larger")

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from refit_cases import product_table, read
+from refusals import refusals
 from sklearn.base import clone
 from sklearn.compose import (
     ColumnTransformer,
@@ -245,29 +246,12 @@ def of_catboost():
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: behind(categorical_features=[1]), r"\[1\] counts .*categorical_fea"),
-        (lambda: behind(monotonic_cst=[1, 0, 0]), "one entry per .*monotonic_cst"),
-        (lambda: behind(monotonic_cst=[1, 0, 0, 1]), "one entry per column"),
-        (lambda: boosted(monotonic_cst=[1, 0, 0]), "one entry per column needs 4"),
-        (lambda: boosted(interaction_cst=[{0, 1}]), "interaction_cst=.* cannot be"),
-        (lambda: Named(["age", "size"]), "positive_columns=.*'age', 'size'"),
-        (
-            lambda: make_pipeline(prep([0], [7]), Ridge()),
-            r"\[7\] is not among the 4 columns",
-        ),
-        (
-            lambda: make_pipeline(prep(["age"], ["form"]), Ridge()),
-            r"\['form'\] is not among the 4 columns",
-        ),
-        (of_catboost, "monotone_constraints='0:1,1:-1'"),
-    ],
+    ("line", "words"), refusals(__file__, "columns")
 )
-def test_what_is_refused_says_why(make, words):
+def test_what_is_refused_says_why(line, words):
     """Before anything is fitted."""
     with pytest.raises(InvalidInput, match=words):
-        read(make(), X, Y)
+        read(eval(line), X, Y)
 
 
 class Own(Ridge):

@@ -7,19 +7,20 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
+import scipy.sparse as sp  # noqa: F401  # of refusals.txt
 from numpy.testing import assert_allclose, assert_array_equal
 from refit_cases import product_table, read
+from refusals import refusals
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans  # noqa: F401  # of refusals.txt
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.metrics import mean_squared_error
+from sklearn.metrics import mean_squared_error  # noqa: F401  # of refusals.txt
 from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import GaussianNB  # noqa: F401  # of refusals.txt
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -363,90 +364,15 @@ def test_predictions_and_errors_of_learners():
     assert read(calibrated, X, LABELS).classes is not None
 
 
-def of_labels(learner, labels):
-    return of(learner, X, np.array(labels * 40, dtype=object))
-
-
-def of_table(table):
-    return lambda: read(Ridge(), table, Y)
-
-
-def of_weights(learner, weights):
-    return lambda: read(learner, X, Y, sample_weight=weights)
-
-
-def of_user(function):
-    return lambda: read_error(function, None).compute(TRUE, KNOWN)
-
-
 NEAR = KNeighborsRegressor()
 ONE = Y[3] == Y
 SOME = np.where(LABELS == "low", None, LABELS)
-of, of_error = partial(partial, read), partial(partial, read_error)
-of_groups = partial(partial, Features.of, ["age", "size"])
-WITHOUT_PROBABILITIES = r"LinearSVC has no predict_proba.*CalibratedClassifierCV\(estim"
-NO_WEIGHTS = "KNeighborsRegressor.fit takes no weights"
-NO_COLUMNS = "'g': expected a list of its columns"
-REFUSED = [
-    (of(LinearSVC(), X, LABELS), WITHOUT_PROBABILITIES),
-    (of(KMeans(), X, LABELS), "scikit-learn regressor .* got KMeans"),
-    (of(Ridge, X, LABELS), r"got a class; Ridge\(\) is one"),
-    (of("ridge", X, LABELS), "scikit-learn regressor or classifier, got 'rid"),
-    (of(StandardScaler(), X, LABELS), "got StandardScaler, whose tag"),
-    (of(None, X, LABELS), "got None"),
-    (of(Ridge(), X, np.column_stack([Y, Y])), "one target, got 2 columns; fit onc"),
-    (of(Ridge(), X, Y[:79]), "one value for each of the 80 rows of X, got 79"),
-    (of(Ridge(), X, np.where(ONE, np.nan, Y)), "1 of 80 values are missing.*row 3"),
-    (of(Ridge(), X, np.where(ONE, np.inf, Y)), "1 of 80 values are not finite"),
-    (of(Ridge(), X, LABELS), "y: expected numbers"),
-    (of(Ridge(), X, None), "requires y to be passed"),
-    (of(Ridge(), X, np.full(80, 0.1)), "all 80 values are 0.1; expected at"),
-    (of(Ridge(), X, 1e160 * Y), "y: sums of squares of numbers up to .*e.160 over"),
-    (of(LogisticRegression(), X, Y), "Unknown label type: continuous"),
-    (of(LogisticRegression(), X, np.zeros(80)), "or more, got 1 class, 0.0"),
-    (of(LogisticRegression(), X, SOME), "are missing"),
-    (of_labels(LinearRegression(), ["yes", "no"]), "got 'yes'; for classes take"),
-    (of_labels(GaussianNB(), [1, "a"]), "labels of one type, got 'int', 'str'"),
-    (of_labels(GaussianNB(), [b"a", b"b"]), "expected numbers or text, got bytes"),
-    (of_table(X[0]), "Expected 2D array, got shape"),
-    (of_table(X[:0]), "0 sample"),
-    (of_table(X[:, :0]), "0 feature"),
-    (of_table(sp.csr_array(X)), "a sparse csr_array; give po.functions.dense"),
-    (of_table(pl.DataFrame(X).lazy()), "a lazy table has no rows yet"),
-    (of_table(X + 1j), "Complex data not supported"),
-    (of_table(pd.DataFrame(X, columns=list("abca"))), "appear more than once: 'a'"),
-    (of_weights(Ridge(), np.ones(79)), "one for each of 80 rows, got 79"),
-    (of_weights(Ridge(), -np.ones(80)), "expected numbers >= 0, got -1"),
-    (of_weights(Ridge(), np.zeros(80)), "all are zero; at least two rows"),
-    (of_weights(Ridge(), np.arange(80) == 7), "all but one are zero; at least two"),
-    (of_weights(NEAR, np.ones(80)), NO_WEIGHTS),
-    (of_weights(scaled(NEAR), np.ones(80)), NO_WEIGHTS),
-    (of_error("probability", None), "a regressor expected 'auto', 'squared', 'absolut"),
-    (of_error("squared", LABELS), "a classifier expected 'auto', 'probability' or a c"),
-    (of_error("absolute", LABELS), "for a classifier expected"),
-    (of_error("sqared", None), r"got 'sqared' \(did you mean 'squared'\?\)"),
-    (of_error(None, None), "got None"),
-    (of_user(mean_squared_error), "mean_squared_error: expected one error for each of"),
-    (of_user(lambda y, p: np.stack([y, p])), r"got shape \(2, 18\)"),
-    (
-        of_user(lambda y, p: np.where(y == y[0], np.nan, p)),
-        "3 of 18 errors are not fin",
-    ),
-    (of_user(lambda y, p: ["no"] * len(p * y)), "error: expected numbers, got could n"),
-    (of_groups({"g": []}), NO_COLUMNS),
-    (of_groups({"g": "ab"}), NO_COLUMNS),
-    (of_groups({"g": 0}), NO_COLUMNS + ", got 0"),
-    (of_groups({"g": ["aeg"]}), r"has the column 'aeg' \(did you mean 'age'\?\); the"),
-    (of_groups({"g": ["age"], "h": ["age"]}), "'age' is in two groups"),
-    (of_groups({"size": ["age"]}), "'size': a column outside all groups has"),
-    (of_groups(["age"]), "a mapping of a feature to its columns, or a TableSchema"),
-]
 
 
-@pytest.mark.parametrize(("call", "words"), REFUSED)
-def test_what_is_refused(call, words):
+@pytest.mark.parametrize(("line", "words"), refusals(__file__, "what is fitted"))
+def test_what_is_refused(line, words):
     with pytest.raises(InvalidInput, match=words):
-        call()
+        eval(line)
 
 
 def test_groups_of_a_schema_are_features():

@@ -20,13 +20,11 @@ from reproduction import (
     with_optima,
 )
 
-from papers.engine import Claim, Invariant, statements
-from papers.properties import errors, held_out, induction, limits, trends
+from papers.engine import statements
+from papers.properties import errors, induction, limits, trends
 from papers.properties.fig2 import zero_where_theory_says
 from papers.properties.fig4 import (
     shap_has_its_closed_form,
-    shap_is_not_robust,
-    shap_is_unfaithful,
 )
 from papers.properties.paper import PROPERTIES
 
@@ -264,35 +262,6 @@ def test_a_statement_fails_of_what_is_slightly_wrong(statement, true, broken):
     assert not statement(broken()).holds
 
 
-@pytest.mark.parametrize(
-    ("statement", "loss"),
-    [
-        (shap_is_unfaithful, "gradient_matching"),
-        (shap_is_not_robust, "pairwise_robustness"),
-    ],
-)
-def test_shap_lies_off_a_chart_that_holds_every_optimum(statement, loss):
-    """However large the weight, or small: the front ends at constants and gradients."""
-    result = statement(solved(SHAP))
-    assert result.holds
-    rows = solved(SHAP).of_method("shap")
-    (shap,) = (own for own in rows if own.parameters["units"] == "output")
-    edge = shap.losses[loss] / result.value
-    for factor, holds in ((1.001, True), (0.999, False)):
-        moved = shap_scaled(1.0, losses=shap.losses | {loss: factor * edge})
-        assert statement(moved).holds is holds
-    result = swept(read(SHAP.replace("[0.1, 1, 10]", "[1e-6, 1, 1e6]")))
-
-    def alone(one):
-        value = float(one.parameters.get("units") == "output")
-        return replace(one, losses=dict.fromkeys(one.losses, value))
-
-    end = 1.0 / statement(with_baselines(result, alone)).value
-    largest = max(best.losses[loss] for best in result.trade_offs.optimized)
-    assert largest == pytest.approx(end, rel=1e-3)
-    assert largest <= end * (1 + 1e-9)
-
-
 # ---- inductive explanations
 
 
@@ -363,31 +332,6 @@ def test_more_observations_end_at_the_gradient():
     assert end > 0.01
 
 
-def given_others(result, method, key, other):
-    """Each explanation of a method has the losses of another one."""
-    losses = {key(one): one.losses for one in result.of_method(method)}
-
-    def changed(one):
-        is_other = one.method == method and key(one) in losses
-        return replace(one, losses=losses[other(key(one))]) if is_other else one
-
-    return with_baselines(result, changed)
-
-
-def test_own_gradients_that_are_less_faithful_fail():
-    """What is without own gradients is given the losses of what is with them."""
-
-    def key(one):
-        own = one.parameters
-        return own["rule"], own["with_gradients"], own["n_inducing"]
-
-    def other(own):
-        return (own[0], not own[1], own[2]) if own[0] == "subset" else own
-
-    wrong = given_others(later(), "inductive", key, other)
-    assert not induction.own_gradients_are_faithful(wrong).holds
-
-
 @cache
 def drawn(*gaps):
     """The last excess in each of several draws, the first being the file's own."""
@@ -411,25 +355,6 @@ def test_statements_are_decided_by_medians_and_invariants_by_every_draw():
     counts, gaps, least, most = curves["subset"]
     assert counts.tolist() == list(COUNTS)
     assert (gaps[-1], least[-1], most[-1]) == pytest.approx((0.5, 0.002, 0.5))
-
-
-@pytest.mark.parametrize(
-    ("row", "n_seeds", "is_papers"),
-    [
-        ("at other points, λ = 0.05", 4, True),
-        ("at other points, λ = 1", 4, True),
-        ("among the points", 0, False),
-    ],
-)
-def test_figure_5_at_other_points_is_the_papers_own_protocol(row, n_seeds, is_papers):
-    panels = PROPERTIES.figures["fig5"]().panels
-    one = next(panel for panel in panels if panel.row == row)
-    checked = [s for s in one.statements if "farthest" not in str(s)]
-    result = [statement(later()) for statement in checked]
-    claims = [finding for finding in result if isinstance(finding, Claim)]
-    assert len(one.seeds) == n_seeds
-    assert all((finding.difference == "") is is_papers for finding in claims)
-    assert {type(finding) for finding in result} == {Claim, Invariant}
 
 
 # ---- what δ controls, and where the paper errs
@@ -481,65 +406,3 @@ def test_proposition_1_is_off_by_two():
     assert str(errors.factor_is_one(ratio).verdict) == "misprint"
     assert errors.factor_is_two(ratio).holds
     assert not errors.factor_is_two(1.001 * ratio).holds
-
-
-# ---- held-out images
-
-
-@cache
-def held_out_digits():
-    problem = PROPERTIES.figures["fig6"]().panels[1].problem
-    return swept(read(problem.read_text(encoding="utf-8")))
-
-
-MAPS = (
-    held_out.is_smooth,
-    partial(held_out.inductive_loss_falls, loss="smoothness"),
-    partial(held_out.inductive_loss_falls, loss="kernel_robustness"),
-)
-
-
-@pytest.mark.slow
-def test_inductive_maps_do_not_beat_smoothgrad_where_little_robustness_is_asked():
-    result = held_out.beats_smoothgrad(held_out_digits())
-    assert not result.holds
-    assert result.note == "λ_r = 0.01, λ_s = 0; less under 21 of 25"
-    cheap = with_losses(held_out_digits(), "all", lambda _: 0.3)
-    assert held_out.beats_smoothgrad(cheap).holds
-    assert not statements.none_beats(cheap).holds
-    # maps that are rougher than the gradient by a thousandth fail
-    edge = 1 / held_out.is_smooth(held_out_digits()).value
-    for factor, holds in ((0.999, True), (1.001, False)):
-        rough = with_losses(held_out_digits(), "all", lambda _, f=factor: f * edge)
-        assert held_out.is_smooth(rough).holds is holds
-
-
-HOLD = [
-    *((statement, solved) for statement in limits.SAMPLED),
-    (induction.never_below, later),
-    (induction.own_gradients_are_faithful, later),
-    (induction.reaches_optimum, later),
-    (partial(induction.never_rises, rule="random"), later),
-    (NEVER_RISES, later),
-    *((statement, held_out_digits) for statement in MAPS),
-]
-
-
-@pytest.mark.parametrize(("statement", "result"), HOLD)
-def test_statements_hold_of_what_was_computed(statement, result):
-    finding = statement(result())
-    assert finding.holds
-    assert result is not held_out_digits or "digits" in finding.difference
-
-
-@pytest.mark.parametrize("statement", MAPS[1:])
-def test_losses_of_maps_under_other_weights_fail(statement):
-    """Each explanation is given the losses of the next."""
-
-    def key(one):
-        return one.weights["kernel_robustness"], one.weights["smoothness"]
-
-    names = [key(one) for one in held_out_digits().of_method("inductive")]
-    backwards = dict(zip(names, reversed(names), strict=True))
-    wrong = given_others(held_out_digits(), "inductive", key, backwards.__getitem__)
-    assert not statement(wrong).holds

@@ -7,6 +7,7 @@ from linear_sums import curved, linear
 from normal_samples import weighted_fit, weighted_grid
 from numpy.testing import assert_allclose, assert_array_equal
 from random_trees import boxes_of_trees
+from refusals import refusals
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
@@ -271,23 +272,9 @@ def test_the_error_of_a_tree_and_its_table(rng):
 
 UNEQUAL = GaussianLaw.of(np.zeros(10), [1.0] * 9 + [2.0], 1.0)
 CALLABLE = po.wrap(lambda X: X[:, 0])
-REFUSED = [
-    (lambda: text_theorem_samples(2.0, 0.05, 1.0, 29, 0.25), "error"),
-    (lambda: hoeffding_samples(0.1, 1.0, 1.0, 29, 0.25), "failure"),
-    (lambda: moment_bounds(29, -1.0), "bandwidth"),
-    (lambda: tabular_theorem_samples(1.0, 0.05, 1.0, 3, 1.0), "error"),
-    (lambda: tabular_theorem_samples(0.1, 1.0, 1.0, 3, 1.0), "failure"),
-    (lambda: tabular_theorem_samples(0.1, 0.05, 1.0, 3, 1.0, 1), "n_bins"),
-    (lambda: linear_bound(UNEQUAL), "the theorem is about"),
-    (lambda: linear_bound(GlimeLaw(STANDARD)), "the theorem is about"),
-    (lambda: linear_theorem_samples(STANDARD, SLOPES, ROW, 0.5, 1.0), "below 1"),
-    (lambda: local_error(LAW, Known(linear([1.0, 2.0])), ROWS[:, :2]), "2 columns"),
-    (lambda: local_error(LAW, linear([1.0, 2.0, 0.0]), ROWS), "a propopt Function"),
-    (lambda: local_error(LAW, CALLABLE, ROWS), r"po\.lime\.limits estimates"),
-]
 
 
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_is_refused(call, message):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "bounds of LIME"))
+def test_what_is_refused(line, message):
     with pytest.raises((InvalidInput, Refused), match=message):
-        call()
+        eval(line)

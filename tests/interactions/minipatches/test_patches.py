@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from minipatch_cases import Once, fitted, many, small_table
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import refusals
 from scipy.stats import binom
 
 from propopt.base.errors import FewPatchesWarning, InvalidInput
@@ -164,36 +165,14 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
         patch_draws.check_counts(drawn(300), sets_of(1), usable(), NAMES)
 
 
-SETTINGS = [  # of no scheme, and of one that fits no table
-    ({"n_patches": 0}, "n_patches: expected an integer >= 1, got 0"),
-    (
-        {"rows": 1.5},
-        "rows: expected a share of all between 0 and 1, or a count >= 1 or",
-    ),
-    ({"rows": "cbrt"}, "or 'sqrt', got 'cbrt'"),
-    ({"rows": True}, "rows: expected an integer >= 1, got True"),
-    ({"n_features": 0}, "n_features: expected an integer >= 1, got 0"),
-    ({"n_features": 1.0}, "n_features: expected a share of all between 0 and 1"),
-    ({"n_patches": 1}, "n_patches: expected an integer >= 2, got 1"),
-    ({"keep": True, "folder": "x"}, "keep: a folder holds predictions and no"),
-    ({"keep": "no"}, "keep: expected True or False, got 'no'"),
-    ({"folder": 5}, "folder: expected a path or None, got 5"),
-    ({"rows": 90}, "a patch of 90 of 90 rows leaves no row to be predicted"),
-    ({"n_features": 6}, "a patch of 6 of 6 leaves no feature out"),
-    ({"n_features": 7}, "a patch of 7 of 6 leaves no feature out"),
-    ({"n_patches": 20}, "n_patches: none of 20 patches is without"),
-]
-
-
-@pytest.mark.parametrize(("settings", "words"), SETTINGS)
+@pytest.mark.parametrize(
+    ("settings", "words"), refusals(__file__, "schemes")
+)
 def test_what_is_no_scheme_or_fits_no_table_is_refused_before_a_fit(
     settings, words, tmp_path
 ):
-    settings = dict(settings)
-    order, learner = settings.pop("order", 2), Once(str(tmp_path))
-    with pytest.raises(InvalidInput) as caught:
-        fitted(many(**settings), *small_table(), learner, order=order)
-    assert words in str(caught.value)
+    with pytest.raises(InvalidInput, match=words):
+        fitted(many(**eval(settings)), *small_table(), Once(str(tmp_path)))
     assert not list(tmp_path.iterdir())
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lime_fixture import EDGES, MEANS, SDS
+from refusals import refusals
 from scipy.special import ndtr
 
 import propopt as po
@@ -103,31 +104,10 @@ def test_rows_far_from_the_samples_are_noted():
     assert GlimeLaw(law).notes(points) == law.notes(points)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: GaussianLaw.from_data([[0.0], [1.0]], n_bins=1), "n_bins"),
-        (lambda: GaussianLaw.from_data([[0.0], [1.0]], kernel_width=0.0), "kernel_wid"),
-        (lambda: LAW.with_width(-1.0), "kernel_width"),
-        (lambda: GaussianLaw.of([0.0, 0.0], [1.0]), "expected one number or 2"),
-        (
-            lambda: GaussianLaw.of([0.0, 0.0], [1.0, 0.0]),
-            "scale: expected a number > 0",
-        ),
-        (lambda: GaussianLaw.of([0.0], np.inf), "scale: expected a finite number"),
-        (lambda: GaussianLaw.of([[0.0]], 1.0), "mean: expected 1 dimensions"),
-        (lambda: GlimeLaw(GlimeLaw(LAW)), "a sampling law of LIME"),
-        (
-            lambda: LAW.columns[0].bin_index(np.array([np.nan])),
-            "expected no missing value in this column",
-        ),
-        (lambda: SmoothLaw.of(BINS, kernel_width=0.0), "kernel_width"),
-        (lambda: SmoothLaw.of(SmoothLaw.of(BINS)), "the bins of a TabularLaw"),
-    ],
-)
-def test_settings_out_of_range_are_refused(call, message):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "distances"))
+def test_settings_out_of_range_are_refused(line, message):
     with pytest.raises(InvalidInput, match=message):
-        call()
+        eval(line)
 
 
 @pytest.mark.parametrize("kind", [GaussianLaw, TabularLaw])

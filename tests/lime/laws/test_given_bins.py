@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from normal_samples import least_squares, mixed_columns, with_intercept
+from refusals import refusals
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
@@ -280,69 +281,21 @@ def of_a(part, *numbers):
     return {part: {"a": list(numbers)}}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (of_a("edges", 1.0, 0.0), "edges of 'a': expected increasing edges"),
-        (of_a("edges", 0.0, 0.0), "expected increasing edges"),
-        (of_a("edges", 0.0, np.inf), "edges of 'a': 1 of 2 values are not finite"),
-        (of_a("edges", "x", "y"), "edges of 'a': expected numbers"),
-        ({"means": None}, "means: required for column 'a', unless"),
-        (
-            {"means": None, "deviations": None},
-            "means and deviations: required for column 'a'",
-        ),
-        (of_a("means", 1.0), "means of 'a': .* 3 bins, got 1"),
-        ({"means": {"b": [1.0]}}, r"means: no column 'b'.*there are 'a'"),
-        (of_a("means", 0, 1, np.nan), "means of 'a': 1 of 3 .* not finite"),
-        (of_a("deviations", 1, -1, 1), "deviations of 'a': .* negative"),
-        (of_a("deviations", 1, 1, 0) | of_a("means", 0, 0, 0), "outside their"),
-        (of_a("probabilities", 0.5, 0.5), "probabilities of 'a': .* 3 bins"),
-        (of_a("probabilities", 0.3, 0.3, 0.3), "expected a sum of 1, got 0.8999"),
-        (of_a("probabilities", 0.4, 0.3, 0.3 + 1e-13), "expected a sum of 1"),
-        (of_a("probabilities", 1.5, 0.0, -0.5), "1 of 3 values are negative"),
-        (of_a("ranges", 0.5, 3.0), "edges, 0 to 1, are not within the range"),
-        (of_a("ranges", -1.0, 1.0), "are not within the range, -1 to 1"),
-        (of_a("ranges", 3.0, -3.0), "the lowest and the highest value"),
-        (of_a("ranges", 0.0, 3.0), "not 0 in a bin of one value"),
-        (of_a("ranges", 1.0), "ranges of 'a': expected the lowest"),
-        (of_a("ranges", np.nan, 3.0), "ranges of 'a': expected the lowest"),
-        ({"means": {"a": [0, 0, 0], 0: [1, 1, 1]}}, "'a' is given more than once"),
-        ({"edges": None}, "edges: expected edges or categories of columns"),
-        ({"edges": 3}, "edges: expected one for each column, got 3"),
-        ({"means": [[1.0]] * 2}, "means: .* each of 1 columns, got 2"),
-        (of_a("categories", 0), "edges: leave them out for column 'a', which is cat"),
-        ({"categories": {"c": ["red"]}}, "'red'; text needs data with columns"),
-        ({"categories": ["c"]}, "categories: expected values for column 'c'"),
-        ({"categories": "a"}, "a list of columns, got 'a'"),
-        ({"categories": {"c": [1, 1]}}, "categories of 'c': expected different values"),
-        ({"kernel_width": -1.0}, ">= 0"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), refusals(__file__, "numbers of a law"))
 def test_what_cannot_be_a_law_is_refused(changes, message):
     good = of_a("edges", 0.0, 1.0) | of_a("means", -1.0, 0.5, 2.0)
     good |= of_a("deviations", 1.0, 1.0, 1.0)
     of_bins(**good)
     with pytest.raises(InvalidInput, match=message):
-        of_bins(**(good | changes))
+        of_bins(**(good | eval(changes)))
 
 
 EMPTY = {"ranges": {"age": [0, 99]}, "probabilities": {"age": [0.5, 0.5]}}
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"edges": {"age": [5.0]}}, "not within the range of data, 18 to"),
-        ({"edges": {"age": [5.0]}} | EMPTY, "for column 'age', whose bin '≤ 5'"),
-        (
-            {"ranges": {"age": [200, 300]}, "edges": {"age": [250]}},
-            "expected a range with rows of data",
-        ),
-        ({"categories": {"colour": ["pink"]}}, "there is no 'pink'"),
-        ({"edges": {"agee": [30]}}, "did you mean 'age'"),
-    ],
+    ("changes", "message"), refusals(__file__, "of data")
 )
 def test_what_data_cannot_be_is_refused(changes, message):
     with pytest.raises(InvalidInput, match=message):
-        of_bins(data=table(), **({"categories": ["colour"]} | changes))
+        of_bins(data=table(), **({"categories": ["colour"]} | eval(changes)))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from normal_samples import mixed_columns
 from package_laws import law_of_package
+from refusals import refusals
 from sklearn import datasets
 from sklearn.tree import DecisionTreeRegressor
 
@@ -136,26 +137,10 @@ def test_every_row_of_the_data_is_in_a_bin_that_is_drawn(data):
             assert pieces.low[b] <= x <= pieces.high[b]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_bins": 1}, "a number of bins >= 2"),
-        ({"n_bins": True}, "n_bins"),
-        ({"n_bins": "quartile"}, "bins >= 2, or edges of bins, got 'quartile'"),
-        ({"n_bins": [2, 3]}, "each of 3 columns"),
-        ({"n_bins": [2, 3, [2.0, 1.0]]}, "increasing edges"),
-        ({"n_bins": {"x9": 3}}, "no column 'x9'"),
-        ({"weights": "even"}, "'frequency' or 'uniform'"),
-        ({"kernel_width": 0.0}, "> 0"),
-        ({"kernel_width": -1.0}, ">= 0"),
-        ({"kernel_width": "paper"}, "expected a number"),
-        ({"kernel_width": [1.0, 2.0, 0.0]}, "expected a number"),
-        ({"categorical": [3]}, "from 0 to 2"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), refusals(__file__, "bins of a table"))
 def test_settings_outside_their_range_are_refused(settings, message, X):
     with pytest.raises(InvalidInput, match=message):
-        TabularLaw.from_data(X, **settings)
+        TabularLaw.from_data(X, **eval(settings))
 
 
 def test_what_the_data_had_not_is_in_no_bin(X):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from normal_samples import least_squares
+from refusals import refusals
 from scipy import stats
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -188,37 +189,17 @@ def lengths(texts):
 
 
 FEW = {"n_samples": 20, "max_enumerated": 3, "output": "probability"}
-REFUSED = {
-    "law: expected a TextLaw": lambda limits: limits(law=0.25),
-    "n_samples: expected an integer >= 1": lambda limits: limits(n_samples=0),
-    "20 samples are too few": lambda limits: limits(**FEW),
-    "max_enumerated: expected at most 16 words": lambda limits: limits(
-        max_enumerated=17
-    ),
-    "rng: expected": lambda limits: limits(rng=-1),
-    "expected 'lime', 'model' or a rule.*'let": lambda limits: limits(words="letters"),
-    "expected 'lime', 'model' or a rule.*class": lambda limits: limits(
-        words=TextDocument
-    ),
-    "how the model splits texts into words is unknown": lambda _: text_limits(
-        lengths, TEXTS, words="model"
-    ),
-    "explains rows of tables": lambda _: text_limits(po.wrap(lambda X: X[:, 0]), TEXTS),
-    r"text_limits\(model, documents": lambda _: limits_of_texts(TEXTS),
-    r"po\.lime\.text_limits": lambda _: limits_of_texts(np.ones((2, 3))),
-    r"\[text\] is one text": lambda _: po.explain(len, "good food", kind="slopes"),
-    "n_samples: 99 samples are too few": lambda _: SizePlan.of(20, TextLaw(), 99),
-}
 
 
 def limits_of_texts(X):
     return po.lime.limits(po.wrap(lengths, data=TEXTS), X)
 
 
-@pytest.mark.parametrize("match", REFUSED)
-def test_what_is_refused(linear, match):
-    with pytest.raises(InvalidInput, match=match):
-        REFUSED[match](partial(text_limits, linear, TEXTS[:1]))
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "texts"))
+def test_what_is_refused(linear, line, message):
+    limits = partial(text_limits, linear, TEXTS[:1])
+    with pytest.raises(InvalidInput, match=message):
+        eval(line, globals() | {"limits": limits})
 
 
 def words(n, *first):

@@ -7,14 +7,12 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from reproduction import FILE, INDUCTIVE, figure, panel, paper
+from reproduction import FILE, figure, panel, paper
 
-import propopt as po
 from papers import PAPERS, read_choice, read_choices
 from papers.__main__ import main
 from papers.engine import (
@@ -25,7 +23,6 @@ from papers.engine import (
     Refuted,
     Study,
     reproduce_paper,
-    run,
 )
 from papers.engine import statements as everywhere
 from papers.engine.figure import PaperFigure
@@ -38,11 +35,9 @@ from papers.engine.pages import (
 from papers.engine.panels import Panel
 from papers.engine.studies import draw_charts, no_numbers
 from papers.engine.tally import Conclusion, Drift, FigureReport, Tally
-from papers.properties import induction
 from papers.properties.own_table import panel_of_table
 from papers.properties.paper import PROPERTIES
 from propopt.base.errors import InvalidInput
-from propopt.problems import Problem, read_sections
 
 
 @pytest.fixture
@@ -230,14 +225,6 @@ def test_the_headline_counts_and_tells_first_what_is_false(found, capsys):
     assert "are false" not in page
 
 
-@pytest.mark.slow
-def test_an_invariant_that_fails_is_a_failure_and_told_first(found):
-    code, page = found(invariant(1.001), claim())
-    assert code == 4
-    first, _ = page.split("| figure |")
-    assert "- tiny: no gap: 1.001, expected <= 1" in first
-
-
 def test_a_statement_has_to_hold_in_every_panel_of_a_set_up(found, tmp_path):
     results = claim(0.5), claim(1.001), claim(0.9), invariant(0.9), invariant(0.2)
     _, page = found(*results, claim(0.6, **DIFFERS))
@@ -250,22 +237,6 @@ def test_a_statement_has_to_hold_in_every_panel_of_a_set_up(found, tmp_path):
         "holds: panel 0; panel 2. Not: panel 1",
         "few points",
     ]
-
-
-@pytest.mark.parametrize(
-    ("others", "verdict", "told"),
-    [
-        ([claim(0.9)], "not tested", "0.8 (0.7 to 1.2) | <= 1 | 1 of 2"),
-        ([claim(0.9), claim(1.2)], "in part", "1.2 | <= 1 | 1 of 3"),
-    ],
-)
-def test_a_panel_that_refutes_decides(others, verdict, told, found, tmp_path):
-    _, page = found(claim(0.8, between=(0.7, 1.2)), *others)
-    assert f"| it falls | **{verdict}** (on record: none) | {told} |" in page
-    claims = pd.read_csv(tmp_path / "claims.csv")
-    assert claims["verdict"].tolist() == [verdict]
-    every = pd.read_csv(tmp_path / "statements.csv")[["low", "high"]]
-    assert every.iloc[:2].to_numpy().tolist() == [[0.7, 1.2], [0.9, 0.9]]
 
 
 @pytest.mark.parametrize("options", [[], ["--quiet"]])
@@ -317,33 +288,6 @@ def test_values_agree_within_what_is_known(quantity, recorded, least_that_differ
     assert within(recorded + 0.9 * least_that_differs) or recorded == 0.0
     for off in (least_that_differs, -least_that_differs, np.nan, np.inf):
         assert not within(recorded + off)
-
-
-@pytest.mark.slow
-def test_a_run_is_held_against_what_one_wrote(reproduce, file, tmp_path, capsys):
-    made = figure(panel(file, lambda _: claim(0.5)))
-    _, first = reproduce(tmp_path / "first", made)
-    written = tmp_path / "first" / "values.csv"
-    _, again = reproduce(tmp_path / "again", made, values=written)
-    assert "Values" not in first + again
-    told = (tmp_path / "first" / "tiny.md").read_text(encoding="utf-8")
-    assert "| 0 (absolute) | 0.00% |" in told  # the gradient, at weight zero
-    capsys.readouterr()
-    # a loss that is off by 0.1 %, and a baseline that was not there
-    table = pd.read_csv(written)
-    place = table.index[table["quantity"].str.startswith("loss.")][-1]
-    assert table.loc[place, "value"] > 0.0
-    table.loc[place, "value"] *= 1.001
-    other = table.iloc[[place]].assign(what="another", value=1.0)
-    changed = tmp_path / "changed.csv"
-    pd.concat([table, other]).to_csv(changed, index=False)
-    _, page = reproduce(tmp_path / "changed", made, values=changed)
-    what, quantity = table.loc[place, ["what", "quantity"]]
-    told = f"tiny, x³, D = 1: {what}: {quantity}"
-    assert "Values not as on record: 2." in page
-    assert f"- {told}: " in page
-    assert "another: " in page
-    assert told in capsys.readouterr().out
 
 
 # ---- what is run and written
@@ -400,15 +344,6 @@ def test_a_statement_that_fails_is_told_everywhere(reproduce, file, tmp_path, ca
     assert table["verdict"].tolist() == ["PASS", "FAIL"]
 
 
-def test_quiet_runs_print_nothing_and_draw_alike(reproduce, file, tmp_path, capsys):
-    made, pictures = figure(panel(file, CERTIFIED)), []
-    for folder in ("one", "two"):
-        assert reproduce(tmp_path / folder, made, "--quiet")[0] == 0
-        pictures.append((tmp_path / folder / "tiny.svg").read_bytes())
-    assert pictures[0] == pictures[1]
-    assert capsys.readouterr() == ("", "")
-
-
 def test_an_interrupted_run_keeps_what_is_done(reproduce, file, tmp_path, capsys):
     made = figure(panel(file, CERTIFIED), panel(file, stop, column="second"))
     code, readme = reproduce(tmp_path, made)
@@ -440,53 +375,12 @@ def test_a_page_is_old_or_new(reproduce, file, tmp_path, monkeypatch, capsys):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_a_panel_tells_the_excess_of_each_inductive_explanation(reproduce, tmp_path):
-    path, out = tmp_path / "later.yaml", tmp_path / "out"
-    path.write_text(INDUCTIVE, encoding="utf-8")
-    fig5 = PROPERTIES.figures["fig5"]()
-    found = {
-        "distances": induction.inductive_distances,
-        "pictures": fig5.panels[0].pictures,
-    }
-    one = dataclasses.replace(panel(path, induction.never_below), **found)
-    made = dataclasses.replace(figure(one), draw=fig5.draw)
-    assert reproduce(out, made, "--quiet")[0] == 0
-    page = (out / "tiny.md").read_text(encoding="utf-8")
-    assert "| inductive, rule = greedy, own gradients = False, inputs = 40," in page
-    assert "excess |" in page
-    assert "saved |" not in page
-    ElementTree.parse(out / "tiny.svg")
-
-
 def test_the_cheapest_panel_of_the_paper_holds():
     panels = PROPERTIES.figures["fig2"]().panels
     chosen = next(p for p in panels if p.title.startswith("x², D = 1"))
     result = chosen.run()
     assert [f.statement for f in result.findings if not f.holds] == []
     assert (result.distances["saved"] >= 0).all()
-
-
-OF_A_CHAIN = {
-    "data": {"uniform": {"low": -2, "high": 2, "points": 12, "dimensions": 4}},
-    "function": {"name": "power", "degree": 2},
-    "objective": {"gradient_matching": 1, "smoothness": {"graph": {"kind": "chain"}}},
-    "sweep": {"smoothness": [0.1, 1, 10]},
-}
-
-
-@pytest.mark.parametrize("method", [None, "slope_of_$a$"])
-def test_a_chart_needs_no_baseline_and_no_loss_that_it_knows(
-    method, tmp_path, monkeypatch
-):
-    file = read_sections(OF_A_CHAIN)
-    slopes = 1.1 * file.subject.gradient(file.subject.points)
-    others = [po.results.Explanation(attributions=slopes, method=method or "none")]
-    monkeypatch.setattr(Problem, "baselines", lambda _: iter(others if method else []))
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        figure().draw([panel(file).run()]).savefig(tmp_path / "chart.svg")
-    text = set(ElementTree.parse(tmp_path / "chart.svg").getroot().itertext())
-    assert "smoothness loss" in text
-    assert ("slope_of_$a$" in text) is (method is not None)
 
 
 # ---- studies: what is measured, told and drawn where a panel is no sweep
@@ -513,14 +407,6 @@ def test_a_study_is_run_told_and_drawn(tmp_path):
     drawing = draw_charts([study().run()], size=(2.0, 1.0), columns=2)
     assert [axes.get_visible() for axes in drawing.axes] == [True, True, True, False]
     assert tuple(drawing.get_size_inches()) == (4.0, 2.0)
-
-
-def test_panels_and_studies_run_in_workers(file):
-    panels = [panel(file, CERTIFIED), study(row="again")]
-    first, second = run.panel_results(panels, 2)
-    assert first.findings == panels[0].run().findings
-    assert second.findings == panels[1].run().findings
-    assert second.panel.title == "a number, again"
 
 
 # ---- which paper, and which figures
@@ -608,18 +494,6 @@ def test_each_of_several_papers_has_its_folder(tmp_path, capsys, monkeypatch):
         assert PAPERS[name].title in said
     assert main(["linear-lime", "fig3", "--quiet"]) == 0
     assert (tmp_path / "results" / "linear-lime" / "fig3.svg").exists()
-
-
-def test_nothing_and_help_list_papers_and_figures(capsys):
-    assert main([]) == 0
-    listed = capsys.readouterr().out
-    for name, known in PAPERS.items():
-        assert f"{name}: {known.title}" in listed
-        assert all(f"  {own}" in listed for own in known.figures)
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    listed = capsys.readouterr().out
-    assert all(name in listed for name in PROPERTIES.figures)
 
 
 # ---- a table of the user's beside the paper's

@@ -1,8 +1,6 @@
 """Parquet files of problems: the same results as CSV files, and what is refused."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -179,15 +177,3 @@ def test_a_large_table_of_attributions_is_written_as_parquet(
     frame.to_parquet(tmp_path / "t.parquet")
     assert run("sweep", "parquet: t.parquet")[0] == 0
     assert pd.read_parquet(tmp_path / "out/file_attributions.parquet").shape == (12, 3)
-
-
-def test_csv_files_import_no_reader_of_parquet(tmp_path, frame):
-    frame.to_csv(tmp_path / "table.csv", index=False)
-    text = (DATA + MODEL + JOBS["explain"]).replace("SOURCE", "csv: table.csv")
-    (tmp_path / "file.yaml").write_text(text)
-    code = (
-        "import sys; from propopt.cli import main; "
-        "assert main(['explain', 'file.yaml', '-q']) == 0; "
-        "assert not {'pyarrow.parquet', 'pyarrow.dataset'} & {*sys.modules}"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
