@@ -269,29 +269,6 @@ def test_a_series_is_put_in_the_order_of_rows() -> None:
     assert np.array_equal(one.prediction, other.prediction)
 
 
-@pytest.mark.parametrize(
-    ("how", "told"),
-    [
-        ({"output": "probability"}, "the output explained is a probability"),
-        ({"output": "log_odds", "kind": "slopes"}, "slopes have no base value"),
-        (
-            {"output": "log_odds", "base_margin": OFFSET},
-            "one for each of the 5 rows of X",
-        ),
-        (
-            {"output": "log_odds", "base_margin": "w"},
-            "give that column, X['w']",
-        ),
-        ({"output": "log_odds", "base_margin": [np.inf] * 5}, "not finite"),
-    ],
-)
-def test_what_has_no_offset_is_refused(how: dict[str, Any], told: str) -> None:
-    model = LogisticRegression().fit(X, CLASS)
-    settings: dict[str, Any] = {"data": X, "base_margin": OFFSET[:5], **how}
-    with pytest.raises(InvalidInput, match=re.escape(told)):
-        po.explain(model, X[:5], **settings)
-
-
 class Counted:
     """A black-box regressor that counts the rows it predicts."""
 
@@ -320,6 +297,8 @@ class CountedClassifier(Counted):
         ({"output": "log_odds", "kind": "slopes"}, "slopes have no base value"),
         ({}, "may have a link such as exp"),
         ({"output": "log_odds", "base_margin": [0.0, 1.0]}, "each of the 20 rows of X"),
+        ({"output": "log_odds", "base_margin": "w"}, "give that column, X['w']"),
+        ({"output": "log_odds", "base_margin": [np.inf] * 20}, "not finite"),
     ],
 )
 def test_margins_are_refused_before_the_model_is_called(

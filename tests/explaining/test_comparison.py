@@ -59,11 +59,6 @@ def rms(moved):
     )
 
 
-def sentences(compared):
-    """All that a comparison says was found."""
-    return [x.sentence for x in compared.findings()]
-
-
 def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     model, X, y = old
     new, rows, data = fitted(rng), X[:40], X[:90]
@@ -319,8 +314,6 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     assert (alike.prices > 0.0).all()
     models = po.compare(model, new, rows, data=X, robustness=0.1, graph=graph)
     assert (alike.prices <= models.prices).all()  # the graph of saved ones is not known
-    same = "before and after are the same in every column."
-    assert sentences(po.compare(one, one))[1] == same
     plain = po.compare(one.to_frame(), other.to_frame())
     moved = other.to_frame().loc[rows.index] - one.to_frame()
     np.testing.assert_allclose(plain.distances, rms(moved.to_numpy()))
@@ -345,29 +338,12 @@ def test_groups_are_held_against_divisions_of_the_same_rows(old):
     assert compared.distance_flagged.tolist() == [True, False, False, False, False]
     largest = np.sort(compared.level.distances.max(axis=1))
     assert compared.level.limit == largest[189]  # of 200 with the real one 10 are above
-    assert "x0 differs" in str(compared)
     moved, grown = means[1] - means[0], sizes[1] - sizes[0]
     frame = compared.to_frame().set_index("feature").loc[COLUMNS]
     np.testing.assert_allclose(frame["mean_difference"], moved)
     larger = np.where(abs(moved) >= abs(grown), "means", "sizes")
     assert frame["distance_of"].tolist() == larger.tolist()
     np.testing.assert_allclose(frame["size_ratio"], abs(grown) / compared.level.limit)
-    words = f"The mean of x0 is {moved[0]:.3g} higher in women than in men."
-    assert words in sentences(compared)
-    back = dict(reversed(groups.items()))
-    back = po.compare(model, rows=back, data=X, n_permutations=199)
-    assert words.replace(
-        "higher in women than in men", "lower in men than in women"
-    ) in sentences(back)
-    signs = [f"{side[0]:+.3g}".replace("-", "−") for side in means]
-    assert (
-        f"mean {' to '.join(signs)}; mean size"
-        in compared.document().blocks[0].rows[0].note
-    )
-    assert not any(
-        row.number.startswith("+") for row in compared.document().blocks[0].rows
-    )
-    assert "men and women" in str(compared)
     turned = po.compare(model, rows=[*groups.values()], data=X)
     assert turned.distances.tolist() == compared.distances.tolist()
 

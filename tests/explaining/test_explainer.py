@@ -34,6 +34,7 @@ from explainer_cases import (
     same,
     taken,
 )
+from refusals import refusals
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -182,11 +183,11 @@ def test_reference_rows_follow_from_the_data_or_are_given_to_fit():
 
 
 def of_one_row(**settings):
-    return lambda: po.explain(black_box, X_NEW.iloc[[3]], **settings)
+    return po.explain(black_box, X_NEW.iloc[[3]], **settings)
 
 
 def fitting(**settings):
-    return lambda: po.Explainer(black_box, **{"data": X, **settings}).fit()
+    return po.Explainer(black_box, **{"data": X, **settings}).fit()
 
 
 def elsewhere():
@@ -199,48 +200,14 @@ def elsewhere():
     return f
 
 
-UNFITTED, ARRAY = po.Explainer(black_box, data=X, kind="slopes"), X.to_numpy()
 FLAT = {"data": numbers(0, 90).to_numpy(), "kind": "contributions", "robustness": 0.1}
-ALONE, SEVERAL = "or their table as data", "two rows or more without data"
-REFUSED = [
-    (lambda: po.graphs.Nearest(n_neighbors=0), "n_neighbors"),
-    (lambda: po.graphs.Nearest(n_reference=0), "n_reference"),
-    (
-        fitting(graph=po.graphs.Nearest(n_reference=1)),
-        "got one row, and robustness compares rows",
-    ),
-    (fitting(robustness=-1.0), "robustness"),
-    (fitting(data=None), "expected reference rows"),
-    (fitting(scale=[1.0]), "scale"),
-    (fitting(metric="effects", kind="slopes"), "it is for kind='contributions'"),
-    (fitting(contributions="slopes", kind="slopes"), "it is for kind='contributions'"),
-    (fitting(kind="gradient"), "kind"),
-    (fitting(**PARTS, law="data"), "Shapley values have no law"),
-    (
-        fitting(**PARTS, contributions=np.zeros((N, D))),
-        "for new rows, got a table",
-    ),
-    (fitting(**PARTS, contributions="lime"), "contributions"),
-    (fitting(**PARTS, metric="euclid"), "metric"),
-    (of_one_row(), ALONE),
-    (of_one_row(data=po.functions.TableSchema.of(X), kind="contributions"), ALONE),
-    (of_one_row(data=X, graph=po.graphs.Nearest(same_pattern=True)), SEVERAL),
-    (of_one_row(data=X, sampling=po.Sampling(precision=0.1)), SEVERAL),
-    (of_one_row(data=X, sampling=po.Sampling(max_evaluations=9)), SEVERAL),
-    (lambda: UNFITTED.explain(X_NEW), "call fit"),
-    (lambda: UNFITTED.reference_, "call fit"),
-    (lambda: fitting()().explain(X_NEW.rename(columns={"f0": "g0"})), "columns"),
-    (
-        lambda: po.Explainer(elsewhere(), **FLAT).fit().explain(ARRAY[:1]),
-        "row 0: no feature contributes",
-    ),
-]
+UNFITTED, ARRAY = po.Explainer(black_box, data=X, kind="slopes"), X.to_numpy()
 
 
-@pytest.mark.parametrize(("call", "sentence"), REFUSED)
-def test_what_cannot_be_is_refused(call, sentence):
-    with pytest.raises((InvalidInput, NotFittedError), match=sentence):
-        call()
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "explainer"))
+def test_what_cannot_be_is_refused(line, message):
+    with pytest.raises((InvalidInput, NotFittedError), match=message):
+        eval(line)
 
 
 NEW_GAPS = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)

@@ -367,13 +367,6 @@ def test_a_run_that_is_killed_continues_with_the_same_bytes(sent, kind, tmp_path
 # ---- What is typed
 
 
-def test_columns_to_keep_are_a_list_of_different_ones(explainer, tmp_path):
-    rows = X_NEW.assign(id=range(N))
-    with pytest.raises(InvalidInput, match="keep: 'id' is named twice"):
-        explainer.explain(rows, to=tmp_path / "to", keep=["id", "id"])
-    assert not (tmp_path / "to").exists()
-
-
 def test_a_model_of_arrays_takes_all_columns_but_those_to_keep(kind, tmp_path):
     explainer = po.Explainer(Ridge().fit(X.to_numpy(), Y), data=X.to_numpy()).fit()
     rows = X_NEW.assign(id=range(N)).set_index(X_NEW.index[::-1])

@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -181,16 +182,10 @@ def test_attributions_made_elsewhere_bring_their_base(forest, function):
     np.testing.assert_allclose(again.attributions, best.attributions, atol=1e-12)
 
 
-def test_what_cannot_be_is_refused(forest):
-    for settings, message in (
-        ({"contributions": "lime"}, "contributions: expected 'shapley'"),
-        ({"contributions": np.ones((3, 2))}, "contributions: expected the shape"),
-        ({"contributions": np.zeros((30, 6))}, "all are zero, yet predictions differ"),
-        ({"metric": "l2"}, "metric: expected 'auto', 'joint'"),
-        ({"kind": "gradient"}, "kind: expected 'contributions' or 'slopes'"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            of(forest, **settings)
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "output units"))
+def test_what_cannot_be_is_refused(line, message, forest):
+    with pytest.raises(InvalidInput, match=message):
+        eval(line, globals() | locals())
 
 
 def test_the_metric_of_effects_is_the_weighted_program(forest):

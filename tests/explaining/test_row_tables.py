@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from explainer_cases import EXPLAINERS, IN_PARTS, MIXED, X_NEW, X, black_box
-from text_models import DOCUMENTS, linear
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -84,12 +83,6 @@ def test_base_margins_are_added_to_the_ends():
     pd.testing.assert_frame_equal(plain[features], moved[features], check_exact=True)
     for name in ("base_value", "prediction"):
         np.testing.assert_array_equal(moved[name], plain[name] + margin)
-
-
-def test_documents_are_refused():
-    explainer = po.Explainer(linear(), data=DOCUMENTS).fit(progress=False)
-    with pytest.raises(InvalidInput, match=r"these are documents.*explain\(X\)"):
-        explainer.transform(DOCUMENTS[:2])
 
 
 @pytest.mark.parametrize("complete", [False, True])

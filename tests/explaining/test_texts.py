@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 from text_models import DOCUMENTS, called, forest, linear
 
 import propopt as po
@@ -130,23 +131,13 @@ def test_given_contributions_are_taken_and_have_to_be_of_words_that_are_there(mo
         po.explain(model, DOCUMENTS, **settings)
 
 
-def test_what_has_no_meaning_for_documents_is_refused(model):
-    for settings in (
-        {"scale": None},
-        {"metric": "effects"},
-        {"offset": None},
-        {"groups": {"both": ["good", "bad"]}},
-        {"sample_weight": [1.0, 2.0]},
-        {"sampling": po.Sampling(precision=0.1)},
-        {"sampling": po.Sampling(max_evaluations=100)},
-        {"law": "data"},
-        {"kind": "gradient"},
-        {"kind": "contributions", "contributions": "owen"},
-    ):
-        with pytest.raises(InvalidInput, match=f"^{list(settings)[-1]}: "):
-            po.explain(model, DOCUMENTS, **settings)
-    with pytest.raises(InvalidInput, match="TextLaw is for documents"):
-        po.explain(np.sum, np.eye(3), law=po.lime.TextLaw(), kind="slopes")
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "texts"))
+def test_what_has_no_meaning_for_documents_is_refused(model, line, message):
+    def explained(**settings):
+        return po.explain(model, DOCUMENTS, **settings)
+
+    with pytest.raises(InvalidInput, match=message):
+        eval(line, globals() | locals())
 
 
 NEW = [f"{DOCUMENTS[0]} marvellously", DOCUMENTS[1], DOCUMENTS[2], "xylophone"]
