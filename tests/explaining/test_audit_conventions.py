@@ -97,14 +97,6 @@ def test_as_many_columns_as_classes_but_one() -> None:
         assert audit["exactness"].verdict == "right"
 
 
-def test_a_shape_with_two_readings_is_asked_where_the_outputs_are_unknown() -> None:
-    def f(table: Any) -> Any:
-        return np.asarray(table) @ np.ones((4, 3))
-
-    with pytest.raises(InvalidInput, match="select one"):
-        po.audit(np.zeros((6, 4, 5)), f, X[:6].to_numpy(), target=1)
-
-
 @pytest.mark.parametrize("output", ["log_odds", "margin"])
 def test_sums_over_an_averaged_forest_are_no_reference(output: str) -> None:
     """LightGBM predicts the mean of the trees of a forest, and explains their sum."""

@@ -3,7 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from text_models import DOCUMENTS, called, forest, linear
+from refusals import refusals
+from text_models import (
+    DOCUMENTS,
+    called,
+    forest,
+    linear,  # noqa: F401  # of refusals.txt
+)
 
 import propopt as po
 from propopt.base.errors import EstimatedWarning, InvalidInput
@@ -76,25 +82,10 @@ def test_words_of_a_document_are_explained_by_it_alone(method, function):
     assert drawn == (method in ("lime", "lime_package"))
 
 
-NUMBERS = po.functions.Power(2), np.ones((3, 2))
-
-
-def test_what_has_no_meaning_for_documents_is_refused(function):
-    vanishing = Lime(law=po.lime.TextLaw(1e-3), n_samples=200)
-    probability = po.wrap(linear(), data=LONG, output="probability"), LONG
-    tables = LimePackage(discretize=False), TreeShap(data="mean")
-    refused = *REFUSED.values(), Lime(scale=0.1), ExactLime(), Shap(data=5)
-    for method in (*refused, *tables):
-        with pytest.raises(InvalidInput, match=f"^{method.method}: "):
-            method.explain(function, LONG[:1])
-    for method, arguments, message in (
-        (Lime(law=LAW), NUMBERS, "TextLaw deletes words"),
-        (ExactLime(law=LAW), NUMBERS, "TextLaw deletes words"),
-        (vanishing, (function, LONG[:1]), "weights of all 200 samples round to zero"),
-        (TREES, probability, r"^tree_shap: .*log_odds"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            method.explain(*arguments)
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "documents"))
+def test_what_has_no_meaning_for_documents_is_refused(function, line, message):
+    with pytest.raises(InvalidInput, match=message):
+        eval(line, globals() | locals())
 
 
 @pytest.mark.parametrize("method", [Lime(law=LAW), ExactLime(law=LAW)])

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from coalitions import all_orders
 from random_trees import boxes_of_trees
+from refusals import refusals
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -17,8 +18,11 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neural_network import MLPRegressor
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,  # noqa: F401  # of refusals.txt
+)
+from sklearn.neural_network import MLPRegressor  # noqa: F401  # of refusals.txt
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     OneHotEncoder,
@@ -142,24 +146,17 @@ def test_background_rows_are_drawn_by_the_seed_or_all_or_their_mean():
     np.testing.assert_allclose(explained(10_000), explained(X), atol=1e-14)
     mean = explained(X.mean().to_frame().T)
     np.testing.assert_array_equal(explained("mean"), mean)
-    for background in (0, -1, 1.5, "median", [[np.inf] * 4]):
-        with pytest.raises(InvalidInput, match="data: "):
-            TreeShap(data=background)
+
+
+def of(kind, model, **settings):
+    return kind().explain(po.wrap(model.fit(X, Y), data=X, **settings), X)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_what_is_no_sum_of_trees_or_products_is_refused():
-    relu = MLPRegressor(hidden_layer_sizes=(3,), max_iter=20).fit(X, Y)
-    classes = LogisticRegression().fit(X, Y > 0)
-    line = po.wrap(LinearRegression().fit(X, Y), data=X)
-    probability = po.wrap(classes, data=X, output="probability")
-    for kind, function, reason in (
-        (TreeShap, line, "not read as a sum of trees"),
-        (ExactShap, po.wrap(relu, data=X), "exact_shap: .*relu.*permutation"),
-        (ExactShap, probability, "exact_shap: .*log_odds.*permutation"),
-    ):
-        with pytest.raises(InvalidInput, match=reason):
-            kind().explain(function, X)
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "exact values"))
+def test_what_is_no_sum_of_trees_or_products_is_refused(line, message):
+    with pytest.raises(InvalidInput, match=message):
+        eval(line)
 
 
 def test_paths_of_more_columns_than_bits_are_refused():

@@ -9,6 +9,7 @@ import pytest
 from lime_functions import Answering, Known
 from normal_samples import plain_lime
 from product_functions import IN_ITS_CELL, linear, monomial, three_bins
+from refusals import refusals
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
@@ -132,27 +133,7 @@ def test_the_gaussian_law_is_that_of_the_background():
     np.testing.assert_array_equal(one.attributions, other.attributions)
 
 
-def test_a_bad_setting_is_refused_at_birth_and_others_are_plain_values():
-    own, taken = {"law": three_bins(1.0)}, "law: the given law has its own bins"
-    for settings, complaint in (
-        ({"kernel_width": 0.0}, "kernel_width: expected a number > 0"),
-        ({"n_bins": 1}, "n_bins: expected at least 2"),
-        ({"weights": "equal"}, "weights: expected 'frequency' or 'uniform'"),
-        ({"units": "slopes"}, "units: expected 'gradient' or 'output'"),
-        ({"law": "normal"}, "law: expected 'tabular', 'gaussian' or a law of po"),
-        (
-            {"law": "gaussian", "weights": "uniform"},
-            "weights: leave it out, as law=",
-        ),
-        ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
-        ({**own, "n_bins": 5}, taken),
-        ({**own, "weights": "uniform"}, taken),
-        ({**own, "data": [[1.0]]}, "data out"),
-    ):
-        with pytest.raises(InvalidInput, match=complaint):
-            ExactLime(**settings)
-    with pytest.raises(InvalidInput, match="data: expected 3 features"):
-        ExactLime(data=np.zeros((4, 2))).explain(linear(SLOPES), IN_ITS_CELL)
+def test_settings_are_plain_values():
     of_law = ExactLime(law=three_bins(0.5), kernel_width=2.0).parameters
     assert (of_law["law"], of_law["kernel_width"]) == ("TabularLaw", 2.0)
     for one in (of_law, ExactLime(data=[[1.0]]).parameters):
@@ -256,21 +237,11 @@ def test_a_bit_that_no_sample_changes_has_no_coefficient(values):
 ONE = fixture.law(1.0)
 
 
-def test_what_cannot_be_is_refused():
-    ones = {"law": ONE}
-    narrow = {"law": fixture.law(0.01), "n_samples": 4, "ridge": 1.0}
-    for settings, points, label in (
-        ({}, [], "either scale or law"),
-        ({"scale": 1.0, **ones}, [], "either scale or law"),
-        ({"law": "tabular"}, [], "law: expected a law of propopt.lime"),
-        ({**ones, "relative": True}, [], "only with a scale"),
-        ({**ones, "distribution": "ball"}, [], "only with a scale"),
-        ({**ones, "n_samples": 0}, [], "n_samples"),
-        ({**ones, "n_samples": 1, "first_row": True}, [], "n_samples: expected at"),
-        ({"scale": 1.0, "first_row": True}, [], "first_row: only with a law"),
-        (ones, [[0.0, 1.0]], "law: it has 3 columns, and X has 2"),
-        (narrow, fixture.ROW, "all weights of a row round"),
-        ({**ones, "n_samples": 4}, fixture.ROW, "too few for the linear fit"),
-    ):
-        with pytest.raises(InvalidInput, match=label):
-            Lime(**settings).explain(CALLED, points, rng=3)
+def run(points, **settings):
+    return Lime(**settings).explain(CALLED, points, rng=3)
+
+
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "laws"))
+def test_what_cannot_be_is_refused(line, message):
+    with pytest.raises(InvalidInput, match=message):
+        eval(line)

@@ -3,12 +3,11 @@
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 from coalitions import all_orders
 
 from propopt.base.arrays import Array, Values
-from propopt.base.errors import InvalidInput, MissingExtra
+from propopt.base.errors import MissingExtra
 from propopt.base.extras import require
 from propopt.base.resources import Budget
 from propopt.explaining.explainers import LimePackage, Shap
@@ -38,15 +37,8 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
 
 
 @pytest.mark.parametrize("cls", [LimePackage, Shap])
-def test_a_background_is_copied_and_has_the_columns_of_the_table(cls, X, background):
+def test_a_background_is_copied(cls, background):
     pytest.importorskip("lime")
-    frame, other = (pd.DataFrame(X, columns=list(names)) for names in ("abc", "abd"))
-    for table, complaint in (
-        (X[:, :2], r"expected 3 features as in X, got 2"),
-        (other, r"columns of X, \('a'"),
-    ):
-        with pytest.raises(InvalidInput, match=complaint):
-            cls(data=table).explain(Sine(), frame)
     table = background.copy()
     explainer = cls(data=table)
     before = explainer.parameters["data"]
@@ -181,8 +173,6 @@ def test_shap_is_exact_up_to_twelve_features_and_samples_above(capfd):
         result = Shap().explain(Sine(), rng.normal(size=(1, n_features)))
         assert np.abs(result.completeness_gap).max() < 1e-12
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(InvalidInput, match=r"2\^30 evaluations per point"):
-        Shap(algorithm="exact").explain(Sine(), np.zeros((1, 30)))
     table = np.arange(300.0)[:, None]  # the whole background is used
     result = Shap(data=table).explain(Power(1), [[0.0]])
     np.testing.assert_allclose(result.attributions, -table.mean())
