@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from quiet_boosters import booster
+from refusals import refusals
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingRegressor,
@@ -127,8 +128,6 @@ def test_drawing_stops_where_the_budget_ends():
     assert last.until(1e-12, 14_399, variance) is last
     small = sampled(500).growing_at(ROWS, Labels(), 4_000)
     assert small.n_draws == 100
-    with pytest.raises(InvalidInput, match=r"max_evaluations: 20 draws take 800 eval"):
-        sampled(500).growing_at(ROWS, Labels(), 799)
 
 
 def test_categories_and_missing_numbers_have_effects():
@@ -187,21 +186,12 @@ def test_slopes_of_many_columns_need_draws():
 
 
 JUMPS = po.wrap(lambda P: np.where(P[:, 0] * P[:, 3] > 1.0, np.inf, P[:, 0]))
-REFUSED = [
-    (lambda: sampled(55), "n_samples: expected a multiple of 10"),
-    (lambda: sampled(2.5), "n_samples: expected an integer"),
-    (lambda: sampled(rng=-1), "rng"),
-    (lambda: sampled(10**12).estimate(ROWS), "GiB"),
-    (lambda: sampled(500, JUMPS).gradient(X), r"at drawn points: .*not finite"),
-    (lambda: sampled(100).growing_at(ROWS, Labels()).until(0.0), "precision"),
-    (lambda: sampled(100).growing_at(ROWS, Labels(), 0), "max_evaluations"),
-]
 
 
-@pytest.mark.parametrize(("make", "message"), REFUSED)
-def test_what_cannot_be_drawn_is_refused(make, message):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "draws"))
+def test_what_cannot_be_drawn_is_refused(line, message):
     with pytest.raises((InvalidInput, Refused), match=message):
-        make()
+        eval(line)
 
 
 # ---- the data law of fitted models of every library that is read

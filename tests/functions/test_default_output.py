@@ -3,31 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import sk
 from scipy.special import logit
 from sklearn import ensemble, naive_bayes
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.linear_model import (
-    LogisticRegression,
-    LogisticRegressionCV,
-    RidgeClassifier,
-    SGDClassifier,
-)
-from sklearn.model_selection import (
-    FixedThresholdClassifier,
-    GridSearchCV,
-    TunedThresholdClassifierCV,
-)
-from sklearn.multioutput import MultiOutputClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 import propopt as po
 
@@ -39,7 +18,7 @@ Y = (Z > -1.0).astype(int).to_numpy()  # an intercept that is not zero
 THREE = np.digitize(Z, [-1.0, 0.5])
 MEMBERS = [
     ("forest", ensemble.RandomForestClassifier(5, max_depth=3, random_state=0)),
-    ("linear", LogisticRegression()),
+    ("linear", sk.LogisticRegression()),
 ]
 
 
@@ -55,31 +34,35 @@ def of_library(package, name, **settings):
 
 
 IN_LOG_ODDS = {
-    "logistic": LogisticRegression,
-    "cross-validated": LogisticRegressionCV,
+    "logistic": sk.LogisticRegression,
+    "cross-validated": sk.LogisticRegressionCV,
     "descended": lambda: make_pipeline(
-        StandardScaler(), SGDClassifier(loss="log_loss", random_state=0)
+        sk.StandardScaler(), sk.SGDClassifier(loss="log_loss", random_state=0)
     ),
-    "linear discriminant": LinearDiscriminantAnalysis,
-    "quadratic discriminant": QuadraticDiscriminantAnalysis,
+    "linear discriminant": sk.LinearDiscriminantAnalysis,
+    "quadratic discriminant": sk.QuadraticDiscriminantAnalysis,
     "gaussian naive Bayes": naive_bayes.GaussianNB,
     "multinomial naive Bayes": naive_bayes.MultinomialNB,
     "complement naive Bayes": naive_bayes.ComplementNB,
-    "identity network": lambda: MLPClassifier(
+    "identity network": lambda: sk.MLPClassifier(
         5, "identity", max_iter=50, random_state=0
     ),
-    "behind a scaler": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
-    "in a search": lambda: GridSearchCV(
-        make_pipeline(StandardScaler(), LogisticRegression()),
+    "behind a scaler": lambda: make_pipeline(
+        sk.StandardScaler(), sk.LogisticRegression()
+    ),
+    "in a search": lambda: sk.GridSearchCV(
+        make_pipeline(sk.StandardScaler(), sk.LogisticRegression()),
         {"logisticregression__C": [0.1, 1.0]},
     ),
-    "with a threshold": lambda: FixedThresholdClassifier(
-        LogisticRegression(), threshold=0.3
+    "with a threshold": lambda: sk.FixedThresholdClassifier(
+        sk.LogisticRegression(), threshold=0.3
     ),
-    "with a tuned threshold": lambda: TunedThresholdClassifierCV(LogisticRegression()),
-    "a stack": lambda: stacked(LogisticRegression()),
+    "with a tuned threshold": lambda: sk.TunedThresholdClassifierCV(
+        sk.LogisticRegression()
+    ),
+    "a stack": lambda: stacked(sk.LogisticRegression()),
     "a stack that ends in a discriminant": lambda: stacked(
-        LinearDiscriminantAnalysis()
+        sk.LinearDiscriminantAnalysis()
     ),
     "boosted": lambda: ensemble.GradientBoostingClassifier(n_estimators=5),
     "binned": lambda: ensemble.HistGradientBoostingClassifier(max_iter=5),
@@ -94,13 +77,13 @@ IN_LOG_ODDS = {
 }
 IN_PROBABILITY = {
     "forest": lambda: ensemble.RandomForestClassifier(5, random_state=0),
-    "network": lambda: MLPClassifier(5, max_iter=50, random_state=0),
-    "calibrated": lambda: CalibratedClassifierCV(LogisticRegression()),
-    "process": GaussianProcessClassifier,
+    "network": lambda: sk.MLPClassifier(5, max_iter=50, random_state=0),
+    "calibrated": lambda: sk.CalibratedClassifierCV(sk.LogisticRegression()),
+    "process": sk.GaussianProcessClassifier,
     "bernoulli naive Bayes": naive_bayes.BernoulliNB,
     "voters": lambda: ensemble.VotingClassifier(MEMBERS, voting="soft"),
-    "bagged": lambda: ensemble.BaggingClassifier(LogisticRegression(), 3),
-    "huber": lambda: SGDClassifier(loss="modified_huber", random_state=0),
+    "bagged": lambda: ensemble.BaggingClassifier(sk.LogisticRegression(), 3),
+    "huber": lambda: sk.SGDClassifier(loss="modified_huber", random_state=0),
     "a stack that ends in a forest": lambda: stacked(
         ensemble.RandomForestClassifier(5, random_state=0)
     ),
@@ -140,17 +123,17 @@ def test_probability_is_the_default_of_others(name):
 
 
 def test_scores_without_probabilities_stay_margins():
-    quantity = po.wrap(RidgeClassifier().fit(X, Y), data=X).quantity
+    quantity = po.wrap(sk.RidgeClassifier().fit(X, Y), data=X).quantity
     assert (quantity.kind, quantity.alternative) == ("margin", None)
-    quantity = po.wrap(SVC().fit(X, Y), data=X).quantity
+    quantity = po.wrap(sk.SVC().fit(X, Y), data=X).quantity
     assert (quantity.kind, quantity.alternative) == ("margin", None)
 
 
 @pytest.mark.parametrize(
     ("model", "kind", "alternative"),
     [
-        (LogisticRegression(), "probability", "log_odds"),
-        (LinearDiscriminantAnalysis(), "probability", "log_odds"),
+        (sk.LogisticRegression(), "probability", "log_odds"),
+        (sk.LinearDiscriminantAnalysis(), "probability", "log_odds"),
         (naive_bayes.GaussianNB(), "probability", "log_odds"),
         (ensemble.RandomForestClassifier(5), "probability", None),
         (ensemble.GradientBoostingClassifier(n_estimators=3), "margin", None),
@@ -163,7 +146,7 @@ def test_log_odds_of_three_classes_are_not_exact(model, kind, alternative):
 
 def test_a_label_of_several_is_a_model_of_two_classes():
     labels = np.column_stack([Y, THREE > 0])
-    model = MultiOutputClassifier(LogisticRegression()).fit(X, labels)
+    model = sk.MultiOutputClassifier(sk.LogisticRegression()).fit(X, labels)
     function = po.wrap(model, 1, data=X)
     assert function.quantity.kind == "log_odds"
     expected = model.estimators_[1].decision_function(X)
@@ -182,7 +165,7 @@ def test_the_default_contributions_are_exact(name):
 
 
 def test_the_card_names_the_unit_and_the_other_one():
-    model = LogisticRegression().fit(X, Y)
+    model = sk.LogisticRegression().fit(X, Y)
     best = po.explain(model, X.iloc[:5], data=X)
     (unit,) = [x for x in best.document().trust if x.question == "In which unit?"]
     assert unit.answer == "log-odds"
@@ -211,15 +194,15 @@ def test_lime_explains_probabilities_of_classifiers_that_are_not_boosted():
         assert po.lime.limits(model, X[:2], data=X).quantity.kind == kind, name
         explainer = po.lime.LimeExplainer(model, X)
         assert explainer.limits(X[:2]).quantity.kind == kind, name
-    model = LogisticRegression().fit(X, Y)
+    model = sk.LogisticRegression().fit(X, Y)
     limits = po.lime.limits(model, X[:2], data=X, output="log_odds")
     assert limits.quantity.kind == "log_odds"
-    labels = MultiOutputClassifier(model).fit(X, np.column_stack([Y, THREE > 0]))
+    labels = sk.MultiOutputClassifier(model).fit(X, np.column_stack([Y, THREE > 0]))
     assert (
         po.lime.limits(labels, X[:2], data=X, target=1).quantity.kind == "probability"
     )
     texts = ["good food", "bad food", "no good", "bad"]
-    words = make_pipeline(CountVectorizer(), LogisticRegression()).fit(
+    words = make_pipeline(sk.CountVectorizer(), sk.LogisticRegression()).fit(
         texts, [1, 0, 0, 0]
     )
     assert po.lime.text_limits(words, texts).quantity.kind == "probability"
@@ -268,8 +251,8 @@ def test_versions_are_compared_in_one_unit(old, new, kind, turned):
 
 
 def test_refits_are_compared_in_the_unit_of_the_versions():
-    level = po.null_models.split_half_refits(LogisticRegression(), X, Y, rng=0)
-    model = LogisticRegression().fit(X, Y)
+    level = po.null_models.split_half_refits(sk.LogisticRegression(), X, Y, rng=0)
+    model = sk.LogisticRegression().fit(X, Y)
     forest = ensemble.RandomForestClassifier(5, random_state=0).fit(X, Y)
     found = po.compare(model, forest, X[:20], data=X, level=level)
     assert found.quantity.kind == "probability"

@@ -174,21 +174,6 @@ def test_boxes_that_differ_where_values_are_missing_are_not_believed():
     assert not sampled.estimate(rows).exact
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({}, "scale: required with law='gaussian'"),
-        ({"law": "date", "data": X}, r"law: expected.*did you mean 'data'"),
-        ({"law": "data"}, "data: the data law requires the reference"),
-        ({"law": "data", "data": X, "scale": 1.0}, "scale: law='data' chooses"),
-        ({"law": "data", "data": np.where(X > 1.0, np.inf, X)}, "not finite|infinite"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_refused(arguments, message):
-    with pytest.raises(InvalidInput, match=message):
-        po.functions.smoothed(FUNCTION, **arguments)
-
-
 # ---- sums of products: believed once they are what the function answers, in any unit
 
 

@@ -8,19 +8,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from estimators import sk
 from hypothesis import given
 from hypothesis import strategies as st
 from model_answers import is_read, of_class
 from sklearn import linear_model
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
-from sklearn.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -31,28 +24,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import (
-    GammaRegressor,
-    Lasso,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-    TweedieRegressor,
-)
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    MaxAbsScaler,
-    MinMaxScaler,
-    PolynomialFeatures,
-    PowerTransformer,
-    RobustScaler,
-    SplineTransformer,
-    StandardScaler,
-)
-from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils import all_estimators
 from small_data import BINARY, FRAME, NOISE, THREE, UNIT, X, Y, assert_exact, mlp, same
 
@@ -72,15 +44,15 @@ from propopt.structures.readers.model_products import exact_link, exact_network
 
 
 def process(kernel, **settings):
-    return GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None, **settings)
+    return sk.GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None, **settings)
 
 
 def scaled(*steps):
-    return make_pipeline(StandardScaler(), *steps)
+    return make_pipeline(sk.StandardScaler(), *steps)
 
 
 def in_other_units(model, units):
-    return TransformedTargetRegressor(model, transformer=units)
+    return sk.TransformedTargetRegressor(model, transformer=units)
 
 
 def short(part):
@@ -104,19 +76,19 @@ NINE = {"n_components": 9, "random_state": 0}
 # of scaled columns, and why they are no sums of products
 REGRESSORS = [
     (linear_model.LinearRegression(), ""),
-    (SVR(), ""),
-    (SVR(kernel="poly", degree=2, coef0=0.5), ""),
-    (SVR(kernel="poly", degree=1, gamma=0.3), ""),
-    (SVR(kernel="sigmoid", gamma=0.05, coef0=0.1), "a sigmoid kernel"),
-    (SVR(kernel="linear"), ""),
-    (NuSVR(gamma="auto"), ""),
-    (NuSVR(gamma=0.7), ""),
-    (KernelRidge(kernel="rbf"), ""),
-    (KernelRidge(kernel="rbf", gamma=0.4), ""),
-    (KernelRidge(kernel="polynomial", degree=3, coef0=0.5), ""),
-    (KernelRidge(kernel="poly", degree=2), ""),
-    (KernelRidge(kernel="sigmoid", gamma=0.05), "a sigmoid kernel"),
-    (KernelRidge(kernel="linear"), ""),
+    (sk.SVR(), ""),
+    (sk.SVR(kernel="poly", degree=2, coef0=0.5), ""),
+    (sk.SVR(kernel="poly", degree=1, gamma=0.3), ""),
+    (sk.SVR(kernel="sigmoid", gamma=0.05, coef0=0.1), "a sigmoid kernel"),
+    (sk.SVR(kernel="linear"), ""),
+    (sk.NuSVR(gamma="auto"), ""),
+    (sk.NuSVR(gamma=0.7), ""),
+    (sk.KernelRidge(kernel="rbf"), ""),
+    (sk.KernelRidge(kernel="rbf", gamma=0.4), ""),
+    (sk.KernelRidge(kernel="polynomial", degree=3, coef0=0.5), ""),
+    (sk.KernelRidge(kernel="poly", degree=2), ""),
+    (sk.KernelRidge(kernel="sigmoid", gamma=0.05), "a sigmoid kernel"),
+    (sk.KernelRidge(kernel="linear"), ""),
     (process(None), ""),
     (process(RBF(1.5), normalize_y=True), ""),
     (process(RBF(ARD)), ""),
@@ -135,58 +107,69 @@ REGRESSORS = [
     (process((DotProduct() + 1.0) ** 2), ""),
     (process(RBF(ARD) + DotProduct() * Matern(nu=2.5)), "a Matérn 5/2 kernel"),
     (process((ConstantKernel(0.5) + RBF(2.0)) ** 2.0, normalize_y=True), ""),
-    (make_pipeline(Nystroem(**NINE), Ridge()), ""),
-    (make_pipeline(Nystroem("polynomial", **NINE), Ridge()), ""),
-    (make_pipeline(Nystroem("sigmoid", gamma=0.1, **NINE), Ridge()), "a sigmoid"),
-    (make_pipeline(Nystroem("linear", n_components=3), Ridge()), ""),
-    (make_pipeline(RBFSampler(gamma=0.3, **NINE), Ridge()), "layers of cosine units"),
-    (make_pipeline(PCA(2), SVR()), MIXED),
-    (make_pipeline(PCA(2, whiten=True), SVR()), MIXED),
-    (make_pipeline(IncrementalPCA(2, whiten=True), SVR()), MIXED),
-    (make_pipeline(TruncatedSVD(2, random_state=0), SVR()), MIXED),
-    (make_pipeline(PolynomialFeatures(3), PCA(5), SVR()), MIXED),
-    (make_pipeline(make_pipeline(PolynomialFeatures(2), MaxAbsScaler()), Ridge()), ""),
-    (in_other_units(SVR(), StandardScaler()), ""),
-    (scaled(in_other_units(make_pipeline(PCA(2), SVR()), MinMaxScaler())), MIXED),
+    (make_pipeline(Nystroem(**NINE), sk.Ridge()), ""),
+    (make_pipeline(Nystroem("polynomial", **NINE), sk.Ridge()), ""),
+    (make_pipeline(Nystroem("sigmoid", gamma=0.1, **NINE), sk.Ridge()), "a sigmoid"),
+    (make_pipeline(Nystroem("linear", n_components=3), sk.Ridge()), ""),
+    (
+        make_pipeline(RBFSampler(gamma=0.3, **NINE), sk.Ridge()),
+        "layers of cosine units",
+    ),
+    (make_pipeline(sk.PCA(2), sk.SVR()), MIXED),
+    (make_pipeline(sk.PCA(2, whiten=True), sk.SVR()), MIXED),
+    (make_pipeline(sk.IncrementalPCA(2, whiten=True), sk.SVR()), MIXED),
+    (make_pipeline(sk.TruncatedSVD(2, random_state=0), sk.SVR()), MIXED),
+    (make_pipeline(sk.PolynomialFeatures(3), sk.PCA(5), sk.SVR()), MIXED),
+    (
+        make_pipeline(
+            make_pipeline(sk.PolynomialFeatures(2), sk.MaxAbsScaler()), sk.Ridge()
+        ),
+        "",
+    ),
+    (in_other_units(sk.SVR(), sk.StandardScaler()), ""),
+    (
+        scaled(in_other_units(make_pipeline(sk.PCA(2), sk.SVR()), sk.MinMaxScaler())),
+        MIXED,
+    ),
 ]
 POSITIVE_REGRESSORS = [
-    PoissonRegressor(),
-    GammaRegressor(),
-    TweedieRegressor(power=1.5),
-    TweedieRegressor(power=0),
-    TweedieRegressor(power=0, link="log"),
+    sk.PoissonRegressor(),
+    sk.GammaRegressor(),
+    sk.TweedieRegressor(power=1.5),
+    sk.TweedieRegressor(power=0),
+    sk.TweedieRegressor(power=0, link="log"),
 ]
 SCALERS = [
-    StandardScaler(),
-    StandardScaler(with_mean=False),
-    StandardScaler(with_std=False),
-    StandardScaler(with_mean=False, with_std=False),
-    MinMaxScaler((-1, 3)),
-    MaxAbsScaler(),
-    RobustScaler(),
-    RobustScaler(with_centering=False),
-    RobustScaler(with_scaling=False, unit_variance=True),
+    sk.StandardScaler(),
+    sk.StandardScaler(with_mean=False),
+    sk.StandardScaler(with_std=False),
+    sk.StandardScaler(with_mean=False, with_std=False),
+    sk.MinMaxScaler((-1, 3)),
+    sk.MaxAbsScaler(),
+    sk.RobustScaler(),
+    sk.RobustScaler(with_centering=False),
+    sk.RobustScaler(with_scaling=False, unit_variance=True),
     "passthrough",
 ]
 # of columns in units of their own
 PIPELINES = [
     *(
-        (make_pipeline(scaler, "passthrough", mlp(MLPRegressor)), "layers of tanh")
+        (make_pipeline(scaler, "passthrough", mlp(sk.MLPRegressor)), "layers of tanh")
         for scaler in SCALERS
     ),
-    (scaled(mlp(MLPRegressor, "identity")), ""),
-    (scaled(mlp(MLPRegressor, "relu")), "layers of relu units"),
-    (make_pipeline(RobustScaler(), scaled(Ridge())), ""),
-    (make_pipeline(MinMaxScaler(), StandardScaler(), Lasso(0.01)), ""),
-    (make_pipeline(MinMaxScaler(), PCA(3), StandardScaler(), Ridge()), ""),
-    (KernelRidge(kernel="rbf", gamma=0.01), ""),
-    (scaled(KernelRidge(kernel="rbf")), ""),
-    (scaled(KernelRidge(kernel="poly", degree=3)), ""),
-    (scaled(NuSVR(kernel="poly", degree=2)), ""),
+    (scaled(mlp(sk.MLPRegressor, "identity")), ""),
+    (scaled(mlp(sk.MLPRegressor, "relu")), "layers of relu units"),
+    (make_pipeline(sk.RobustScaler(), scaled(sk.Ridge())), ""),
+    (make_pipeline(sk.MinMaxScaler(), sk.StandardScaler(), sk.Lasso(0.01)), ""),
+    (make_pipeline(sk.MinMaxScaler(), sk.PCA(3), sk.StandardScaler(), sk.Ridge()), ""),
+    (sk.KernelRidge(kernel="rbf", gamma=0.01), ""),
+    (scaled(sk.KernelRidge(kernel="rbf")), ""),
+    (scaled(sk.KernelRidge(kernel="poly", degree=3)), ""),
+    (scaled(sk.NuSVR(kernel="poly", degree=2)), ""),
     (scaled(process(RBF(ARD))), ""),
-    (scaled(PolynomialFeatures(3), StandardScaler(), Ridge()), ""),
-    (make_pipeline(PolynomialFeatures(2, interaction_only=True), Ridge()), ""),
-    (scaled(Nystroem(n_components=20, random_state=0), Ridge()), ""),
+    (scaled(sk.PolynomialFeatures(3), sk.StandardScaler(), sk.Ridge()), ""),
+    (make_pipeline(sk.PolynomialFeatures(2, interaction_only=True), sk.Ridge()), ""),
+    (scaled(Nystroem(n_components=20, random_state=0), sk.Ridge()), ""),
 ]
 
 
@@ -215,13 +198,15 @@ def test_pipelines(model, reason):
 
 
 @pytest.mark.parametrize("model", POSITIVE_REGRESSORS, ids=str)
-@pytest.mark.parametrize("step", [StandardScaler(), PolynomialFeatures(2)], ids=short)
+@pytest.mark.parametrize(
+    "step", [sk.StandardScaler(), sk.PolynomialFeatures(2)], ids=short
+)
 def test_regressors_of_positive_numbers_are_one_product_of_single_columns(model, step):
-    model = make_pipeline(StandardScaler(), step, clone(model)).fit(X, POSITIVE)
+    model = make_pipeline(sk.StandardScaler(), step, clone(model)).fit(X, POSITIVE)
     expected = model.predict(X)
     assert_exact(wrap(model), X, expected)
     linear = model[-1].get_params().get("power") == 0 and model[-1].link == "auto"
-    many = isinstance(step, PolynomialFeatures) and not linear
+    many = isinstance(step, sk.PolynomialFeatures) and not linear
     reason = "only that of a sum over single columns is a product" * many
     is_read_or_says(wrap(model), X, reason)
     if not many and not linear:
@@ -245,7 +230,7 @@ def test_linear_regressors_are_exact(kind):
 def test_perceptrons(activation):
     step = KINK if activation == "relu" else None
     for sizes, y in (((7, 5), Y), ((), Y), ((7, 5), np.column_stack([Y, NOISE]))):
-        model = mlp(MLPRegressor, activation).set_params(hidden_layer_sizes=sizes)
+        model = mlp(sk.MLPRegressor, activation).set_params(hidden_layer_sizes=sizes)
         expected = model.fit(UNIT, y).predict(UNIT)
         function = wrap(model, target=None if y is Y else 1)
         assert_exact(function, UNIT, expected if y is Y else expected[:, 1], step)
@@ -253,18 +238,18 @@ def test_perceptrons(activation):
 
 def test_perceptrons_of_counts():
     pytest.importorskip("sklearn", minversion="1.7")  # loss
-    model = mlp(MLPRegressor, loss="poisson").fit(UNIT, np.abs(Y))
+    model = mlp(sk.MLPRegressor, loss="poisson").fit(UNIT, np.abs(Y))
     assert_exact(wrap(model), UNIT, model.predict(UNIT))
 
 
 def test_regressors_of_several_outputs_or_of_one_column():
     processes = process(RBF(1.2)), process(RBF(1.2), normalize_y=True)
-    for model in (KernelRidge(kernel="rbf"), *processes):
+    for model in (sk.KernelRidge(kernel="rbf"), *processes):
         model.fit(UNIT, np.column_stack([Y, NOISE]))
         for target in (0, 1):
             expected = model.predict(ELSEWHERE)[:, target]
             assert_exact(wrap(model, target), ELSEWHERE, expected)
-    model = Ridge().fit(X, Y[:, None])
+    model = sk.Ridge().fit(X, Y[:, None])
     assert_exact(wrap(model), X, model.predict(X).ravel())
 
 
@@ -273,27 +258,27 @@ def test_regressors_of_several_outputs_or_of_one_column():
 
 MARGIN, LOGIT = ("margin",), ("probability", "log_odds")
 CLASSIFIERS = [
-    (LogisticRegression(), (*LOGIT, *MARGIN)),
-    (make_pipeline(MinMaxScaler(), scaled(LogisticRegression())), LOGIT),
-    (scaled(PolynomialFeatures(2), LogisticRegression(max_iter=1000)), LOGIT),
-    (LinearDiscriminantAnalysis(), (*LOGIT, *MARGIN)),
-    (LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2), (*LOGIT, *MARGIN)),
-    (QuadraticDiscriminantAnalysis(), (*LOGIT, *MARGIN)),
-    (QuadraticDiscriminantAnalysis(reg_param=0.3), (*LOGIT, *MARGIN)),
-    (GaussianNB(), LOGIT),
-    (GaussianNB(var_smoothing=0.3), LOGIT),
-    (LinearSVC(), MARGIN),
+    (sk.LogisticRegression(), (*LOGIT, *MARGIN)),
+    (make_pipeline(sk.MinMaxScaler(), scaled(sk.LogisticRegression())), LOGIT),
+    (scaled(sk.PolynomialFeatures(2), sk.LogisticRegression(max_iter=1000)), LOGIT),
+    (sk.LinearDiscriminantAnalysis(), (*LOGIT, *MARGIN)),
+    (sk.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2), (*LOGIT, *MARGIN)),
+    (sk.QuadraticDiscriminantAnalysis(), (*LOGIT, *MARGIN)),
+    (sk.QuadraticDiscriminantAnalysis(reg_param=0.3), (*LOGIT, *MARGIN)),
+    (sk.GaussianNB(), LOGIT),
+    (sk.GaussianNB(var_smoothing=0.3), LOGIT),
+    (sk.LinearSVC(), MARGIN),
     (linear_model.SGDClassifier(random_state=0), MARGIN),
     (linear_model.Perceptron(random_state=0), MARGIN),
     (linear_model.RidgeClassifier(), MARGIN),
     (linear_model.RidgeClassifierCV(), MARGIN),
-    (SVC(), MARGIN),
-    (scaled(SVC()), MARGIN),
-    (SVC(kernel="poly", coef0=1.0), MARGIN),
-    (SVC(kernel="sigmoid", gamma=0.1), MARGIN),
-    (SVC(kernel="linear"), MARGIN),
-    (NuSVC(gamma=0.8), MARGIN),
-    *((mlp(MLPClassifier, activation), LOGIT) for activation in ACTIVATIONS),
+    (sk.SVC(), MARGIN),
+    (scaled(sk.SVC()), MARGIN),
+    (sk.SVC(kernel="poly", coef0=1.0), MARGIN),
+    (sk.SVC(kernel="sigmoid", gamma=0.1), MARGIN),
+    (sk.SVC(kernel="linear"), MARGIN),
+    (sk.NuSVC(gamma=0.8), MARGIN),
+    *((mlp(sk.MLPClassifier, activation), LOGIT) for activation in ACTIVATIONS),
 ]
 
 
@@ -311,7 +296,7 @@ def test_classifiers(model, outputs, y):
         assert_exact(function, ELSEWHERE, expected, step, digits)
         if output == "margin" or (output == "log_odds" and y is BINARY):
             reason = "a sigmoid kernel" if "sigmoid" in str(model) else ""
-            reason = "layers of" if isinstance(model, MLPClassifier) else reason
+            reason = "layers of" if isinstance(model, sk.MLPClassifier) else reason
             reason = "" if "identity" in str(model) else reason
             is_read_or_says(function, ELSEWHERE, reason)
         else:
@@ -344,13 +329,13 @@ def test_cross_validated_logistic_regression_is_exact(y):
     ],
 )
 def test_what_is_no_sum_of_products_says_what_is(y, settings, reason):
-    function = wrap(scaled(LogisticRegression()).fit(X, y), **settings)
+    function = wrap(scaled(sk.LogisticRegression()).fit(X, y), **settings)
     is_read_or_says(function, X, reason)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "linear"])
 def test_margins_of_outlier_detectors_are_exact(kernel):
-    model = OneClassSVM(kernel=kernel, gamma=0.3, nu=0.3).fit(UNIT)
+    model = sk.OneClassSVM(kernel=kernel, gamma=0.3, nu=0.3).fit(UNIT)
     function = wrap(model)
     expected = model.decision_function(ELSEWHERE)
     assert_exact(function, ELSEWHERE, expected, digits=1e-9)
@@ -367,19 +352,22 @@ class Squared(linear_model.LinearRegression):
 
 NUMERICAL = [
     (Squared(), Y),
-    (make_pipeline(MinMaxScaler(clip=True), Ridge()), Y),
-    (make_pipeline(PowerTransformer(), Ridge()), Y),
-    (make_pipeline(SplineTransformer(), Ridge()), Y),
-    (scaled(CalibratedClassifierCV(LinearSVC(), cv=2)), BINARY),
-    (TransformedTargetRegressor(SVR(), func=np.log, inverse_func=np.exp), POSITIVE),
-    (in_other_units(PoissonRegressor(), MinMaxScaler((0.1, 1.0))), POSITIVE),
+    (make_pipeline(sk.MinMaxScaler(clip=True), sk.Ridge()), Y),
+    (make_pipeline(sk.PowerTransformer(), sk.Ridge()), Y),
+    (make_pipeline(sk.SplineTransformer(), sk.Ridge()), Y),
+    (scaled(sk.CalibratedClassifierCV(sk.LinearSVC(), cv=2)), BINARY),
+    (
+        sk.TransformedTargetRegressor(sk.SVR(), func=np.log, inverse_func=np.exp),
+        POSITIVE,
+    ),
+    (in_other_units(sk.PoissonRegressor(), sk.MinMaxScaler((0.1, 1.0))), POSITIVE),
     (process(Matern(1.0, nu=0.5)), Y),
     (process(RBF() * Matern(1.0, nu=0.5)), Y),
     (process(Matern(1.0, nu=2.0)), Y),
-    (KernelRidge(kernel="laplacian"), Y),
-    (KernelRidge(kernel="cosine"), Y),
-    (SVR(kernel=lambda A, B: A @ B.T), Y),
-    (make_pipeline(Nystroem(kernel="laplacian", n_components=5), Ridge()), Y),
+    (sk.KernelRidge(kernel="laplacian"), Y),
+    (sk.KernelRidge(kernel="cosine"), Y),
+    (sk.SVR(kernel=lambda A, B: A @ B.T), Y),
+    (make_pipeline(Nystroem(kernel="laplacian", n_components=5), sk.Ridge()), Y),
 ]
 POWERS = st.lists(st.integers(0, 3), min_size=4, max_size=4)
 
@@ -395,11 +383,11 @@ def test_other_models_are_numerical(model, y):
 
 def test_outputs_that_are_not_those_of_an_exact_score_are_numerical():
     outputs = np.column_stack([Y, POSITIVE])
-    model = TransformedTargetRegressor(Ridge(), transformer=StandardScaler())
+    model = sk.TransformedTargetRegressor(sk.Ridge(), transformer=sk.StandardScaler())
     assert wrap(model.fit(UNIT, outputs), target=1).gradient_method != "exact"
-    model = SVC().fit(UNIT, THREE)  # votes between pairs of classes
+    model = sk.SVC().fit(UNIT, THREE)  # votes between pairs of classes
     assert "differences" in wrap(model, "a").gradient_method
-    model = LogisticRegression().fit(UNIT, THREE)
+    model = sk.LogisticRegression().fit(UNIT, THREE)
     model.solver = "liblinear"  # its probabilities were no softmax before version 1.8
     assert "differences" in wrap(model, "a").gradient_method
     assert wrap(model, "a", "margin").gradient_method == "exact"
@@ -434,7 +422,7 @@ def test_monomials_and_their_slopes_are_those_of_powers(powers):
 
 
 def test_long_tables_are_taken_in_blocks(monkeypatch):
-    model = make_pipeline(PolynomialFeatures(2), process(RBF(2.0))).fit(UNIT, Y)
+    model = make_pipeline(sk.PolynomialFeatures(2), process(RBF(2.0))).fit(UNIT, Y)
     function = wrap(model)
     values, gradients = function.value(ELSEWHERE), function.gradient(ELSEWHERE)
     monkeypatch.setattr(scores, "BATCH_BUDGET", Budget(8 * 4 * function.network.width))
@@ -462,13 +450,13 @@ class _Rounded(RBF):
     ids=str,
 )
 def test_kernels_of_which_one_half_is_unknown_are_not_read(kernel):
-    model = GaussianProcessRegressor(kernel, optimizer=None).fit(UNIT, Y)
+    model = sk.GaussianProcessRegressor(kernel, optimizer=None).fit(UNIT, Y)
     assert exact_network(model) is None
     assert "differences" in wrap(model).gradient_method
 
 
 def test_an_exact_function_keeps_its_parameters_and_is_a_value():
-    model = Ridge().fit(X, Y)
+    model = sk.Ridge().fit(X, Y)
     function, before = wrap(model), model.predict(X)
     model.fit(X, -Y)
     same(function.value(X), before, 1e-12)
@@ -476,7 +464,7 @@ def test_an_exact_function_keeps_its_parameters_and_is_a_value():
 
 
 def test_tables_with_names_are_read_and_what_can_only_be_called_says_so():
-    model = scaled(SVR()).fit(FRAME, Y)
+    model = scaled(sk.SVR()).fit(FRAME, Y)
     for function in (wrap(model), wrap(model, data=FRAME)):  # without a schema, too
         is_read(function, FRAME)
     function = wrap(lambda data: data[:, 0] * data[:, 1])
@@ -486,10 +474,10 @@ def test_tables_with_names_are_read_and_what_can_only_be_called_says_so():
 @pytest.mark.parametrize(
     ("model", "y", "data", "output", "method"),
     [
-        (LogisticRegression(), BINARY, FRAME, "probability", "predict_proba"),
-        (LogisticRegression(), BINARY, FRAME, "auto", "decision_function"),
-        (LogisticRegression(), BINARY, X, "log_odds", "decision_function"),
-        (GaussianNB(), THREE, FRAME, "log_odds", "predict_proba"),
+        (sk.LogisticRegression(), BINARY, FRAME, "probability", "predict_proba"),
+        (sk.LogisticRegression(), BINARY, FRAME, "auto", "decision_function"),
+        (sk.LogisticRegression(), BINARY, X, "log_odds", "decision_function"),
+        (sk.GaussianNB(), THREE, FRAME, "log_odds", "predict_proba"),
     ],
 )
 @pytest.mark.parametrize(("factor", "is_read"), [(1 + 1e-12, True), (1.001, False)])

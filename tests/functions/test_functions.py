@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from differentiated import central_differences
+from refusals import refusals
 from sklearn.linear_model import Ridge
 
 import propopt as po
@@ -110,42 +111,10 @@ class Lazy(Function):
         return np.zeros((1, 3))
 
 
-def differ(f, X=X, **settings):
-    return lambda: central_differences(f, X, **settings)
-
-
-REFUSED = [
-    *((lambda n=n: Power(n), "degree") for n in (0, -1, 1.5, True)),
-    *(
-        (lambda P=P: Sine().value(P), "X")
-        for P in (np.zeros(3), np.zeros((0, 2)), [[np.nan]], [["a"]], None)
-    ),
-    (lambda: Lazy().value(X), r"value of shape \(6,\), got \(1,\)"),
-    *(
-        (differ(Sine().value, step=step), "step")
-        for step in (0.0, -1.0, np.inf, 1e-20, "small")
-    ),
-    (differ(lambda X: X), "one value for each"),
-    *(
-        (lambda arguments=arguments: grid(*arguments), message)
-        for arguments, message in (
-            ((1, 1, 5, 2), "low < high"),
-            ((-np.inf, 1, 5, 2), "finite"),
-            ((0, 1, 1, 2), "at least 2"),
-            ((0, 1, 2.0, 2), "per_dimension"),
-            ((0, 1, 2, 0), "dimensions"),
-            ((0, 1, 2, 2, 5), "at most the 4 points"),
-            ((0, 1, 2, 2, 0), "first"),
-            ((0, 1, 10, 30, 3), "too many"),
-        )
-    ),
-]
-
-
-@pytest.mark.parametrize(("make", "message"), REFUSED)
-def test_what_cannot_be_computed_is_refused(make, message):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "formulas"))
+def test_what_cannot_be_computed_is_refused(line, message):
     with pytest.raises(InvalidInput, match=message):
-        make()
+        eval(line)
 
 
 def test_central_differences_are_exact_for_quadratics_in_any_batches(

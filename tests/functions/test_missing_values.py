@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from quiet_boosters import QUIET, booster
+from refusals import refusals
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.impute import SimpleImputer
@@ -128,21 +129,10 @@ def filled(table):
 FORMS = {"pandas": lambda t: t, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
 LINEAR = LinearRegression().fit(COMPLETE, Y)
 INFINITE = PAIR.assign(a=[1.0, np.inf, 2.0])
-TAKES_NONE = r"takes no missing values.*'dose'"
 SUM = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1))
 ADDED = po.wrap(lambda t: t["a"] + t["b"])
 HALF = pd.DataFrame({"a": [1], "b": np.nan})
 TOLD = po.wrap(lambda t: t["a"], data=PAIR)
-REFUSED = [
-    (po.wrap(LINEAR).value, X, TAKES_NONE),
-    (po.wrap(LINEAR).gradient, X, TAKES_NONE),
-    (po.wrap(LINEAR, data=COMPLETE).value, X, TAKES_NONE),
-    (po.wrap(LINEAR, data=COMPLETE).gradient, X, TAKES_NONE),
-    (ADDED.value, HALF, "row 0, where 'b' is missing"),
-    (SUM.gradient, HALF.to_numpy(), r"in 'x1', .* table: wrap\(model, data=X_train\)"),
-    (ADDED.value, INFINITE, "infinite"),
-    (TOLD.value, INFINITE, "column 'a', row 1: .* got inf"),
-]
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -180,10 +170,10 @@ def test_a_failure_without_missing_values_is_the_models_own():
         po.wrap(model).value(X[["age"]])
 
 
-@pytest.mark.parametrize(("use", "table", "message"), REFUSED)
-def test_what_cannot_be_answered_is_refused(use, table, message):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "missing values"))
+def test_what_cannot_be_answered_is_refused(line, message):
     with pytest.raises(InvalidInput, match=message):
-        use(table)
+        eval(line)
 
 
 def test_effects_against_very_many_values_are_refused_with_the_cure():

@@ -5,37 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import sk
 from model_answers import is_read
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    AdaBoostRegressor,
-    BaggingRegressor,
-    HistGradientBoostingRegressor,
-    RandomForestRegressor,
-    StackingRegressor,
-    VotingRegressor,
-)
-from sklearn.impute import SimpleImputer
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Lasso, LogisticRegression, PoissonRegressor, Ridge
-from sklearn.model_selection import GridSearchCV
-from sklearn.multioutput import MultiOutputRegressor
-from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PowerTransformer,
-    QuantileTransformer,
-    SplineTransformer,
-    StandardScaler,
-    TargetEncoder,
-)
-from sklearn.svm import SVC, SVR
-from sklearn.tree import DecisionTreeRegressor
 from tree_cases import CLASSES, X, Y, table, table_response
 
 import propopt as po
@@ -53,9 +25,9 @@ CATEGORIES = ["letter", "number", "text", "flag"]
 
 def columns(*steps, encoder=None):
     """Imputed and scaled numbers, and encoded categories."""
-    numbers = make_pipeline(*(steps or (SimpleImputer(), StandardScaler())))
-    encoder = OneHotEncoder(handle_unknown="ignore") if encoder is None else encoder
-    return ColumnTransformer(
+    numbers = make_pipeline(*(steps or (sk.SimpleImputer(), sk.StandardScaler())))
+    encoder = sk.OneHotEncoder(handle_unknown="ignore") if encoder is None else encoder
+    return sk.ColumnTransformer(
         [("numbers", numbers, NUMBERS), ("categories", encoder, CATEGORIES)]
     )
 
@@ -73,33 +45,39 @@ def wrapped(model, data, target, **settings):
 
 
 PIPELINES = [
-    behind_columns(Ridge(), SimpleImputer(), PowerTransformer()),
-    behind_columns(SVR(), SimpleImputer(), PowerTransformer()),
-    behind_columns(Ridge(), SimpleImputer(), SplineTransformer(n_knots=4)),
-    behind_columns(Ridge(), SimpleImputer(), FunctionTransformer(np.arctan)),
-    behind_columns(Ridge()),
-    behind_columns(Ridge(), SimpleImputer(strategy="median"), MinMaxScaler()),
-    behind_columns(Ridge(), SimpleImputer(add_indicator=True), StandardScaler()),
-    behind_columns(Ridge(), encoder=OneHotEncoder(drop="first")),
-    behind_columns(Ridge(), encoder=OrdinalEncoder()),
-    behind_columns(Ridge(), encoder=TargetEncoder(random_state=0)),
-    behind_columns(SVR()),
-    behind_columns(SVR(), SimpleImputer(add_indicator=True), StandardScaler()),
-    behind_columns(KernelRidge(kernel="poly", degree=2)),
-    make_pipeline(columns(), PCA(4), Ridge()),
-    behind_columns(RandomForestRegressor(5, random_state=0)),
-    behind_columns(VotingRegressor([("a", Ridge()), ("b", SVR())])),
+    behind_columns(sk.Ridge(), sk.SimpleImputer(), sk.PowerTransformer()),
+    behind_columns(sk.SVR(), sk.SimpleImputer(), sk.PowerTransformer()),
+    behind_columns(sk.Ridge(), sk.SimpleImputer(), sk.SplineTransformer(n_knots=4)),
+    behind_columns(sk.Ridge(), sk.SimpleImputer(), sk.FunctionTransformer(np.arctan)),
+    behind_columns(sk.Ridge()),
+    behind_columns(sk.Ridge(), sk.SimpleImputer(strategy="median"), sk.MinMaxScaler()),
+    behind_columns(
+        sk.Ridge(), sk.SimpleImputer(add_indicator=True), sk.StandardScaler()
+    ),
+    behind_columns(sk.Ridge(), encoder=sk.OneHotEncoder(drop="first")),
+    behind_columns(sk.Ridge(), encoder=sk.OrdinalEncoder()),
+    behind_columns(sk.Ridge(), encoder=sk.TargetEncoder(random_state=0)),
+    behind_columns(sk.SVR()),
+    behind_columns(sk.SVR(), sk.SimpleImputer(add_indicator=True), sk.StandardScaler()),
+    behind_columns(sk.KernelRidge(kernel="poly", degree=2)),
+    make_pipeline(columns(), sk.PCA(4), sk.Ridge()),
+    behind_columns(sk.RandomForestRegressor(5, random_state=0)),
+    behind_columns(sk.VotingRegressor([("a", sk.Ridge()), ("b", sk.SVR())])),
 ]
 SUMS = [
-    VotingRegressor([("a", Ridge()), ("b", SVR())], weights=[1, 3]),
-    VotingRegressor([("a", Ridge()), ("b", DecisionTreeRegressor(max_depth=3))]),
-    StackingRegressor([("a", Ridge()), ("b", DecisionTreeRegressor())], Lasso(0.01)),
-    TransformedTargetRegressor(SVR(), transformer=StandardScaler()),
-    BaggingRegressor(SVR(), max_features=0.5, n_estimators=3, random_state=0),
-    BaggingRegressor(
-        make_pipeline(StandardScaler(), Ridge()), n_estimators=3, random_state=0
+    sk.VotingRegressor([("a", sk.Ridge()), ("b", sk.SVR())], weights=[1, 3]),
+    sk.VotingRegressor(
+        [("a", sk.Ridge()), ("b", sk.DecisionTreeRegressor(max_depth=3))]
     ),
-    GridSearchCV(SVR(), {"C": [1, 2]}, cv=2),
+    sk.StackingRegressor(
+        [("a", sk.Ridge()), ("b", sk.DecisionTreeRegressor())], sk.Lasso(0.01)
+    ),
+    sk.TransformedTargetRegressor(sk.SVR(), transformer=sk.StandardScaler()),
+    sk.BaggingRegressor(sk.SVR(), max_features=0.5, n_estimators=3, random_state=0),
+    sk.BaggingRegressor(
+        make_pipeline(sk.StandardScaler(), sk.Ridge()), n_estimators=3, random_state=0
+    ),
+    sk.GridSearchCV(sk.SVR(), {"C": [1, 2]}, cv=2),
 ]
 
 
@@ -115,21 +93,22 @@ def test_pipelines_of_tables_are_read(model):
 
 
 def test_models_with_links_and_one_of_several_outputs_are_read():
-    encoder = TargetEncoder(random_state=0)
-    model = behind_columns(PoissonRegressor(), encoder=encoder)
+    encoder = sk.TargetEncoder(random_state=0)
+    model = behind_columns(sk.PoissonRegressor(), encoder=encoder)
     is_read(wrapped(model, TABLE, np.exp(RESPONSE / 4)), TABLE)
-    model = behind_columns(LogisticRegression())
+    model = behind_columns(sk.LogisticRegression())
     logit = wrapped(model, TABLE, CLASS, output="log_odds")
     is_read(logit, TABLE, 1e-9)  # of probabilities, which lose digits near 0 and 1
-    both = MultiOutputRegressor(SVR()).fit(X, np.column_stack([Y, -Y]))
+    both = sk.MultiOutputRegressor(sk.SVR()).fit(X, np.column_stack([Y, -Y]))
     is_read(po.wrap(both, 1), X)
 
 
 def test_numbers_that_are_encoded_are_listed():
     data = X[:, [0, 2]]
-    encoder = OneHotEncoder(handle_unknown="ignore")
+    encoder = sk.OneHotEncoder(handle_unknown="ignore")
     model = make_pipeline(
-        ColumnTransformer([("count", encoder, [1])], remainder="passthrough"), Ridge()
+        sk.ColumnTransformer([("count", encoder, [1])], remainder="passthrough"),
+        sk.Ridge(),
     )
     read = is_read(po.wrap(model.fit(data, Y)), data)
     rows = np.array([[0.3, 4.0], [0.3, 4.5], [0.3, 99.0]])
@@ -142,29 +121,39 @@ def test_sums_of_models_are_read(model):
 
 
 TABLES = [
-    (make_pipeline(columns(), PCA(4), SVR()), "mix columns, as PCA does"),
+    (make_pipeline(columns(), sk.PCA(4), sk.SVR()), "mix columns, as PCA does"),
     (
-        behind_columns(Ridge(), SimpleImputer(), QuantileTransformer(n_quantiles=50)),
+        behind_columns(
+            sk.Ridge(), sk.SimpleImputer(), sk.QuantileTransformer(n_quantiles=50)
+        ),
         "neither affine, as of scalers",
     ),
     (
-        make_pipeline(columns(), PCA(4), DecisionTreeRegressor()),
+        make_pipeline(columns(), sk.PCA(4), sk.DecisionTreeRegressor()),
         "PCA may combine several",
     ),
     (
-        behind_columns(DecisionTreeRegressor(), SimpleImputer(), PowerTransformer()),
+        behind_columns(
+            sk.DecisionTreeRegressor(), sk.SimpleImputer(), sk.PowerTransformer()
+        ),
         "has no exact sum of products",
     ),
-    (behind_columns(KNeighborsRegressor()), "depend on all columns jointly"),
+    (behind_columns(sk.KNeighborsRegressor()), "depend on all columns jointly"),
 ]
-CURVED = TransformedTargetRegressor(SVR(), func=np.cbrt, inverse_func=lambda y: y**3)
-COUNTS = HistGradientBoostingRegressor(loss="poisson", max_iter=3)
+CURVED = sk.TransformedTargetRegressor(
+    sk.SVR(), func=np.cbrt, inverse_func=lambda y: y**3
+)
+COUNTS = sk.HistGradientBoostingRegressor(loss="poisson", max_iter=3)
 NUMBERS_ALONE = [
-    (SVC(probability=True), CLASSES, "wrap(model, output='margin') is exact"),
-    (KernelRidge(kernel="laplacian"), Y, "its kernel has no exact form"),
-    (AdaBoostRegressor(n_estimators=3), Y, "weighted median"),
+    (sk.SVC(probability=True), CLASSES, "wrap(model, output='margin') is exact"),
+    (sk.KernelRidge(kernel="laplacian"), Y, "its kernel has no exact form"),
+    (sk.AdaBoostRegressor(n_estimators=3), Y, "weighted median"),
     (CURVED, Y, "a function other than a scaler"),
-    (StackingRegressor([("a", Ridge())], SVR(), cv=2), Y, "ends in SVR is no linear f"),
+    (
+        sk.StackingRegressor([("a", sk.Ridge())], sk.SVR(), cv=2),
+        Y,
+        "ends in SVR is no linear f",
+    ),
     (COUNTS, np.exp(Y / 4), "a nonlinear function of its sum of trees"),
 ]
 
@@ -185,7 +174,9 @@ def test_knots_of_splines_are_in_units_of_the_table():
     Z = np.random.default_rng(0).normal(size=(60, 1))
     result = []
     for unit in (1.0, 1e5):
-        model = make_pipeline(StandardScaler(), SplineTransformer(n_knots=4), Ridge())
+        model = make_pipeline(
+            sk.StandardScaler(), sk.SplineTransformer(n_knots=4), sk.Ridge()
+        )
         read = po.wrap(model.fit(unit * Z, Z[:, 0] ** 2)).products_in(1)
         (curves,) = [x for x in read.factors if isinstance(x, Curves)]
         result.append(np.stack(curves.knots) / unit)

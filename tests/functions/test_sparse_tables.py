@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from refusals import refusals
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -107,15 +108,14 @@ def test_entries_are_missing_though_the_rows_at_hand_do_not_show_it():
     assert np.isnan(po.functions.dense(model, row)).any()
 
 
-def test_what_cannot_be_converted_is_refused():
-    model = Ridge().fit(CELLS, y)
-    with pytest.raises(InvalidInput, match="expected a sparse table, got ndarray"):
-        po.functions.dense(model, CELLS)
-    with pytest.raises(InvalidInput, match="the model itself"):
-        po.functions.dense(po.wrap(model), SPARSE)
-    counted = lambda X: np.full(X.shape[0], X.nnz) if sp.issparse(X) else X[:, 0]  # noqa: E731
-    with pytest.raises(InvalidInput, match="other values"):
-        po.functions.dense(counted, SPARSE)
+def counted(X):
+    return np.full(X.shape[0], X.nnz) if sp.issparse(X) else X[:, 0]
+
+
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "sparse tables"))
+def test_what_cannot_be_converted_is_refused(line, message):
+    with pytest.raises(InvalidInput, match=message):
+        eval(line)
 
 
 def test_a_model_that_takes_no_sparse_table_gets_zeros():

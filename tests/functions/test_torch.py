@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import Ridge
+from refusals import refusals
+from sklearn.linear_model import Ridge  # noqa: F401  # of refusals.txt
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from torch_networks import nn, returning, seeded, three_scores, torch, trained_otherwise
 
@@ -246,42 +247,13 @@ def test_modules_in_other_forms_work(network, X, way):
 # errors
 
 
-WRONG = [
-    ({}, r"target: the model has 3 outputs; give the position of one"),
-    ({"output": "probability"}, r"target: the model has 3 outputs"),
-    ({"target": 3, "output": "value"}, r"target: no output at position 3"),
-    ({"target": -1}, r"target: expected the position of an output"),
-    ({"target": "cat"}, r"got 'cat'"),
-    ({"target": 0, "output": "odds"}, r"output: expected one of 'auto', .* got 'odds'"),
-]
-ANSWERS = [
-    (lambda x, scale: (x, scale), r"returned a tuple; expected one real tensor"),
-    (lambda x, _: x.to(torch.complex128), r"a tensor of torch.complex128"),
-    (lambda _, scale: scale, r"returned shape \(\) for 9 rows"),
-    (lambda x, _: x[:4], r"returned shape \(4, 3\) for 9 rows"),
-    (lambda x, _: x[:, :, None], r"returned shape \(9, 3, 1\) for 9 rows"),
-]
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "modules"))
+def test_wrong_settings_and_answers_are_refused(network, moody, X, line, message):
+    def value(module=network, X=X, **settings):
+        return po.wrap(module, **settings).value(X)
 
-
-@pytest.mark.parametrize(("settings", "message"), WRONG)
-def test_wrong_target_or_output(network, X, settings, message):
     with pytest.raises(InvalidInput, match=message):
-        po.wrap(network, **settings).value(X)
-
-
-def test_classes_and_third_classes_of_one_score_are_refused(moody, X):
-    with pytest.raises(InvalidInput, match=r"stands for two classes; .* got 2"):
-        po.wrap(moody, 2, "probability").value(X)
-    with pytest.raises(InvalidInput, match=r"no output at position 1"):
-        po.wrap(moody, 1).value(X)
-    with pytest.raises(InvalidInput, match="Linear is a class"):
-        po.wrap(nn.Linear)
-
-
-@pytest.mark.parametrize(("function", "message"), ANSWERS)
-def test_modules_that_return_something_else(X, function, message):
-    with pytest.raises(InvalidInput, match=message):
-        po.wrap(returning(function), 0).value(X)
+        eval(line, globals() | locals())
 
 
 def test_modules_without_a_way_back_are_refused(X):
@@ -305,19 +277,11 @@ def test_value_that_is_not_finite_is_named_by_its_row(X):
         po.wrap(module).value(table)
 
 
-def test_points_and_shapes_that_do_not_fit_are_reported(network, X):
+def test_points_that_do_not_fit_are_reported(network):
     message = r"for inputs of shape \(2, 5\).*first layer takes 3; .*input_shape="
     with pytest.raises(InvalidInput, match=message) as caught:
         po.wrap(network, 0).value(np.ones((2, 5)))
     assert isinstance(caught.value.__cause__, RuntimeError)
-    function = po.wrap(nn.Flatten(), 0, input_shape=(1, 2, 2))
-    with pytest.raises(InvalidInput, match=r"\(1, 2, 2\) takes 4 columns, got 3"):
-        function.value(X)
-    with pytest.raises(InvalidInput, match=r"input_shape: expected an integer >= 1"):
-        po.wrap(nn.Flatten(), input_shape=(1, 0))
-    ridge = Ridge().fit(np.eye(3), [0.0, 1.0, 2.0])
-    with pytest.raises(InvalidInput, match=r"input_shape: Ridge takes tables"):
-        po.wrap(ridge, input_shape=(3,))
 
 
 def test_a_module_that_has_answered_fails_by_its_own_error(X):

@@ -7,7 +7,7 @@ MODULES = """
 linear_model tree ensemble preprocessing svm feature_extraction.text feature_selection
 compose impute decomposition naive_bayes neighbors neural_network model_selection
 gaussian_process kernel_ridge multioutput multiclass calibration discriminant_analysis
-pipeline
+pipeline cluster mixture
 """
 
 
