@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import refusals
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
@@ -224,50 +225,13 @@ def test_names_of_any_kind_are_read_and_are_those_of_scores_alone():
     assert len(model.predict(mixed)) == 120
 
 
-SETS = [
-    ([("age", "hight")], r"no feature 'hight' \(did you mean .height.\?\); the"),
-    ("pairs", "sets: expected 'all' or a list of sets of feature names, got 'pairs'"),
-    ([], "sets: expected at least one set, got none"),
-    (["ab"], "sets: a set: expected names in a list, got 'ab'"),
-    ([("age",), ("age", "height")], "expected sets of one size, got sizes 1, 2"),
-    ([("age", "age")], r"\('age', 'age'\) names a feature twice"),
-    ([("age", "height"), ("height", "age")], r"\('age', 'height'\) appears more than"),
-    ([()], "expected features in each set, got an empty one"),
-    (3, "sets: expected names in a list, got 3"),
-]
-LIKE = r"scheme: expected Minipatches\(\) or DataSplit\(\)"
-CALLS = [
-    *((lambda f, one=one: f.interactions(one), words) for one, words in SETS),
-    *(
-        (lambda _, one=one: ILOCO(TREE, FEW, sets=one).fit(X, Y), words)
-        for one, words in SETS
-    ),
-    (lambda f: f.interactions(order=5), "order: expected at most 4, the number"),
-    (lambda f: f.interactions(order=0), "order: expected an integer >= 1, got 0"),
-    (lambda f: f.interactions(order=True), "order: expected an integer >= 1, got True"),
-    (lambda f: f.predict(X[NAMES[::-1]]), "feature names should match"),
-    (lambda f: f.target(X[NAMES[::-1]], Y), "expected the columns of fit"),
-    (lambda f: f.target(X[:1], Y[:1]), "X: expected at least 2 rows, got 1"),
-    (lambda _: ILOCO(LINE, DataSplit()).fit(X[:1], Y[:1]), "at least 2 rows, got 1 s"),
-]  # fmt: skip
-CALLS += [
-    (lambda _, one=one: ILOCO(LINE, **{"scheme": DataSplit(), **one}).fit(X, Y), words)
-    for one, words in [
-        ({"random_state": -1}, "random_state: expected an integer >= 0 or a numpy"),
-        ({"n_jobs": "two"}, "n_jobs: expected a number of workers.* got 'two'"),
-        ({"n_jobs": 1.5}, "n_jobs: expected a number of workers.* got 1.5"),
-        ({"scheme": "split"}, LIKE),
-        ({"scheme": Minipatches}, LIKE),
-        ({"scheme": LinearRegression}, LIKE),
-    ]
-]
-
-
-@pytest.mark.parametrize(("call", "message"), CALLS)
-def test_what_cannot_be_used_is_refused(results, call, message):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "estimators"))
+def test_what_cannot_be_used_is_refused(results, line, message):
     with pytest.raises(InvalidInput, match=message):
-        call(results)
+        eval(line, globals() | {"results": results})
 
+
+def test_sets_are_read_in_any_order_and_names_of_any_type():
     features = Features.of([("a", 1), 2, "c"])  # sets are read in any order
     sets = read_sets([["c", ("a", 1)], (2, "c")], 7, features)
     assert_array_equal(sets, [[0, 2], [1, 2]])

@@ -245,9 +245,7 @@ def of_catboost():
     return package.CatBoostRegressor(monotone_constraints="0:1,1:-1")
 
 
-@pytest.mark.parametrize(
-    ("line", "words"), refusals(__file__, "columns")
-)
+@pytest.mark.parametrize(("line", "words"), refusals(__file__, "columns"))
 def test_what_is_refused_says_why(line, words):
     """Before anything is fitted."""
     with pytest.raises(InvalidInput, match=words):

@@ -183,41 +183,7 @@ def test_features_that_are_not_used_score_zero_with_that_word(rng):
     assert ">not used<" in made._repr_html_()
 
 
-CARD = """\
-1 pair of 4 interacts: part of the accuracy of predicted price needs both features; \
-in 1 each can replace the other
-squared error of predicted price: increase without one feature, plus without the \
-other, minus without both; in squared euros; 500 rows
-  <b>\\x1b × b     +2  +1.78 to +2.22
-  b × c           −1  −1.22 to −0.776
-  <b>\\x1b × c  +0.01  −0.214 to +0.234
-  c × d            –  its error is unknown
-a note
-intervals: 90 %, for all 4 sets simultaneously · \
-for new rows and the fitted predictors"""
-
-
-def test_a_card_tells_what_was_found_of_whom_with_intervals():
-    made = scores_of(
-        ("<b>\x1b", "b", "c", "d"),
-        {(0, 1): 2.0, (1, 2): -1.0, (0, 2): 0.01, (2, 3): np.nan},
-        quantity=Quantity(model="Ridge", outcome="price"),
-        units="squared euros",
-        notes=("a note",),
-    )
-    assert str(made) == CARD
-    html = made._repr_html_()
-    seen, folded = html.split("<details")
-    assert "&lt;b&gt;\\x1b × b" in seen
-    assert "−1.22 to −0.776" in seen
-    for absent in ("<b>", "\x1b", "nan"):
-        assert absent not in html
-    for mark in ("background:currentColor", "background:#"):
-        assert seen.count(mark) == 3  # none where it is not known
-    for setting in ("Ridge", "by hand", "they cannot be compared between"):
-        assert setting in folded
-        assert setting not in seen
-    # that of many has the largest
+def test_a_card_of_many_has_the_largest():
     values = {(j, k): (-1.0) ** k * (j + k) for k in range(6) for j in range(k)}
     card = scores_of("abcdef", values, n_candidates=1225).document()
     bars = card.blocks[0].first(10)
@@ -247,24 +213,3 @@ def test_a_card_tells_what_was_found_of_whom_with_intervals():
 )  # fmt: skip
 def test_the_headline_is_a_finding(rng, order, estimates, title):
     assert sure(rng, estimates, order=order).document().title == title
-
-
-def test_headlines_and_lines_tell_classes_and_what_intervals_are_for(rng):
-    quantity = Quantity(model="Tree", kind="probability")
-    for one, whom in ((quantity, "Tree"), (quantity.of_outcome("churn"), "churn")):
-        title = sure(rng, [2.0, 0.0, 0.0], quantity=one).document().title
-        message = (
-            f"1 pair of 3 interacts: part of the accuracy of probabilities of {whom} "
-        )
-        assert title.startswith(message)
-    for n_groups, aim in (
-        (20, "new patches"),
-        (0, "fitted predictors"),
-    ):
-        proof = sure(rng, [2.0, -1.0, 0.001], n_groups=n_groups).document().trust[1]
-        assert proof.sentence.startswith("for new rows")
-        assert aim in proof.sentence
-    assert repr(sure(rng, [2.0, -1.0, 0.001])) == (
-        "InteractionScores(3 pairs; 3 features; 50 rows; squared error; minipatches; "
-        "largest a × b 2 ± 0.01)"
-    )

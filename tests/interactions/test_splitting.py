@@ -9,6 +9,7 @@ import pytest
 from minipatch_cases import fitted, small_table
 from numpy.testing import assert_allclose, assert_array_equal
 from refit_cases import co_moebius, product_table, read, worth
+from refusals import refusals
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import (
@@ -254,42 +255,10 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatc
     assert not begun
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        *(
-            ({"cv": cv}, "cv: expected a share between 0 and 1")
-            for cv in (0.0, 1.0, True, None, KFold, "5", (1 for _ in range(2)))
-        ),
-        ({"groups": "customer"}, "groups: expected a label for each row, .*'cus"),
-        ({"groups": [[1, 2]]}, "groups: expected a label for each row"),
-        ({"groups": [1, None, 2]}, "groups: .* none of them missing"),
-        ({"groups": [1, 2, 3]}, "groups: expected a label for each of 60 rows, got 3"),
-        ({"groups": [0] * 30 + [1] * 30}, "cv: expected at least two groups .* got 1"),
-        ({"cv": 1}, "cv: .*n_splits=1"),
-        ({"cv": 61}, "cv: .*n_splits=61"),
-        ({"groups": GROUPS, "cv": 13}, "cv: .*n_splits=13"),
-        ({"cv": 1 / 60}, "cv: expected at least two rows .* got 1"),
-        ({"cv": 0.999}, "cv: .* train set will be empty"),
-        ({"cv": GroupKFold(3)}, "cv: GroupKFold.* 'groups' parameter should not"),
-        ({"cv": ShuffleSplit(3)}, "cv: row .* is tested twice; use .* KFold"),
-        ({"cv": [([0, 1], [1, 2])]}, "cv: a row has training rows and test rows"),
-        ({"cv": [([0, 1], [60])]}, "cv: .*out of bounds"),
-        ({"cv": [([0.5], [1])]}, "cv: .*integer"),
-        ({"cv": [(range(0), [3, 4])]}, "cv: "),
-        ({"cv": [([], [3, 4])]}, "cv: "),
-        ({"cv": [([True] * 60, [False] * 60)]}, "cv: fold 0 has no training rows or"),
-        ({"cv": [([1, 2], [3])]}, "cv: expected at least two rows .* got 1"),
-        ({"cv": KFold(7), "groups": GROUPS}, "cv: a group has .*; use GroupKFold"),
-        (
-            {"cv": [(range(10), range(10, 15))], "groups": GROUPS},
-            "cv: expected at least two groups .* got 1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "words"), refusals(__file__, "rows"))
 def test_rows_that_do_not_fit_the_table_are_refused(settings, words):
     with pytest.raises(InvalidInput, match=words):
-        judged(DataSplit(**settings))
+        judged(DataSplit(**eval(settings)))
 
 
 def test_two_test_rows_are_enough():

@@ -13,12 +13,11 @@ from sklearn.base import clone
 
 from papers import PAPERS
 from papers.engine import Verdict
-from papers.engine.tally import Conclusion, FigureReport
+from papers.engine.tally import FigureReport
 from papers.iloco import (
     coverage,
     learners,
     masked,
-    orders,
     printed,
     shares,
     simulations,
@@ -29,12 +28,9 @@ from papers.iloco import (
 from papers.iloco.methods import (
     FAITH,
     FAITH_OF_MEANS,
-    PAIRS,
     PATCHES,
     SIZES,
     SPLIT,
-    TRIPLES,
-    WITHIN,
     H,
 )
 from papers.iloco.misprints import designs, ideal, patches
@@ -162,11 +158,7 @@ BY_SCORE = {name: runs(0, 200, 200) for name in (SPLIT, PATCHES, *SIZES.values()
 RIVALS = {H: runs(0, 50, 150), FAITH: runs(0, 200, 140)}
 SHARES = BY_SCORE | RIVALS | {FAITH_OF_MEANS: runs(0, 10, 20)}
 FOUND = shares.Successes(places=np.array([0, 3.0, 8]), found=SHARES)
-SUCCESSES = {
-    PAIRS: runs(0, 100, 180), WITHIN: runs(0, 199, 200), TRIPLES: runs(0, 190, 200)
-}  # fmt: skip
 BOTH = {name: (name, size) for name, size in SIZES.items()}
-ORDERS = shares.Successes(places=FOUND.places, found=SUCCESSES)
 MASKED = masked.Masked(
     jointly=FOUND,
     alone=replace(FOUND, found={name: own[::-1] for name, own in FOUND.found.items()}),
@@ -337,7 +329,6 @@ def seconds(value, method):
 FIRST, SECOND = (partial(timing.patches_first, place=place) for place in (1, 2))
 CURVES = ideal.ideal_curves()
 SLOW_PATCHES = seconds(99.0, "iLOCO-MP (p)")(TIMES)
-SLOW_SPLIT = seconds(1.0, "iLOCO-Split (p)")
 CASES = [
     (masked.scores_are_exact, MASKED, moved("scores", lambda z: 1.002 * z)),
     (masked.scores_are_exact, MASKED, moved("scores", np.fliplr)),
@@ -376,43 +367,6 @@ def test_what_is_denied_would_hold_of_refits():
     assert ideal.zero_without_interaction(replace(CURVES, scores=zero)).holds
     # times that differ by less than twice decide nothing
     assert timing.split_first_when_small(TIMES).verdict is Verdict.NOT_TESTED
-
-
-def concluded(*claims):
-    """What follows from claims that are judged together."""
-    return Conclusion("fig2", tuple(("panel", claim) for claim in claims)).verdict
-
-
-def test_choices_that_the_paper_does_not_name_are_told():
-    signed = with_runs(SPLIT, 2, 0)(FOUND)  # found by the size of the score alone
-    claims = [success.finds(signed, variants=BOTH[SPLIT], by=k) for k in range(2)]
-    assert concluded(*claims) is Verdict.DEPENDS
-    own = {SPLIT: runs(0, 20, 40), SIZES[SPLIT]: runs(0, 20, 40), H: runs(0, 0, 0)}
-    few = replace(FOUND, found={**FOUND.found, **own})
-    claims = [success.beats_rivals(few, variants=BOTH[SPLIT], by=k) for k in range(4)]
-    assert [claim.holds for claim in claims] == [False, True, False, True]
-    assert concluded(*claims) is Verdict.DEPENDS
-    pairs = [orders.triples_find_more(ORDERS, pair=one) for one in (PAIRS, WITHIN)]
-    assert [claim.holds for claim in pairs] == [True, False]
-    assert concluded(*pairs) is Verdict.NOT_TESTED  # at another scale
-    times = SLOW_SPLIT(TIMES)
-    here = timing.patches_first(times, place=1)
-    printed = timing.as_printed(times, statement=partial(timing.patches_first, place=1))
-    assert concluded(here, printed) is Verdict.DEPENDS
-
-
-def test_few_patches_bear_on_what_no_variant_finds():
-    def verdict(found):
-        claims = [
-            success.finds(found, variants=BOTH[PATCHES], by=k, few="few")
-            for k in (0, 1)
-        ]
-        return concluded(*claims)
-
-    assert verdict(FOUND) is Verdict.CONFIRMED
-    signed = with_runs(PATCHES, 2, 0)(FOUND)
-    assert verdict(signed) is Verdict.DEPENDS  # noise does not hide it from |score|
-    assert verdict(with_runs(SIZES[PATCHES], 2, 0)(signed)) is Verdict.NOT_TESTED
 
 
 def test_a_small_curve_is_measured_from_end_to_end():

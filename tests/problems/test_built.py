@@ -186,12 +186,6 @@ def test_mistakes_in_sections_have_keys_and_no_line():
         assert str(caught.value).startswith(message)
 
 
-def test_sections_can_be_named(tmp_path):
-    file = po.problems.read_sections(SECTIONS, "my table", tmp_path)
-    assert file.name == "my table"
-    assert po.problems.read_sections(SECTIONS | {"name": "other"}).name == "other"
-
-
 def test_another_seed_draws_anew():
     file = po.problems.read_sections(SECTIONS)
     first, same, other = (

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from exact_csv import read_csv
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
-from propopt.cli import main
 from propopt.inductive import GaussianProcessExplainer
 
 
@@ -171,24 +169,3 @@ def test_an_interruption_keeps_what_is_done(write, monkeypatch):
     assert trade_offs.interrupted
     assert len(trade_offs.optimized) == 4
     assert len(inductive(trade_offs)) == 8
-
-
-def test_the_command_line_writes_the_table_of_all_sweeps(write, tmp_path, capsys):
-    path = str(write(instead("{rule: all}", "{rule: random, counts: [3, 25]}")))
-    assert main(["check", path]) == 0
-    assert main(["sweep", path, "-o", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr()
-    assert "slopes at 25 inputs" in printed.out
-    assert printed.err == ""
-    table = read_csv(tmp_path / "out" / "file.csv")
-    rows = table[table["method"] == "inductive"]
-    assert len(rows) == 8
-    assert rows["weight.kernel_robustness"].tolist() == [0.01, 0.01, 1, 1] * 2
-    assert rows["parameter.n_inducing"].tolist() == [3] * 4 + [25] * 4
-    assert (rows["gap"] > 0).all()
-    objective = sum(
-        rows[f"weight.{n}"] * rows[f"loss.{n}"]
-        for n in ("gradient_matching", "kernel_robustness", "smoothness")
-    )
-    np.testing.assert_allclose(rows["objective"], objective)
-    assert "inductive" in (tmp_path / "out" / "file.svg").read_text(encoding="utf-8")

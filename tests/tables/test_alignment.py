@@ -3,7 +3,6 @@
 import re
 from types import SimpleNamespace
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -218,21 +217,6 @@ def test_a_mixture_is_made_by_name():
     mixed = po.explainers.aggregate(OBJECTIVE, others)
     assert_allclose(mixed.attributions, BEST.attributions, rtol=1e-6)
     assert mixed.labels == BEST.labels
-
-
-def test_plots_take_what_carries_attributions():
-    mpl.use("Agg")
-    plots = po.plots
-    assert plots.plot_heatmap(FRAME).images
-    assert len(plots.plot_row(of_shap(FRAME), 2).patches) == 3
-    X = pd.DataFrame(np.arange(21.0).reshape(7, 3), columns=NAMES, index=ROWS)
-    axes = plots.plot_row(BEST, "q", X=X.iloc[::-1][TURNED])
-    labels = {label.get_text() for label in axes.get_yticklabels()}
-    assert labels == {"age = 3", "dose = 4", "weight = 5"}
-    with pytest.raises(InvalidInput, match="X: its columns are not those"):
-        plots.plot_row(BEST, "q", X=X.rename(columns={"age": "size"}))
-    W, shape = X.iloc[:2, :2], po.functions.ImageShape(channels=1, height=2, width=1)
-    assert plots.plot_image_maps([W, W.to_numpy()], shape).shape == (2, 2)
 
 
 # ---- graphs know the names of the rows that they were made of

@@ -380,21 +380,6 @@ def test_models_that_refuse_new_categories_name_dtype_and_remedy():
     ):
         with pytest.raises(InvalidInput, match=message):
             ask(with_new_words(X))
-    # what a dtype does not hold is no category of the column
-    flags = pd.DataFrame({"b": [True, False] * 9, "x": np.arange(18.0)})
-    other = flags.iloc[:3].assign(b=["yes", "no", "no"])
-    with pytest.raises(
-        InvalidInput, match=r"category 'yes'; expected one of .*of dtype bool"
-    ):
-        po.explain(lambda Z: Z["x"], other, data=flags)
-    polars = pytest.importorskip("polars")
-    listed = polars.DataFrame({"c": ["a", "b"] * 9, "x": np.arange(18.0)})
-    listed = listed.with_columns(polars.col("c").cast(polars.Enum(["a", "b"])))
-    new = polars.DataFrame({"c": ["a", "k"], "x": [1.0, 2.0]})
-    with pytest.raises(
-        InvalidInput, match="unknown category 'k'; expected one of 'a', 'b'"
-    ):
-        po.explain(lambda Z: Z["x"].to_numpy(), new, data=listed)
 
 
 def test_a_new_category_that_is_read_otherwise_than_the_model_answers_is_sampled():

@@ -165,9 +165,7 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
         patch_draws.check_counts(drawn(300), sets_of(1), usable(), NAMES)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"), refusals(__file__, "schemes")
-)
+@pytest.mark.parametrize(("settings", "words"), refusals(__file__, "schemes"))
 def test_what_is_no_scheme_or_fits_no_table_is_refused_before_a_fit(
     settings, words, tmp_path
 ):

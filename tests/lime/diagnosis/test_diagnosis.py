@@ -13,7 +13,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from papers.lime import gaussian_theory
-from propopt.base.cards import to_text
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, limits
 from propopt.lime.diagnosis.evidence import RuleOutcome
@@ -497,21 +496,3 @@ def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
     assert set(diagnosis.rules) == set(frame.loc[frame["kind"] == "finding", "rule"])
     assert (frame.loc[frame["kind"] == "finding", "remedy"] != "").all()
     assert frame.loc[frame["kind"] == "quiet", "severity"].isna().all()
-
-
-def test_text_and_card_say_first_what_misleads_most(diagnosis):
-    worst, text, card = diagnosis.findings[0], str(diagnosis), diagnosis.document()
-    assert worst.rule in card.title
-    assert text == to_text(card)
-    assert worst.sentence[:40] in text
-    assert max(map(len, text.split("\n"))) < 120
-    assert "\n" not in repr(diagnosis)
-    nothing = replace(diagnosis, findings=(), notes=())
-    assert "None" not in nothing._repr_html_()
-    whole = diagnosis._repr_html_()
-    for item in (*diagnosis.findings, *diagnosis.notes, *diagnosis.quiet):
-        assert item.rule in whole or np.isnan(item.number)
-    for item in diagnosis.quiet:
-        if item.column is not None and not np.isnan(item.number):
-            where = card.settings[item.rule].removeprefix(item.sentence)
-            assert diagnosis.labels.feature_names(99)[item.column] in where

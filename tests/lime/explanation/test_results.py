@@ -240,33 +240,6 @@ def test_profiles_paths_and_runs_are_those_of_the_explanation(lime):
     assert lime.r2[0] == pytest.approx(1.0 - np.var(y - fit) / np.var(y), abs=0.01)
 
 
-def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):
-    X = pd.DataFrame(
-        {"age": [1.0, 2.0, np.nan, 4.0] * 10, "town": list("abca") * 10},
-        index=[("r", n) for n in range(40)],
-    )
-
-    def f(Z):
-        return Z["age"].fillna(-1.0) + (Z["town"] == "b")
-
-    lime = limits(f, X.iloc[:3], data=X, n_samples=100)
-    lime.save(tmp_path / "lime")
-    same, before = LimeExplanation.load(tmp_path / "lime").to_frame(), lime.to_frame()
-    assert same.drop(columns="row").equals(before.drop(columns="row"))
-    assert same["row"].tolist() == [str(name) for name in before["row"]]
-
-
-def test_a_card_is_of_any_row_and_names_a_class():
-    X = pd.DataFrame(grid(12), columns=[f"<i>{j}" for j in range(12)])
-    X.index = [f"patient {n}" for n in range(len(X))]
-    model = LogisticRegression().fit(X, np.where(X.iloc[:, 3] > 0.5, "ill", "well"))
-    lime = limits(model, X.iloc[:3], data=X, target="ill", output="probability")
-    card = lime.document("patient 1")
-    for fact in ("probability of ill", f"{lime.values[1]:.4g}", "patient 1"):
-        assert fact in card.title
-    assert "<i>" not in to_card(card)
-
-
 def test_a_card_is_the_same_when_shown_again_and_does_not_run_the_model_for_many():
     X = grid(2)
     few, many = (limits(product(X), X[:n], data=X) for n in (2, 150))
@@ -366,10 +339,6 @@ def forged(path, result, bin_index, value):
             inner = inner[int(key) if isinstance(inner, list) else key]
         inner[int(last) if isinstance(inner, list) else last] = value
     write(path, signed(with_header(members, whole)))
-
-
-def without_first(array):
-    return np.append(np.nan, array[1:])
 
 
 def rolled(array):

@@ -293,9 +293,7 @@ def test_what_cannot_be_a_law_is_refused(changes, message):
 EMPTY = {"ranges": {"age": [0, 99]}, "probabilities": {"age": [0.5, 0.5]}}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"), refusals(__file__, "of data")
-)
+@pytest.mark.parametrize(("changes", "message"), refusals(__file__, "of data"))
 def test_what_data_cannot_be_is_refused(changes, message):
     with pytest.raises(InvalidInput, match=message):
         of_bins(data=table(), **({"categories": ["colour"]} | eval(changes)))

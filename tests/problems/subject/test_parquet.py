@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 
 import propopt as po
 from propopt.cli import main
@@ -107,25 +108,7 @@ def test_a_run_of_a_folder_is_resumed_only_with_the_same_files(tmp_path, frame, 
     assert file.with_options(resume=out).run(out, quiet=True) is not None
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("csv: t.parquet", "csv: t.parquet is not a CSV file; name it as parquet"),
-        ("parquet: t.csv", "parquet: there is no file or folder t.csv"),
-        ("parquet: file.yaml", "parquet: file.yaml: expected a file .parquet, .pq, "
-         ".arrow, .feather or .ipc, or a folder"),
-        ("parquet: none", "parquet: there is no file or folder none"),
-        ("parquet: words.parquet", "parquet: columns must be numeric, or listed in "
-         "data.categorical; these are not: note; note holds 'a'"),
-        ("parquet: inf.parquet", "parquet: numbers must be finite, and in these "
-         "columns some are infinite: age"),
-        ("parquet: t.parquet, csv: a.csv", "expected exactly one of grid, uniform, "
-         "sklearn, csv and parquet, got csv and parquet"),
-        ("parquet: dates.parquet", "parquet: dates.parquet: column 'when' holds "
-         "timestamp[us]; expected numbers, text or categories: convert it, or leave it "
-         "out"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "message"), refusals(__file__, "parquet"))
 def test_refusals_name_file_and_column(tmp_path, frame, run, source, message):
     frame.to_parquet(tmp_path / "t.parquet")
     frame.assign(note="a").to_parquet(tmp_path / "words.parquet")

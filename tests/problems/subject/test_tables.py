@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 
 import propopt as po
 from propopt.cli import main
@@ -41,47 +42,9 @@ def complaint(tmp_path, capsys):
     return check
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a,b,c,y\n0,1,2,3,4\n", ":2: is not a CSV table: 5 cells under 4 headers"),
-        ("a,y,c,y\n1,2,3,2\n5,6,7,6\n", ":1: two columns have one name: 'y'"),
-        ("a,b,c,y\n1,2,3,4\n5,6,7\n",
-         ":3: is not a CSV table: 3 cells under 4 headers"),
-        ('a,b,c,y\n1,2,"3\n,",4\n5\n',
-         ":4: is not a CSV table: 1 cells under 4 headers"),
-        ("a;b;y\n0,1;2;3\n", ":2: decimal numbers have commas; write points"),
-        ("a\ty\n1\t2,5\n", ":2: decimal numbers have commas; write points"),
-        ("\na;y\n1;2\n", ":2: is not a CSV table: columns are separated by "
-        "';'; use commas, and points in decimal numbers"),
-        ('a,y\n"0,5",1\n"0,7",2\n', " columns must be numeric, or "
-        "listed in data.categorical; these are not: a; a holds '0,5'"),
-        ("a,b,y\n1,2,3\n-3e300,4,5\n", " numbers must lie within ±1e+100, and in these "
-         "columns some are larger: a"),
-        ("a,b,y\n1,2,3\ninf,,2\n", " numbers must be finite, and in these columns some "
-         "are infinite: a"),
-        ("a,b,y\n1,2,\n1,1,2\n", " file.yaml:1: data.target: 1 values are missing"),
-        ('a,y\n"1,2\n', ":2: is not a CSV table: 1 cells under 2 headers"),
-        (",a,y\n5,1,2\n5,3,4\n", ":1: column 1 has no name; name it, or remove it "
-        "if it has row numbers"),
-        ("a, ,y\n0,1,2\n", ":1: column 2 has no name; name it, or remove it if "
-        "it has row numbers"),
-        ("", ":1: is not a CSV table: there is no header"),
-        ("\n\n \n", ":1: is not a CSV table: there is no header"),
-        ("a,b,c,y\n", ":1: has no rows"),
-        (f"{GOOD}1,\0,2,3\n", ":4: a NUL byte is not text"),
-        (f"{GOOD}1,é,2,3\n".encode("latin-1"), ":4: is not UTF-8 text"),
-        (GOOD.encode("utf-16"), ":1: is not UTF-8 text"),
-        (GOOD.replace("\n", "\r"), ":1: is not a CSV table: new-line character seen in "
-         "unquoted field"),
-        (f"a,y\n{200_000 * 'x'},1\n", ":2: is not a CSV table: field larger than field "
-         "limit (131072)"),
-        ("a,y\n1,2\n3,\"4\n", " is not a CSV table: Error tokenizing data. C error: "
-         "EOF inside string starting at row 2"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "message"), refusals(__file__, "no tables"))
 def test_what_is_no_table(complaint, content, message):
-    result = complaint(content)
+    result = complaint(eval(content))
     assert result in (f"table.csv{message}", message.strip())
 
 
