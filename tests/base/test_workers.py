@@ -206,12 +206,11 @@ def threads():
 def test_results_come_in_the_order_of_the_calls_and_workers_have_one_thread(
     monkeypatch,
 ):
-    calls = [partial(abs, -n) for n in range(5)]
-    assert list(in_workers(calls, 2)) == list(range(5))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "2")
     with threadpool_limits(1):  # where the parent has one
-        assert list(in_workers([threads, threads], 2)) == [1, 1]
+        calls = [*(partial(abs, -n) for n in range(5)), threads, threads]
+        assert list(in_workers(calls, 2)) == [*range(5), 1, 1]
     with pytest.raises(po.errors.InvalidInput, match="n_jobs: expected a number"):
         read_workers(0)
 
@@ -238,17 +237,16 @@ OTHERS = {
 """What a solver minimises besides, if not sparsity."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
 def test_every_number_of_workers_gives_the_same_digits(problem, solver):
     objective = problem["gradient_matching"] + problem["pairwise_robustness"]
     objective += 0.5 * problem[OTHERS.get(solver, "sparsity")]
     weights = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 10)}
-    curves = [po.sweep(objective, weights, solver=solver, n_jobs=n) for n in (1, 2, 3)]
-    one, *others = (curve.to_frame().drop(columns="seconds") for curve in curves)
-    for other in others:
-        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    curves = [po.sweep(objective, weights, solver=solver, n_jobs=n) for n in (1, 3)]
+    one, other = (curve.to_frame().drop(columns="seconds") for curve in curves)
+    pd.testing.assert_frame_equal(one, other, check_exact=True)
     for points in zip(*(curve.optimized for curve in curves), strict=True):
         assert len({point.attributions.tobytes() for point in points}) == 1
 

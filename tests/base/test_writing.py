@@ -63,7 +63,7 @@ STREAMS = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @posix
 @pytest.mark.parametrize(("command", "settings", "code", "told", "times"), STREAMS)
 def test_a_stream_that_takes_nothing_or_not_all_does_not_end_a_run(

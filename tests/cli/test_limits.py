@@ -77,7 +77,8 @@ def test_other_errors_of_ours_are_not_hidden(monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space of Linux")
-def test_a_table_under_a_limit_of_memory_is_no_wrong_csv(tmp_path):
+@pytest.mark.parametrize("n_bytes", [2**22, 2**24, 2**26])
+def test_a_table_under_a_limit_of_memory_is_no_wrong_csv(n_bytes, tmp_path):
     """Limits from what the program itself takes upwards: never a raw error."""
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(150_000, 10)))
     table.columns = [*"abcdefghi", "y"]
@@ -91,20 +92,18 @@ def test_a_table_under_a_limit_of_memory_is_no_wrong_csv(tmp_path):
         "used = psutil.Process().memory_info().vms;"
         "resource.setrlimit(resource.RLIMIT_AS, (used + {n}, resource.RLIM_INFINITY));"
     )
-    for n_bytes in (2**22, 2**24, 2**26):
-        program = tight.format(n=n_bytes) + PROGRAM
-        done = subprocess.run(
-            [sys.executable, "-c", program, "check", "it.yaml"],
-            cwd=tmp_path,
-            env=environment() | {"OPENBLAS_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr
-        assert "is not a CSV table" not in done.stderr
-        assert done.returncode == 2, done.stderr
-        assert "memory" in done.stderr or "are free" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", tight.format(n=n_bytes) + PROGRAM, "check", "it.yaml"],
+        cwd=tmp_path,
+        env=environment() | {"OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert "is not a CSV table" not in done.stderr
+    assert done.returncode == 2, done.stderr
+    assert "memory" in done.stderr or "are free" in done.stderr
     assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
 
 

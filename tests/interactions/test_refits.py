@@ -184,13 +184,11 @@ def test_tables_of_any_library_reach_the_learner_as_they_are():
         assert_allclose(mean, np.full(80, Y[rows].mean()), rtol=1e-14)
 
 
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
-@pytest.mark.parametrize("scheme", [DataSplit(), Minipatches(n_patches=120, rows=30)])
-def test_a_pipeline_by_names_gives_the_same_with_any_library(scheme):
+def test_a_pipeline_by_names_gives_the_same_with_any_library():
     plain = PEOPLE.astype({"city": str, "score": float})
     sets = [("city", "score"), ("age", "ok")]
     result, other = (
-        ILOCO(BY_NAME, scheme, sets=sets).fit(table, Y).result_.estimates
+        ILOCO(BY_NAME, DataSplit(), sets=sets).fit(table, Y).result_.estimates
         for table in (plain, in_polars(plain))
     )
     assert_allclose(result, other, rtol=1e-9, atol=1e-12)

@@ -168,6 +168,7 @@ def test_fixed_patches(learner, n_tables):
 # ---- split intervals at 90 % have what the same predictors score on many new rows
 
 
+@pytest.mark.slow  # closed forms of the errors are tested every day
 def test_coverage_of_splits():
     """Shares near 0.885 of 75 tables have sd 0.037; zero widths have tests of theirs.
 

@@ -190,13 +190,14 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+@pytest.mark.slow  # what a kill left half written is tested every day
 @pytest.mark.usefixtures("still")
 @pytest.mark.parametrize(
     ("job", "after"),
     [
         ("exact", [1]),
         *(
-            pytest.param(job, after, marks=pytest.mark.slow)
+            (job, after)
             for job in ("sweep", "explain", "lime", "interactions")
             for after in ([1], [2, 1, 1])
         ),

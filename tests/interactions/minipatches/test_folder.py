@@ -103,6 +103,7 @@ def test_an_interrupted_run_goes_on(patches_folder, marks):
     assert predictions(half).tobytes() == predictions(alone)[:575].tobytes()
 
 
+@pytest.mark.slow  # an interrupted run goes on every day
 def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     patches_folder, marks, monkeypatch
 ):
@@ -204,7 +205,7 @@ PROBLEMS = [
 def test_each_problem_has_its_own_folder(patches_folder):
     for count, problem in enumerate(PROBLEMS, start=1):
         for _ in range(2):  # the second call finds the folder of the first
-            problem(many(150, folder=patches_folder))
+            problem(many(100, folder=patches_folder))
         assert len(list(patches_folder.iterdir())) == count
 
 

@@ -95,6 +95,7 @@ class Counted(Quick):
         return super().__getstate__()
 
 
+@pytest.mark.slow  # it starts a cluster of processes
 def test_dask_gets_the_table_once():
     pytest.importorskip("distributed")
     alone = fitted(many(), X, Y, Counted())
