@@ -32,7 +32,7 @@ from propopt.structures.boxes.shapley import shapley_against
 from propopt.structures.kinds import UNREADABLE
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.structures.readers.pipelines import plain_array
-from propopt.structures.registry import of_class
+from propopt.structures.registry import reader_of
 from propopt.tables.frames import Labels
 
 
@@ -162,7 +162,7 @@ def path_values(
         return None
     model = function.structure.model
     position = function.structure.index
-    compute = of_class(model.core, lambda reader: reader.path_values)
+    compute = reader_of(model.core).path_values
     if compute is None or not isinstance(function.products, Boxes):
         return None
     table: Any = function.readout.table(points, labels.of_columns())

@@ -24,6 +24,7 @@ from propopt.base.text import Quantity
 from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
 from propopt.structures.fitted_model import FittedModel, MarginScale, as_stored
 from propopt.structures.kinds import fitted_value, has_fitted, name_of
+from propopt.structures.registry import reader_of
 from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
 
@@ -199,9 +200,10 @@ def call_of(model: FittedModel, output: str) -> Call:
 
 def direct_call(model: FittedModel, output: str) -> DirectCall | None:
     """A booster's faster method for an output, if it accepts arrays."""
-    if model.takes_numbers:
+    reader = reader_of(model.estimator)
+    if reader.takes_numbers:
         return DirectCall(call_of(model, output)[0])
-    call = model.direct
+    call = None if reader.direct is None else reader.direct(model.estimator)
     if call is None:
         return None
     if output in ("value", "margin"):
@@ -241,9 +243,10 @@ def quantity_of(
 
 def _has_finite_log_odds(model: FittedModel, index: int | None) -> bool:
     """Whether they follow from scores: of forests they are infinite for p = 0 or 1."""
-    core = FittedModel.of(model.core)
     has_margin = model.margin is not None and model.logit_of_margin is not None
-    return has_margin or exact_scores(core, "log_odds", index or 0) is not None
+    if has_margin:
+        return True
+    return exact_scores(model.at_core, "log_odds", index or 0) is not None
 
 
 def _scale_of(model: FittedModel, output: str, few: Any) -> MarginScale | None:
@@ -257,14 +260,14 @@ def _has_logit_margin(model: FittedModel) -> bool:
     """Whether the margin equals log p/(1 − p), for trees or by exact formulas."""
     if model.margin is not None:
         return model.logit_of_margin == 1.0
-    core = FittedModel.of(model.core)
-    odds, margin = (exact_scores(core, output, 1) for output in ("log_odds", "margin"))
+    odds = exact_scores(model.at_core, "log_odds", 1)
+    margin = exact_scores(model.at_core, "margin", 1)
     return odds is not None and margin is not None and odds[1] == margin[1]
 
 
 def _logit_of(model: FittedModel) -> Callable[[Any], Values] | None:
     """The log-odds of the second of two classes from scores; None if only from p."""
-    logit = _final_logit(FittedModel.of(model.core))
+    logit = _final_logit(model.at_core)
     return None if logit is None else model.behind_steps(logit)
 
 

@@ -55,13 +55,18 @@ from propopt.tables.schema import TableSchema as TableSchema
 from propopt.tables.schema import read_with_schema
 
 
+def opened(model: Any) -> Any:
+    """A model with its steps; a torch module or a Function as it is."""
+    is_whole = isinstance(model, Function) or is_a(model, TORCH_MODULE)
+    return model if is_whole else FittedModel.of(model)
+
+
 def is_for_texts(model: Any, data: object) -> bool:
     """Whether ``data`` are documents, a text schema, or input for a model of texts."""
     if isinstance(data, TextSchema | str | bytes) or is_documents(data):
         return True
-    is_tabular = data is None or isinstance(data, TableSchema)
-    fitted = None if is_a(model, TORCH_MODULE) else FittedModel.of(model)
-    return not (is_tabular or fitted is None) and bool(fitted.text_vectorisers)
+    is_table = data is not None and not isinstance(data, TableSchema)
+    return is_table and isinstance(model, FittedModel) and bool(model.text_vectorisers)
 
 
 def refuse_text_model(model: FittedModel) -> None:
@@ -183,6 +188,7 @@ def wrap(
     >>> wrap(lambda X: X[:, 0] * X[:, 1]).gradient(X[:1]).round(6)
     array([[1., 0.]])
     """
+    model = opened(model)
     reference = ReferenceTable(data, model=model)
     return wrap_model(
         model,
@@ -204,7 +210,7 @@ class ReferenceTable:
 
     data: Any
     label: str = "data"
-    model: Any = None  # by default it may read all columns
+    model: Any = None  # the opened model; by default it may read all columns
 
     @property
     def schema(self) -> TableSchema | None:
@@ -226,8 +232,8 @@ class ReferenceTable:
         """The columns of the table and its rows, converted once."""
         if self.data is None or _is_plain(self.data):
             return None
-        reads_all = isinstance(self.model, Function) or is_a(self.model, TORCH_MODULE)
-        read = None if reads_all else FittedModel.of(self.model).columns_read
+        is_fitted = isinstance(self.model, FittedModel)
+        read = self.model.columns_read if is_fitted else None
         return read_with_schema(self.data, what=self.label, read=read)
 
     @property
@@ -275,13 +281,12 @@ def wrap_model(
     batch_rows: int | None,
     outcome: Outcome | None = None,
 ) -> Function:
-    """The implementation of :func:`wrap`, with the table's name for errors."""
+    """The function of an opened model, with the table's name for errors."""
     check_target(target)
     data = reference.data
-    is_torch = is_a(model, TORCH_MODULE)
+    is_fitted = isinstance(model, FittedModel)
     label_index = None
-    if not (isinstance(model, Function) or is_torch):
-        model = FittedModel.of(model)
+    if is_fitted:
         check_model(model)  # before the table, which may be the model
         model, target, label_index = one_label(model, target)
     if not isinstance(model, Function) and is_for_texts(model, data):
@@ -293,16 +298,10 @@ def wrap_model(
         from propopt.functions.wrapping_texts import wrap_texts
 
         texts = wrap_texts(model, target, output, data, reference.label)
-        classes = None if is_torch else model.classes
+        classes = model.classes if is_fitted else None
         return _with_settings(texts, batch_rows, outcome, label_index, classes)
     observed = reference.observed
     schema = reference.schema
-    if is_torch:
-        from propopt.functions.torch_modules import torch_model
-
-        _refuse("gradient", gradient, f"{name_of(model)} {_HAS_GRADIENT}")
-        module = torch_model(model, target, output, input_shape)
-        return _with_settings(_torch(module, step, schema), batch_rows, outcome)
     if isinstance(model, Function):
         already = f"{model!r} is a Function already"
         _refuse("data", schema, f"{already}; leave the argument out")
@@ -319,6 +318,12 @@ def wrap_model(
                 f"wrap: {already}; leave out target, output and step, which are fixed"
             )
         return model
+    if not is_fitted:
+        from propopt.functions.torch_modules import torch_model
+
+        _refuse("gradient", gradient, f"{name_of(model)} {_HAS_GRADIENT}")
+        module = torch_model(model, target, output, input_shape)
+        return _with_settings(_torch(module, step, schema), batch_rows, outcome)
     if input_shape is not None:
         model = _of_inputs(model, input_shape)
     wrapped = _wrapped(model, target, output, step, gradient, reference)
@@ -538,6 +543,7 @@ def wrap_with_table(
                 f"{str(table)!r:.80}; pandas.read_csv(path) reads the table of a "
                 "file, and [text] is one text"
             )
+    model = opened(model)
     reference = ReferenceTable(data, model=model)
     gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need observed values
     if data is None and (is_documents(X) or is_frame(X, "X") or gaps):

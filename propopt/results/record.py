@@ -24,7 +24,7 @@ from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.structures.fitted_model import FittedModel
-from propopt.structures.registry import of_class
+from propopt.structures.registry import reader_of
 
 
 # ---- A threshold on predictions
@@ -182,7 +182,7 @@ def digest_of_table(table: Any) -> str:
 
 def _text_of(model: Any) -> bytes | None:
     """The text of a booster as bytes, equal on all machines; else None."""
-    write = of_class(model, lambda reader: reader.text)
+    write = reader_of(model).text
     with suppress(Exception):  # of the library of the model
         return None if write is None else write(model)
     return None

@@ -32,7 +32,7 @@ from propopt.structures.kinds import (
     name_of,
 )
 from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.readers.model_reader import MarginRule
+from propopt.structures.readers.model_reader import ModelReader
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput, columns_read
 from propopt.structures.readers.sklearn_sums import LOGISTIC
 from propopt.structures.registry import (
@@ -41,7 +41,6 @@ from propopt.structures.registry import (
     final_of,
     fitted_names,
     members_in,
-    of_class,
     reader_of,
     unreadable,
     working_steps,
@@ -138,7 +137,7 @@ class FittedModel:
         """The final estimator of a pipeline, or the model itself."""
         return final_of(self.estimator)
 
-    @property
+    @cached_property
     def entry(self) -> Any:
         """First step that transforms something, or the model; None if no step does."""
         return self.steps[0] if self.steps else None
@@ -168,14 +167,19 @@ class FittedModel:
         """The estimator that predicts at the end, after all steps and stacks."""
         return self._opened[1]
 
+    @cached_property
+    def at_core(self) -> FittedModel:
+        """The core as a model by itself, without steps and stacks before it."""
+        return self if self.core is self.estimator else FittedModel(self.core)
+
+    @cached_property
+    def _rules(self) -> ModelReader:
+        """The rules of the core."""
+        return reader_of(self.core)
+
     def behind_steps(self, scores: Callable[[Any], Array]) -> Callable[[Any], Array]:
         """A scoring function of the core as a function of the model's input table."""
         return partial(_after, self.before, scores) if self.before else scores
-
-    @cached_property
-    def members(self) -> list[Any]:
-        """The models that the final estimator combines, such as voters; else none."""
-        return members_in(self.final)
 
     # ---- Columns and classes
 
@@ -203,10 +207,8 @@ class FittedModel:
         """
         if is_a(self.entry, "sklearn.ColumnTransformer"):
             return False
-        computes_paths = of_class(self.entry, lambda reader: reader.path_values)
-        return computes_paths is not None or type(self.entry).__module__.startswith(
-            "sklearn."
-        )
+        is_booster = reader_of(self.entry).path_values is not None
+        return is_booster or type(self.entry).__module__.startswith("sklearn.")
 
     @property
     def n_columns(self) -> int | None:
@@ -240,12 +242,11 @@ class FittedModel:
         ):
             return list(map(np.asarray, classes))
         count = 1
-        n_labels = of_class(final, lambda reader: reader.n_labels)
         if fitted_value(final, "multilabel_"):
             count = len(classes)
         elif fitted_value(final, "out_activation_") == "logistic":
             count = final.n_outputs_
-        elif n_labels is not None:
+        elif (n_labels := reader_of(final).n_labels) is not None:
             count = n_labels(final)
         return [np.arange(2)] * count if count > 1 else None
 
@@ -261,10 +262,11 @@ class FittedModel:
 
         It maps the model's input table to scores (n,), or (n, K) for K classes.
         """
-        if self._rule is None:
+        rule = self._rules.margin
+        if rule is None:
             return None
-        scores = partial(getattr(self.core, self._rule.method), **self._rule.settings)
-        weight = self._rule.weight(self.core)
+        scores = partial(getattr(self.core, rule.method), **rule.settings)
+        weight = rule.weight(self.core)
         if weight != 1.0:
             scores = partial(_weighted, weight, scores)
         return self.behind_steps(scores)
@@ -272,11 +274,8 @@ class FittedModel:
     @cached_property
     def logit_of_margin(self) -> float | None:
         """The factor from the margin to log-odds of the second of two classes."""
-        return None if self._rule is None else self._rule.logit(self.core)
-
-    @cached_property
-    def _rule(self) -> MarginRule | None:
-        return of_class(self.core, lambda r: r.margin, predicting=True)
+        rule = self._rules.margin
+        return None if rule is None else rule.logit(self.core)
 
     @cached_property
     def is_explained_by_margin(self) -> bool:
@@ -285,11 +284,11 @@ class FittedModel:
         It does for boosted classifiers, and for stacks that end in a logistic
         regression.
         """
-        explains = of_class(self.core, lambda r: r.explains_margin, predicting=True)
-        if explains is not None:
-            return explains(self.core)
-        is_stack = inherits(self.final, _STACK) and inherits(self.core, *LOGISTIC)
-        return is_stack or (self._rule is not None and self.classes is not None)
+        if self._rules.explains_margin is not None:
+            return self._rules.explains_margin(self.core)
+        if self._rules.margin is not None and self.classes is not None:
+            return True
+        return inherits(self.final, _STACK) and inherits(self.core, *LOGISTIC)
 
     def margin_scale(self, table: Any) -> MarginScale:
         """Which function of the prediction the margin is, compared at a few rows.
@@ -324,7 +323,7 @@ class FittedModel:
         They are for logistic regression, discriminant analysis and naive Bayes, not for
         networks. Members of a stack, and steps before, may still be sampled.
         """
-        core = FittedModel.of(self.core)
+        core = self.at_core
         classes = self.classes
         if classes is None or len(classes) != 2 or core.network is None:
             return False
@@ -338,24 +337,8 @@ class FittedModel:
     @property
     def has_custom_objective(self) -> bool:
         """Whether a boosted classifier gives only scores, of a user's objective."""
-        predicate = of_class(
-            self.core, lambda r: r.has_custom_objective, predicting=True
-        )
+        predicate = self._rules.has_custom_objective
         return predicate is not None and predicate(self.core)
-
-    @property
-    def takes_numbers(self) -> bool:
-        """Whether an array gives the same predictions as the frame of the fit."""
-        flag = of_class(
-            self.estimator, lambda r: r.takes_numbers or None, predicting=True
-        )
-        return flag is not None
-
-    @property
-    def direct(self) -> Callable[..., Array] | None:
-        """A faster prediction function for numeric tables, if the library has one."""
-        make_call = of_class(self.estimator, lambda r: r.direct, predicting=True)
-        return None if make_call is None else make_call(self.estimator)
 
     # ---- Exact structures
 
@@ -383,7 +366,7 @@ class FittedModel:
     @cached_property
     def network(self) -> Network | None:
         """The differentiable scores of the model; None for trees and without a rule."""
-        if reader_of(self.estimator).trees is not None:
+        if self._rules.trees is not None:
             return None
         from propopt.structures.readers.model_products import exact_network  # if used
 
@@ -395,12 +378,12 @@ class FittedModel:
 
         if self.network is None:
             return None
-        return exact_link(self.estimator, output, index, self.network.n_scores)
+        return exact_link(self.final, output, index, self.network.n_scores)
 
     @cached_property
     def is_piecewise_constant(self) -> bool:
         """Whether the model is constant between jumps, with zero slopes, as trees."""
-        rule = of_class(self.final, lambda reader: reader.constant_if)
+        rule = reader_of(self.final).constant_if
         parts = None if rule is None else rule(self.final)
         if parts is None:
             return False
@@ -554,7 +537,7 @@ class ModelStructure:
                 "log-odds of several classes depend on the margins of all of them; "
                 "give output='margin' and those of the class"
             )
-        rule = of_class(core, lambda reader: reader.given_margin, predicting=True)
+        rule = reader_of(core).given_margin
         if rule is None or self.view is None:
             return factor * margins
         table = self.view.transform(self.view.start[None, :])

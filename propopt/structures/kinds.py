@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
-from typing import Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import is_
+from typing import Any, Final
 
 from sklearn.pipeline import Pipeline
 
@@ -18,53 +19,42 @@ UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError
 """Errors raised by a model that its library stores differently than expected."""
 
 
-_Lineage: TypeAlias = Mapping[str, bool]
+_CLASSES: Final = 1024
+"""Classes whose names are remembered."""
 
-_LINEAGES: Final = WeakKeyDictionary[type, _Lineage]()
+
+@lru_cache(maxsize=_CLASSES)
+def lineage(bases: tuple[type, ...]) -> tuple[str, ...]:
+    """The names of an ``__mro__``: a class such as ``sklearn.Pipeline``, its bases."""
+    return tuple(
+        f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in bases
+    )
 
 
-def lineage(value: object) -> _Lineage:
-    """The names of an object's class and of its bases, and which define a prediction.
-
-    A name has the package and the class, such as ``sklearn.Pipeline``.
-    """
-    kind = type(value)
-    if kind not in _LINEAGES:
-        _LINEAGES[kind] = {
-            f"{base.__module__.partition('.')[0]}.{base.__name__}": (
-                not PREDICTION_METHODS.isdisjoint(vars(base))
-            )
-            for base in kind.__mro__
-        }
-    return _LINEAGES[kind]
+@lru_cache(maxsize=_CLASSES)
+def predicting(bases: tuple[type, ...]) -> tuple[str, ...]:
+    """The first of these names, up to the class whose methods predict."""
+    defines = [not PREDICTION_METHODS.isdisjoint(vars(base)) for base in bases]
+    count = defines.index(True) + 1 if any(defines) else None
+    return lineage(bases)[:count]
 
 
 def class_name_of(value: object) -> str:
     """The package and the name of the class of an object."""
-    return next(iter(lineage(value)))
+    return lineage(type(value).__mro__)[0]
 
 
 def is_a(value: object, *names: str) -> bool:
     """Whether an object is an instance of one of these classes or of a subclass."""
-    return not lineage(value).keys().isdisjoint(names)
-
-
-def inherited(model: object, names: Container[str]) -> str | None:
-    """The first of these classes by whose methods a model predicts; None if none is.
-
-    A subclass that overrides a prediction method does not count.
-    """
-    for name, predicts in lineage(model).items():
-        if name in names:
-            return name
-        if predicts:
-            return None
-    return None
+    return not set(names).isdisjoint(lineage(type(value).__mro__))
 
 
 def inherits(model: object, *names: str) -> bool:
-    """Whether a model predicts by the methods of one of these classes."""
-    return inherited(model, names) is not None
+    """Whether a model predicts by the methods of one of these classes.
+
+    A subclass that overrides a prediction method does not.
+    """
+    return not set(names).isdisjoint(predicting(type(model).__mro__))
 
 
 def fitted_value(model: object, attribute: str, default: Any = None) -> Any:
@@ -110,32 +100,37 @@ A threshold changes only predicted labels, which are no output of explanations.
 """
 
 
-def forwarded(model: Any) -> Any:
-    """The estimator inside a search, a frozen or a thresholded classifier."""
-    name = inherited(model, _FORWARDS)
-    inner = None if name is None else fitted_value(model, _FORWARDS[name])
-    return model if inner is None else forwarded(inner)
+@lru_cache(maxsize=_CLASSES)
+def _forwards(bases: tuple[type, ...]) -> str | None:
+    """The attribute with the wrapped estimator of a class; None if it wraps none."""
+    return next((_FORWARDS[x] for x in predicting(bases) if x in _FORWARDS), None)
+
+
+_PIPELINES: Final = "imblearn.Pipeline", "sklearn.Pipeline"
+
+
+def unwrapped(model: Any, last: Callable[[Any], Any]) -> Any:
+    """The estimator inside searches and frozen or thresholded classifiers.
+
+    Of a pipeline one of scikit-learn with plain steps, and ``last`` of the final one;
+    the same object if it is plain already. Samplers of imblearn are dropped: they do
+    nothing at prediction.
+    """
+    attribute = _forwards(type(model).__mro__)
+    if attribute is not None and has_fitted(model, attribute):
+        return unwrapped(getattr(model, attribute), last)
+    if class_name_of(model) not in _PIPELINES:
+        return model
+    *before, (name, final) = model.steps
+    kept = [(x, as_step(s)) for x, s in before if not has_method(s, "fit_resample")]
+    steps = [*kept, (name, last(final))]
+    if type(model) is Pipeline and len(steps) == len(model.steps):
+        parts = [part for _, part in model.steps]
+        if all(map(is_, parts, [part for _, part in steps])):
+            return model
+    return Pipeline(steps)
 
 
 def as_step(step: Any) -> Any:
     """The transformer of a pipeline step, unwrapped if it is frozen or nested."""
-    return plain_pipeline(forwarded(step), as_step)
-
-
-def plain_pipeline(model: Any, last: Callable[[Any], Any]) -> Any:
-    """A scikit-learn pipeline with plain steps.
-
-    The same object if all steps are plain already.
-
-    Samplers of imblearn are dropped: they do nothing at prediction. Anything but a
-    pipeline is returned unchanged.
-    """
-    if type(model) is not Pipeline and class_name_of(model) != "imblearn.Pipeline":
-        return model
-    *before, (name, final) = model.steps
-    samples = [(key, s) for key, s in before if not has_method(s, "fit_resample")]
-    steps = [*((key, as_step(s)) for key, s in samples), (name, last(final))]
-    same = type(model) is Pipeline and len(steps) == len(model.steps)
-    if same and all(a[1] is b[1] for a, b in zip(steps, model.steps, strict=True)):
-        return model
-    return Pipeline(steps)
+    return unwrapped(step, as_step)

@@ -6,8 +6,7 @@ packages add readers by entry points of the group ``propopt.readers``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from sklearn.pipeline import Pipeline
 
@@ -18,22 +17,22 @@ from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.kinds import (
     class_name_of,
     fitted_value,
-    forwarded,
-    has_fitted,
-    inherits,
     is_a,
     is_passthrough,
     lineage,
-    plain_pipeline,
+    predicting,
+    unwrapped,
 )
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.catboost import CATBOOST
 from propopt.structures.readers.lightgbm import LIGHTGBM
-from propopt.structures.readers.model_reader import ModelReader, ModelSum
-from propopt.structures.readers.pipelines import (
-    ColumnView,
-    ModelOutput,
+from propopt.structures.readers.model_reader import (
+    OF_PREDICTIONS,
+    OF_THE_CLASS,
+    ModelReader,
+    ModelSum,
 )
+from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.sklearn_trees import SKLEARN
 from propopt.structures.readers.xgboost import XGBOOST
 
@@ -49,37 +48,23 @@ READERS: Final[dict[str, ModelReader]] = {
 }
 """The reader of each class of models, by the package and the name of the class."""
 
-_Part = TypeVar("_Part")
-
-
-def of_class(
-    model: Any, part: Callable[[ModelReader], _Part | None], *, predicting: bool = False
-) -> _Part | None:
-    """The part that the reader of a model's class, or of a base class, provides.
-
-    With ``predicting`` a class that overrides a prediction method ends the search.
-    """
-    for name, predicts in lineage(model).items():
-        reader = READERS.get(name)
-        value = None if reader is None else part(reader)
-        if value is not None or (predicting and predicts):
-            return value
-    return None
-
 
 def reader_of(model: Any) -> ModelReader:
-    """The reader of exactly the class of a model; one without rules if it has none."""
-    return READERS.get(class_name_of(model), _NO_RULES)
-
-
-_NO_RULES: Final = ModelReader()
+    """The rules of a model's class, each its own or that of the nearest base class."""
+    rules: dict[str, Any] = {}
+    barred: frozenset[str] = frozenset()  # the rules that do not pass to the class
+    bases = type(model).__mro__
+    for name in lineage(bases):
+        reader = READERS.get(name)
+        if reader is not None:
+            given = {x: rule for x, rule in vars(reader).items() if rule}
+            rules = {x: given[x] for x in given.keys() - barred} | rules
+        is_overridden = name == predicting(bases)[-1]
+        barred |= OF_THE_CLASS | OF_PREDICTIONS if is_overridden else OF_THE_CLASS
+    return ModelReader(**rules)
 
 
 # ---- The estimator that makes the predictions
-
-
-_SELECTS: Final = "sklearn.RFE", "sklearn.RFECV"
-"""Models that select columns before their ``estimator_`` predicts."""
 
 
 def as_estimator(model: Any) -> Any:
@@ -88,20 +73,16 @@ def as_estimator(model: Any) -> Any:
     A pipeline of imblearn becomes one of scikit-learn without samplers. Native boosters
     get the methods of an estimator. Any other model is returned unchanged.
     """
-    model = plain_pipeline(forwarded(model), as_estimator)
-    if inherits(model, *_SELECTS) and has_fitted(model, "estimator_"):
-        steps = [("columns", model), ("estimator", as_estimator(model.estimator_))]
-        return Pipeline(steps)
-    wraps = of_class(model, lambda reader: reader.wraps)
-    return model if wraps is None else wraps(model)
+    model = unwrapped(model, as_estimator)
+    wraps = reader_of(model).wraps
+    return model if wraps is None else unwrapped(wraps(model), as_estimator)
 
 
-def final_of(model: Any) -> Any:
-    """The final estimator of (nested) pipelines, or the model itself."""
-    model = as_estimator(model)
-    while isinstance(model, Pipeline):
-        model = as_estimator(model.steps[-1][1])
-    return model
+def final_of(estimator: Any) -> Any:
+    """The final estimator of (nested) pipelines, or the estimator itself."""
+    while isinstance(estimator, Pipeline):
+        estimator = as_estimator(estimator.steps[-1][1])
+    return estimator
 
 
 def working_steps(model: Any) -> list[Any]:
@@ -123,7 +104,7 @@ def members_in(model: Any) -> list[Any]:
 
 def fitted_names(model: Any) -> tuple[str, ...] | None:
     """The names of the columns that a model or a step was fitted on, if it has them."""
-    rule = of_class(model, lambda reader: reader.columns)
+    rule = reader_of(model).columns
     names = fitted_value(model, "feature_names_in_") if rule is None else rule(model)
     if names is None:  # a wrapper may not have the names of its members
         members = members_in(model)

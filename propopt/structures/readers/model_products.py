@@ -48,7 +48,6 @@ from propopt.structures.registry import (
     as_estimator,
     exact_boxes,
     final_of,
-    of_class,
     read_by_others,
     read_trees,
     reader_of,
@@ -82,8 +81,7 @@ UNKNOWN: Final = "its scores have no exact sum of products"
 
 
 def exact_network(model: Any) -> Network | None:
-    """The differentiable scores of a fitted model; None if there is no rule for it."""
-    model = as_estimator(model)
+    """The differentiable scores of an estimator; None if there is no rule for it."""
     if type(model) is Pipeline:
         *before, final = working_steps(model)
         maps = [*map(step_map, before), exact_network(final)]
@@ -96,9 +94,8 @@ def exact_network(model: Any) -> Network | None:
     return None if reader is None or reader.link is None else reader.network(model)
 
 
-def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | None:
-    """The exact link from the scores of a model to one of its outputs, or None."""
-    final = final_of(model)
+def exact_link(final: Any, output: str, index: int, n_scores: int) -> Link | None:
+    """The exact link from scores to an output of a final estimator, or None."""
     if type(final) is TransformedTargetRegressor:
         return ScoreLink("identity", index) if output == "value" else None
     reader = NETWORKS.get(class_name_of(final))
@@ -110,11 +107,11 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
 def _in_units_of_target(model: Any) -> Network | None:
     """The scores of a model with a scaled target, or None if it is not affine."""
     units = scale_of_target(model.transformer_)
-    inner = model.regressor_
+    inner = as_estimator(model.regressor_)
     network = exact_network(inner)
     if units is None or network is None or network.n_scores != 1:
         return None
-    if exact_link(inner, "value", 0, 1) != ScoreLink("identity"):
+    if exact_link(final_of(inner), "value", 0, 1) != ScoreLink("identity"):
         return None
     slope, intercept = map(float, units)
     return Chain(network, Affine(np.array([[slope]]), np.array([intercept])))
@@ -153,7 +150,7 @@ def without_trees(
 def _of_network(
     model: Any, network: Network, output: ModelOutput, view: ColumnView
 ) -> SumOfProducts | Reason:
-    link = exact_link(model, output.name, output.column, network.n_scores)
+    link = exact_link(final_of(model), output.name, output.column, network.n_scores)
     if link is None:
         return Reason(
             f"the {output.name} of a {type(model).__name__} is made of its scores by a "
@@ -206,8 +203,8 @@ def _is_offered(model: Any, output: str) -> bool:
     """Whether wrap can compute a score of a model."""
     if output == "log_odds":
         return has_method(model, "predict_proba")
-    rule = of_class(model, lambda reader: reader.margin, predicting=True)
-    return has_method(model, "decision_function") or rule is not None
+    margin = reader_of(model).margin
+    return has_method(model, "decision_function") or margin is not None
 
 
 # ---- Networks as sums of products of their input columns

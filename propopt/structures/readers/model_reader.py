@@ -89,7 +89,8 @@ class ModelReader:
     n_labels : callable, optional
         The number of labels that a classifier predicts for each point.
     wraps : callable, optional
-        Makes an estimator of a model without the methods of one.
+        Makes an estimator of a model without the methods of one, or a pipeline of one
+        that selects columns.
     wrapped : callable, optional
         The model inside an estimator that ``wraps`` of another reader made.
     path_values : callable, optional
@@ -119,6 +120,15 @@ class ModelReader:
     given_margin: Callable[[Any, Any, Array | None], Any] | None = None
     text: Callable[[Any], bytes] | None = None
 
+
+OF_THE_CLASS: Final = frozenset({"trees", "sum", "inexact"})
+"""The rules of exactly a class, which subclasses do not inherit."""
+
+OF_PREDICTIONS: Final = frozenset(
+    {"margin", "explains_margin", "has_custom_objective"}
+    | {"takes_numbers", "direct", "given_margin"}
+)
+"""The rules of subclasses that inherit the methods of predictions as well."""
 
 LINEAR_TREES: Final = "linear models in leaves, or instead of trees, are not supported"
 

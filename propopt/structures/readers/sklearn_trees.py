@@ -14,12 +14,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Mask
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.kinds import class_name_of, fitted_value
+from propopt.structures.kinds import class_name_of, fitted_value, has_fitted, inherits
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
     ColumnView,
@@ -216,6 +217,14 @@ _BOOSTING: Final = ModelReader(
 _HISTOGRAMS: Final = ModelReader(trees=_histogram_boosting)
 _TREES: Final = replace(CONSTANT, path_values=_path_values)
 
+
+def _selection_and_estimator(model: Any) -> Any:
+    """A recursive elimination of columns as a pipeline, if it is fitted."""
+    if not (inherits(model, "sklearn.RFE") and has_fitted(model, "estimator_")):
+        return model
+    return Pipeline([("columns", model), ("estimator", model.estimator_)])
+
+
 SKLEARN: Final[Mapping[str, ModelReader]] = {
     **{name: ModelReader(sum=rule) for name, rule in SKLEARN_SUMS.items()},
     # of imblearn: it predicts like its base class
@@ -271,6 +280,7 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
     "sklearn.KernelRidge": ModelReader(
         inexact="its kernel has no exact form; the gaussian (RBF) kernel has one"
     ),
+    "sklearn.RFE": ModelReader(wraps=_selection_and_estimator),
     "sklearn.TransformedTargetRegressor": ModelReader(
         sum=SKLEARN_SUMS["sklearn.TransformedTargetRegressor"],
         constant_if=lambda model: [model.regressor_],

@@ -22,6 +22,7 @@ from propopt.structures.readers.model_products import without_trees
 from propopt.structures.readers.model_reader import ModelSum
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.registry import (
+    as_estimator,
     final_of,
     members_in,
     read_trees,
@@ -282,7 +283,7 @@ def _absent(rest: Any) -> float | None:
 
 def _members(model: Any) -> Iterator[Any]:
     """The models that a model combines; the model itself if it combines none."""
-    final = final_of(model)
+    final = final_of(as_estimator(model))
     members = members_in(final)
     for part in members:
         yield from _members(part)
