@@ -430,10 +430,12 @@ def as_stored(labels: Iterable[Hashable], names: Collection[str]) -> tuple[str, 
 
     XGBoost joins the levels of a label, and LightGBM writes underscores for spaces.
     """
-    texts = [" ".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in labels]
-    written = [text.replace(" ", "_") for text in texts]
-    pairs = zip(texts, written, strict=True)
-    return tuple(b if b in names and a not in names else a for a, b in pairs)
+    stored = []
+    for label in labels:
+        text = " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+        written = text.replace(" ", "_")
+        stored.append(written if written in names and text not in names else text)
+    return tuple(stored)
 
 
 # ---- Exact structures

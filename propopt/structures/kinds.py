@@ -64,12 +64,12 @@ def fitted_value(model: object, attribute: str, default: Any = None) -> Any:
 
 def has_fitted(model: object, attribute: str) -> bool:
     """Whether fitting has set an attribute of the model."""
-    return fitted_value(model, attribute) is not None
+    return getattr(model, attribute, None) is not None
 
 
 def has_method(model: object, method: str) -> bool:
     """Whether a model has a method that its settings do not exclude."""
-    return callable(fitted_value(model, method))
+    return callable(getattr(model, method, None))
 
 
 def name_of(model: Any) -> str:

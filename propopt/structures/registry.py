@@ -55,13 +55,15 @@ def reader_of(model: Any) -> ModelReader:
     barred: frozenset[str] = frozenset()  # the rules that do not pass to the class
     bases = type(model).__mro__
     for name in lineage(bases):
-        reader = READERS.get(name)
-        if reader is not None:
-            given = {x: rule for x, rule in vars(reader).items() if rule}
-            rules = {x: given[x] for x in given.keys() - barred} | rules
+        for rule, given in vars(READERS.get(name, _NO_RULES)).items():
+            if given and rule not in barred:
+                rules.setdefault(rule, given)
         is_overridden = name == predicting(bases)[-1]
         barred |= OF_THE_CLASS | OF_PREDICTIONS if is_overridden else OF_THE_CLASS
     return ModelReader(**rules)
+
+
+_NO_RULES: Final = ModelReader()
 
 
 # ---- The estimator that makes the predictions

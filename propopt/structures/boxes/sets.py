@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Final, TypeAlias, final
 
 import numpy as np
@@ -71,7 +72,7 @@ class Sets:
     def __len__(self) -> int:
         return len(self.column)
 
-    @property
+    @cached_property
     def coded(self) -> Mask:
         """Which sets are sets of codes, shape (U,)."""
         return self.group >= 0
@@ -103,24 +104,18 @@ class Sets:
     @classmethod
     def concatenate(cls, parts: Sequence[Sets]) -> Sets:
         """All sets of all parts, one part after the other."""
-        width = max((part.members.shape[1] for part in parts), default=0)
-        members = [
-            np.pad(part.members, ((0, 0), (0, width - part.members.shape[1])))
-            for part in parts
-        ]
-        starts = np.cumsum([0, *map(len, members)])
-        groups = [
-            np.where(part.coded, part.group + start, -1)
-            for part, start in zip(parts, starts, strict=False)
-        ]
-        return cls(
-            np.concatenate([part.column for part in parts]),
-            np.concatenate([part.low for part in parts]),
-            np.concatenate([part.high for part in parts]),
-            np.concatenate([part.missing for part in parts]),
-            np.concatenate(groups),
-            np.concatenate(members),
-        )
+        shapes = np.array([part.members.shape for part in parts])
+        n, width = shapes.sum(axis=0)[0], shapes.max(axis=0)[1]
+        members = np.zeros((n, width), bool)
+        groups = []
+        start = 0
+        for part, (count, k) in zip(parts, shapes.tolist(), strict=True):
+            members[start : start + count, :k] = part.members
+            groups.append(np.where(part.coded, part.group + start, -1))
+            start += count
+        ends = map(attrgetter("column", "low", "high", "missing"), parts)
+        fields = map(np.concatenate, zip(*ends, strict=True))
+        return cls(*fields, np.concatenate(groups), members)
 
     def intersections(self, starts: Indices) -> Sets:
         """The intersection of each run of consecutive sets of one column."""
@@ -275,20 +270,16 @@ class Tree:
         sizes = np.array([len(tree.feature) for tree in trees])
         starts = np.cumsum(sizes) - sizes
         moved = np.repeat(starts, sizes)
-        return cls(
-            np.concatenate([tree.feature for tree in trees]),
-            np.concatenate([tree.threshold for tree in trees]),
-            np.concatenate([tree.missing_left for tree in trees]),
-            np.concatenate([tree.left for tree in trees]) + moved,
-            np.concatenate([tree.right for tree in trees]) + moved,
-            np.concatenate([tree.value for tree in trees]),
-            {
-                node + start: codes
-                for tree, start in zip(trees, starts.tolist(), strict=True)
-                for node, codes in tree.left_codes.items()
-            },
-            tuple(starts.tolist()),
-        )
+        names = "feature", "threshold", "missing_left", "left", "right", "value"
+        arrays = zip(*map(attrgetter(*names), trees), strict=True)
+        fields = dict(zip(names, map(np.concatenate, arrays), strict=True))
+        fields["left"] += moved
+        fields["right"] += moved
+        left_codes = {}
+        for tree, start in zip(trees, starts.tolist(), strict=True):
+            for node, codes in tree.left_codes.items():
+                left_codes[node + start] = codes
+        return cls(**fields, left_codes=left_codes, roots=tuple(starts.tolist()))
 
     @classmethod
     def of(

@@ -74,8 +74,9 @@ class Pieces:
     @property
     def normals(self) -> Normals:
         """The components that are truncated normals."""
-        fields = (self.mean, self.sd, self.low, self.high)
-        return Normals(*(field[~self.single] for field in fields))
+        chosen = ~self.single
+        ends = self.low[chosen], self.high[chosen]
+        return Normals(self.mean[chosen], self.sd[chosen], *ends)
 
     def expect(self, factors: Factors) -> Array:
         """Means E g_u(V) of U factors of the column, (U, B) or (U, B, n)."""

@@ -27,8 +27,7 @@ FAR_INTERVAL: Final = -20.0
 def log_mass(low: Array, high: Array) -> Array:
     """log(Φ(high) − Φ(low)) for low < high."""
     a, b = _mirrored(low, high)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.asarray(np.log(ndtr(b) - ndtr(a)))
+    logs = _log_difference(a, b)
     narrow = is_narrow(a, b)
     far = (b < FAR_INTERVAL) & ~narrow
     if far.any():
@@ -37,6 +36,12 @@ def log_mass(low: Array, high: Array) -> Array:
         h, m = _length_and_middle(a[narrow], b[narrow])
         logs[narrow] = log_density(m) + _log_length(h) + np.log1p(_even(h, m))
     return logs
+
+
+def _log_difference(low: Array, high: Array) -> Array:
+    """log(Φ(high) − Φ(low)), without digits in narrow intervals and far tails."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(ndtr(high) - ndtr(low)))
 
 
 def log_density(z: Array) -> Array:
@@ -79,8 +84,7 @@ def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
 def is_narrow(low: Array, high: Array, limit: float = NARROW_INTERVAL) -> Mask:
     """Whether h (1 + |m|) < limit, for the length h and the middle m of an interval."""
     with np.errstate(invalid="ignore"):
-        h, m = _length_and_middle(low, high)
-        return np.asarray(h * (1.0 + np.abs(m)) < limit)
+        return np.asarray((high - low) * (1.0 + np.abs(0.5 * (low + high))) < limit)
 
 
 def _length_and_middle(low: Array, high: Array) -> tuple[Array, Array]:
@@ -96,7 +100,7 @@ def _mirrored(low: Array, high: Array) -> tuple[Array, Array]:
 def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
     """Log of the mass divided by the density at the nearest point, up to a constant."""
     a, b = _mirrored(low, high)
-    logs = log_mass(a, b) - log_density(nearest)
+    logs = _log_difference(a, b) - log_density(nearest)
     narrow = is_narrow(a, b)
     far = (b < FAR_INTERVAL) & ~narrow
     if far.any():

@@ -111,22 +111,19 @@ class ColumnView:
     def of_schema(cls, schema: TableSchema) -> ColumnView:
         """The view of a table with categories, decoded to the original DataFrame."""
         source_of: dict[Any, ColumnSource] = {}
+        start = np.zeros(len(schema.columns))
         for j, column in enumerate(schema.columns):
-            is_coded = isinstance(column, CategoricalColumn)
-            source = ColumnSource(j, "codes" if is_coded else "same")
+            source = ColumnSource(j)
+            if isinstance(column, CategoricalColumn):
+                source = ColumnSource(j, "codes")
+                start[j] = np.argmax(column.frequencies)
             labels = column.members if isinstance(column, OneHot) else (column.name,)
             source_of.update(dict.fromkeys(labels, source))
-        start = [
-            float(np.argmax(column.frequencies))
-            if isinstance(column, CategoricalColumn)
-            else 0.0
-            for column in schema.columns
-        ]
         return cls(
             schema.n_codes,
-            np.array(start),
+            start,
             lambda points: schema.decode(_in_their_precision(points, schema), Labels()),
-            tuple(source_of[label] for label in schema.header),
+            tuple(map(source_of.__getitem__, schema.header)),
             plain=schema.is_numeric,
         )
 

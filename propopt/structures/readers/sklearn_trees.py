@@ -45,13 +45,13 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
     ends = np.cumsum(list(map(len, thresholds)))
     cuts = np.split(at_most_in_single(np.concatenate(thresholds)), ends[:-1])
     return [
-        Tree.of(
+        Tree(
             np.where(nodes.children_left >= 0, nodes.feature, -1),
             tree_cuts,
+            nodes.missing_go_to_left.astype(bool),
             nodes.children_left,
             nodes.children_right,
             value,
-            nodes.missing_go_to_left,
         )
         for nodes, tree_cuts, value in zip(fitted, cuts, values, strict=True)
     ]
@@ -75,7 +75,7 @@ def _mean(
     # leaves have (outputs, classes)
     at = (label, output.column) if is_classifier(model) else (output.column, 0)
     fitted = [member.tree_ for member in members]
-    values = [floats(tree.value)[:, *at] / len(members) for tree in fitted]
+    values = [tree.value[:, *at] / len(members) for tree in fitted]
     return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
 
@@ -92,7 +92,7 @@ def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | No
         return None
     stages = [tree.tree_ for tree in model.estimators_[:, score.column]]
     rate = score.factor * model.learning_rate
-    trees = trees_of(stages, [rate * floats(nodes.value)[:, 0, 0] for nodes in stages])
+    trees = trees_of(stages, [rate * nodes.value[:, 0, 0] for nodes in stages])
     row = np.zeros((1, model.n_features_in_), dtype=np.float32)
     # the scores of the initial model are stored nowhere
     start = model._raw_predict_init(row)[0, score.column]  # noqa: SLF001
