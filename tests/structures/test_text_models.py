@@ -203,8 +203,15 @@ def test_sums_of_models(model):
 def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
     above = counts(sk.BernoulliNB(binarize=1.0))
     scaled = counts(sk.MaxAbsScaler(), sk.BernoulliNB(binarize=0.2))
-    for model in (above, scaled, tfidf(sk.SelectKBest(k=8), sk.BernoulliNB())):
+    is_present = sk.Binarizer(), sk.SelectKBest(k=8)
+    for model in (
+        *(above, scaled, tfidf(sk.SelectKBest(k=8), sk.BernoulliNB())),
+        *(counts(*is_present, LOGISTIC), tfidf(*is_present, LOGISTIC)),
+    ):
         check(model, TWO, "log_odds", kind=Conjunctions)
+    check(tfidf(sk.Binarizer(), sk.Normalizer(), LOGISTIC), TWO, "log_odds")
+    hashed = make_pipeline(VECTORISERS["hashed"], sk.Binarizer(), FOREST)
+    check(hashed, NUMBERS, "value", kind=Conjunctions)
     both = np.column_stack([NUMBERS, NUMBERS**2])
     check(tfidf(sk.MultiOutputRegressor(sk.LinearRegression())), both, "value", 1)
     forest = sk.RandomForestClassifier(4, random_state=0)

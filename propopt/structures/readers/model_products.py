@@ -182,17 +182,11 @@ def why_inexact(model: Any, output: ModelOutput, view: ColumnView) -> str:
     """The reason why an output is no sum of products, with an exact alternative."""
     name = type(model).__name__
     bent = f"the {output.name} of a {name} is a nonlinear function of its sum of trees"
-    scores = [
-        other
-        for other in ("log_odds", "margin")
-        if other != output.name
-        and read_trees(model, ModelOutput(other, output.index), view) is not None
-    ]
-    offered = [other for other in scores if _is_offered(model, other)]
-    if offered:
-        return f"{bent}; wrap(model, output={offered[0]!r}) is exact"
-    if scores:
-        return bent
+    others = [other for other in ("log_odds", "margin") if other != output.name]
+    for other in sorted(others, key=partial(_is_offered, model), reverse=True):
+        if read_trees(model, ModelOutput(other, output.index), view) is not None:
+            remedy = f"; wrap(model, output={other!r}) is exact"
+            return bent + (remedy if _is_offered(model, other) else "")
     return reader_of(model).inexact or (
         f"{name}, with these settings, has no exact sum of products of "
         "functions of single columns"

@@ -132,12 +132,17 @@ def _presences(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | N
     if model.binarize is None:  # it relies on numbers 0 and 1
         return None
     logs = np.stack([np.log1p(-np.exp(present)), present])
-    low, high = score.factor * (logs[:, 1] - logs[:, 0])
-    cuts = [float(model.binarize), 0.0, 0.0]
-    stumps = [
-        Tree.of([v, -1, -1], cuts, [1, -1, -1], [2, -1, -1], [0.0, *ends])
-        for v, ends in enumerate(zip(low.tolist(), high.tolist(), strict=True))
-    ]
+    n_features = present.shape[1]
+    features = np.full((n_features, 3), -1)  # of the root and two leaves
+    features[:, 0] = np.arange(n_features)
+    values = np.zeros((n_features, 3))
+    values[:, 1:] = (score.factor * (logs[:, 1] - logs[:, 0])).T
+    first = Tree.of(
+        features[0], [float(model.binarize), 0, 0], [1, -1, -1], [2, -1, -1], values[0]
+    )
+    same = first.threshold, first.missing_left, first.left, first.right
+    pairs = zip(features, values, strict=True)
+    stumps = [Tree(feature, *same, ends) for feature, ends in pairs]
     priors = floats(model.class_log_prior_)
     return sum_of_trees(stumps, score.factor * float(priors[1] - priors[0]), view)
 

@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import (
 )
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import Binarizer, Normalizer
 
 from propopt.base.arrays import Array, Indices, Mask, Sparse, Values
 from propopt.base.text import Reason
@@ -178,6 +178,12 @@ def _with_steps(vectoriser: Vectoriser, later_steps: list[Any]) -> Vectoriser | 
     if counted and later_steps and type(later_steps[0]) is TfidfTransformer:
         vectoriser = _with_tfidf(vectoriser, later_steps[0])
         later_steps = later_steps[1:]
+    signed = fitted_value(vectoriser.counter, "alternate_sign")
+    if later_steps and _asks_presence(later_steps[0]) and not signed:
+        vectoriser = replace(
+            vectoriser, binary=True, sublinear=False, idf=None, norm=None
+        )
+        later_steps = later_steps[1:]
     norms = [k for k, step in enumerate(later_steps) if takes_norm(step)]
     n_before = norms[-1] + 1 if norms else 0
     for step in later_steps[:n_before]:
@@ -188,6 +194,11 @@ def _with_steps(vectoriser: Vectoriser, later_steps: list[Any]) -> Vectoriser | 
     steps = [(f"step {k}", step) for k, step in enumerate(later_steps[n_before:])]
     rest = Pipeline(steps) if len(steps) > 1 else dict(steps).get("step 0")
     return replace(vectoriser, rest=rest)
+
+
+def _asks_presence(step: Any) -> bool:
+    """Whether a step is 1 for each feature that occurs, and 0 for all others."""
+    return type(step) is Binarizer and step.threshold == 0.0
 
 
 def takes_norm(step: Any) -> bool:
