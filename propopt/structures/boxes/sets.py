@@ -114,8 +114,8 @@ class Sets:
             groups.append(np.where(part.coded, part.group + start, -1))
             start += count
         ends = map(attrgetter("column", "low", "high", "missing"), parts)
-        fields = map(np.concatenate, zip(*ends, strict=True))
-        return cls(*fields, np.concatenate(groups), members)
+        column, low, high, missing = map(np.concatenate, zip(*ends, strict=True))
+        return cls(column, low, high, missing, np.concatenate(groups), members)
 
     def intersections(self, starts: Indices) -> Sets:
         """The intersection of each run of consecutive sets of one column."""
