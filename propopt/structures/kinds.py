@@ -122,8 +122,8 @@ def unwrapped(model: Any, last: Callable[[Any], Any]) -> Any:
     if class_name_of(model) not in _PIPELINES:
         return model
     *before, (name, final) = model.steps
-    kept = [(x, as_step(s)) for x, s in before if not has_method(s, "fit_resample")]
-    steps = [*kept, (name, last(final))]
+    others = [(x, as_step(s)) for x, s in before if not has_method(s, "fit_resample")]
+    steps = [*others, (name, last(final))]
     if type(model) is Pipeline and len(steps) == len(model.steps):
         parts = [part for _, part in model.steps]
         if all(map(is_, parts, [part for _, part in steps])):
