@@ -105,8 +105,7 @@ class Sets:
     def concatenate(cls, parts: Sequence[Sets]) -> Sets:
         """All sets of all parts, one part after the other."""
         shapes = np.array([part.members.shape for part in parts])
-        n, width = shapes.sum(axis=0)[0], shapes.max(axis=0)[1]
-        members = np.zeros((n, width), bool)
+        members = np.zeros((shapes[:, 0].sum(), shapes[:, 1].max()), bool)
         groups = []
         start = 0
         for part, (count, k) in zip(parts, shapes.tolist(), strict=True):
