@@ -36,13 +36,14 @@ from propopt.base.checks import (
 from propopt.base.errors import InvalidInput, Refused, WrongType
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity
-from propopt.losses.linear_algebra import SLAB, plus_row, slabs
+from propopt.losses.linear_algebra import SLAB, blocks_plus_row, slabs
 from propopt.losses.maps import (
     Absolute,
     CvxpyExpression,
     Identity,
     ImplicitOverPoints,
     LinearMap,
+    OverEntries,
     OverFeatures,
     OverPoints,
     Penalty,
@@ -259,8 +260,10 @@ class PropertyLoss(Atom, ABC):
         if isinstance(self.penalty, Squared) and not self.has_target:
             return self.map.energy(W)
         if isinstance(self.map, Identity) and isinstance(self.penalty, Squared):
-            parts = (self.residual_of(rows, W) for rows in slabs(W))
-            return math.fsum(map(self.penalty.value, parts))
+            blocks = slabs(W)
+            return math.fsum(
+                [self.penalty.value(self.residual_of(rows, W)) for rows in blocks]
+            )
         return self.penalty.value(self.residual(W))
 
     def value_of_row(self, row: Array, n_points: int) -> float:
@@ -281,8 +284,7 @@ class PropertyLoss(Atom, ABC):
         T = self.target
         is_squared = isinstance(self.penalty, Squared)
         if is_squared and isinstance(self.map, Identity) and isinstance(T, np.ndarray):
-            parts = (plus_row(T[rows], -row) for rows in slabs(T))
-            return math.fsum(map(self.penalty.value, parts))
+            return math.fsum(map(self.penalty.value, blocks_plus_row(T, -row)))
         return self.value_at(np.repeat(row, n_points, axis=0))
 
     def residual_of(self, rows: slice, W: Attributions) -> Array:
@@ -332,12 +334,12 @@ class PropertyLoss(Atom, ABC):
     def _read(self, W: object) -> Attributions:
         return aligned_attributions((self,), W, f"{self.name}: W")
 
-    @property
+    @cached_property
     def has_target(self) -> bool:
         """Whether the target T is an array, not zero."""
         return isinstance(self.target, np.ndarray)
 
-    @property
+    @cached_property
     def value_at_zero(self) -> float:
         """The loss of zero attributions, φ(−T)."""
         target = self.target  # penalties are even
@@ -539,7 +541,7 @@ class Objective(Atom):
 
     @cached_property
     def _has_numbers(self) -> bool:
-        return all(type(rate) is float for rate, _ in self.rates)
+        return {type(rate) for rate, _ in self.rates} <= {float}
 
     @cached_property
     def losses(self) -> tuple[PropertyLoss, ...]:
@@ -637,7 +639,7 @@ class Objective(Atom):
             return self
         if not isinstance(other, Objective | PropertyLoss):
             raise self._cannot("+", other)
-        return Objective(_merged(self.rates + Objective.of(other).rates))
+        return Objective.weighed(_merged(self.rates + Objective.of(other).rates))
 
     __radd__ = __add__
 
@@ -645,9 +647,8 @@ class Objective(Atom):
         if not (_is_number(factor) or is_expression(factor)):
             raise self._cannot("*", factor)
         scale = _read_rate(factor, "weight")
-        return Objective(
-            tuple((_product(scale, rate), loss) for rate, loss in self.rates)
-        )
+        products = [(_product(scale, rate, loss), loss) for rate, loss in self.rates]
+        return Objective.trusted(tuple(products))
 
     __rmul__ = __mul__
 
@@ -697,12 +698,14 @@ def _merged(
     terms: Iterable[tuple[Rate, PropertyLoss]],
 ) -> tuple[tuple[Rate, PropertyLoss], ...]:
     """Terms with the weights of equal losses added."""
-    weights: dict[int, Rate] = {}
-    losses: dict[int, PropertyLoss] = {}
+    merged: dict[PropertyLoss, Rate] = {}
     for weight, loss in terms:
-        weights[id(loss)] = weights.get(id(loss), 0.0) + weight
-        losses[id(loss)] = loss
-    return tuple((weights[key], losses[key]) for key in losses)
+        if loss in merged:
+            both = merged[loss] + weight
+            merged[loss] = _read_rate(both, f"weight of {loss.name}")
+        else:
+            merged[loss] = weight
+    return tuple([(weight, loss) for loss, weight in merged.items()])
 
 
 def _is_number(value: object) -> bool:
@@ -739,11 +742,13 @@ def _read_rate(weight: Any, label: str) -> Rate:
     return weight
 
 
-def _product(scale: Rate, rate: Rate) -> Rate:
+def _product(scale: Rate, rate: Rate, loss: PropertyLoss) -> Rate:
     """The product of two weights; the factor one leaves a parameter unchanged."""
     if _is_number(rate) and rate == 1.0:
         return scale
-    return rate if _is_number(scale) and scale == 1.0 else scale * rate
+    if _is_number(scale) and scale == 1.0:
+        return rate
+    return _read_rate(scale * rate, f"weight of {loss.name}")
 
 
 def _number(rate: Rate, loss: PropertyLoss) -> float:
@@ -761,10 +766,18 @@ def _number(rate: Rate, loss: PropertyLoss) -> float:
 
 
 LossKind: TypeAlias = Literal[
-    "gradient-matching", "robustness", "smoothness", "other squared", "sparsity", "rest"
+    "gradient-matching",
+    "robustness",
+    "smoothness",
+    "other squared",
+    "sparsity",
+    "rest",
+    "with offset",
+    "over entries",
 ]
 """Squared losses of W itself, over points, over features, or of another map; ℓ1 losses
-of W itself without a target; and the rest."""
+of W itself without a target; and the rest. Each loss of an objective is of one of these
+kinds. With those of bounds, some are also losses of W − G, or couple entries of W."""
 _KINDS: Final[tuple[LossKind, ...]] = get_args(LossKind)
 
 
@@ -816,6 +829,18 @@ class Program:
                 "them another name=, or use it only in the objective or the bounds"
             )
 
+    @classmethod
+    def trusted(
+        cls,
+        losses: tuple[PropertyLoss, ...],
+        bounds: tuple[Bound, ...],
+        sizes: tuple[int, int],
+    ) -> Program:
+        """Make a program of losses whose names were checked."""
+        program = object.__new__(cls)
+        vars(program).update(losses=losses, bounds=bounds, sizes=sizes)
+        return program
+
     @cached_property
     def shape(self) -> tuple[int, int]:
         """The shape (N, D) of W: ``sizes`` if given, else the shape of the losses."""
@@ -831,20 +856,25 @@ class Program:
     @cached_property
     def all_losses(self) -> tuple[PropertyLoss, ...]:
         """The losses of the objective and of the bounds."""
-        return self.losses + tuple(bound.loss for bound in self.bounds)
+        return self.losses + tuple([bound.loss for bound in self.bounds])
 
     @cached_property
     def kinds(self) -> Mapping[LossKind, Sequence[PropertyLoss]]:
-        """The losses of the objective by kind: what solvers choose and refuse by."""
+        """The losses by kind: what solvers choose and refuse by, computed once."""
         kinds: dict[LossKind, list[PropertyLoss]] = {kind: [] for kind in _KINDS}
         for loss in self.losses:
             kinds[_kind(loss)].append(loss)
+        for loss in self.all_losses:
+            if loss.offset is not None:
+                kinds["with offset"].append(loss)
+            if isinstance(loss.map, OverEntries):
+                kinds["over entries"].append(loss)
         return kinds
 
-    def named(self, weights: Array) -> dict[str, float]:
-        """The weights (k,) by the names of the losses."""
-        names = [loss.name for loss in self.losses]
-        return dict(zip(names, weights.tolist(), strict=True))
+    @cached_property
+    def trivial(self) -> TrivialLosses:
+        """All losses of two trivial explanations, losses of bounds last."""
+        return TrivialLosses.of(self.all_losses)
 
     def weighed(self, weights: Array) -> Objective:
         """Make the objective with these weights (k,) ≥ 0, which are not checked."""
@@ -886,59 +916,73 @@ def objective_scale(value: float, zero: float, mean: float = math.inf) -> float:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrivialLosses:
-    """The losses of two trivial explanations, by the name of each loss."""
+    """The losses of two trivial explanations, in the order of some losses."""
 
-    zero: Mapping[str, float]  # the loss of zero attributions, φ(−T)
-    mean: Mapping[str, float]  # the loss of the mean gradient at every point
-    sizes: Mapping[str, float]  # max |T| of the losses that have a target
+    names: tuple[str, ...]
+    zero: Array  # (k,): the losses of zero attributions, φ(−T)
+    mean: Array  # (k,): the losses of the mean gradient at every point
+    sizes: Array  # (k,): max |T|; zero for a loss without a target
 
     @classmethod
     def of(cls, losses: Sequence[PropertyLoss]) -> TrivialLosses:
         """Compute these losses of the trivial explanations."""
-        zero = {loss.name: loss.value_at_zero for loss in losses}
-        sizes = {
-            loss.name: largest_entry(loss.target)
-            for loss in losses
-            if isinstance(loss.target, np.ndarray)
-        }
-        of_W = (loss for loss in losses if isinstance(loss.map, Identity))
-        G = next((loss.target for loss in of_W if loss.has_target), None)
-        if not isinstance(G, np.ndarray):
-            return cls(zero, zero, sizes)
-        first = G[:1]
-        # by BLAS: NumPy is ten times slower with few columns
-        share = np.full(min(len(G), SLAB), 1.0 / len(G))
-        remainders = (plus_row(G[rows], -first) for rows in slabs(G))
-        mean_remainder = sum(
-            share[: len(remainder)] @ remainder for remainder in remainders
-        )
-        row = first + mean_remainder
-        mean = {
-            # couplings of components ignore constants
-            loss.name: 0.0
-            if isinstance(loss.map, OverPoints | ImplicitOverPoints)
-            and loss.map.components is not None
-            and not loss.has_target
-            else loss.value_of_row(row, len(G))
-            for loss in losses
-        }
-        return cls(zero, mean, sizes)
+        names = tuple([loss.name for loss in losses])
+        zero = np.zeros(len(losses))
+        sizes = np.zeros(len(losses))
+        G = None
+        for index, loss in enumerate(losses):
+            zero[index] = loss.value_at_zero
+            if loss.has_target:
+                target = np.asarray(loss.target)
+                sizes[index] = largest_entry(target)
+                if G is None and isinstance(loss.map, Identity):
+                    G = target
+        if G is None:
+            return cls(names, zero, zero, sizes)
+        row = _mean_row(G)
+        mean = np.array([_value_of_row(loss, row, len(G)) for loss in losses])
+        return cls(names, zero, mean, sizes)
 
-    def refuse_underflow(self, weights: Mapping[str, float]) -> None:
-        """Raise an error for targets so small that their squares underflow."""
-        costs = {
-            name: weights.get(name, 1.0) * self.zero[name]
-            for name, size in self.sizes.items()
-            if size > 0.0 and weights.get(name, 1.0) > 0.0
-        }
-        if costs:
-            name = max(costs, key=lambda name: (costs[name], self.sizes[name]))
-            refuse_underflow(self.sizes[name], name, costs[name])
+    def refuse_underflow(self, weights: Array) -> None:
+        """Raise an error for targets so small that their squares underflow.
 
-    def scale(self, value: float, weights: Mapping[str, float]) -> float:
-        """The :func:`objective_scale` of a value under these weights."""
-        zero = math.fsum([c * self.zero[name] for name, c in weights.items()])
-        mean = math.fsum([c * self.mean[name] for name, c in weights.items()])
+        Losses beyond those with weights (k,) have the weight one.
+        """
+        rates = np.ones(len(self.names))
+        rates[: len(weights)] = weights
+        counted = np.flatnonzero((self.sizes > 0.0) & (rates > 0.0)).tolist()
+        if counted:
+            costs = rates * self.zero
+            worst = max(counted, key=lambda k: (costs[k], self.sizes[k]))
+            size = float(self.sizes[worst])
+            refuse_underflow(size, self.names[worst], float(costs[worst]))
+
+    def scale(self, value: float, weights: Array, first: int = 0) -> float:
+        """The :func:`objective_scale` of a value, for weights from a first loss on."""
+        weighted = slice(first, first + len(weights))
+        zero = math.fsum(weights * self.zero[weighted])
+        mean = math.fsum(weights * self.mean[weighted])
         return objective_scale(value, zero, mean)
+
+
+def _mean_row(G: Array) -> Array:
+    """The mean (1, D) of the rows of G, by remainders from the first row."""
+    first = G[:1]
+    # by BLAS: NumPy is ten times slower with few columns
+    share = np.full(min(len(G), SLAB), 1.0 / len(G))
+    remainder = np.zeros(G.shape[1])
+    for block in blocks_plus_row(G, -first):
+        remainder = remainder + share[: len(block)] @ block
+    return np.asarray(first + remainder)
+
+
+def _value_of_row(loss: PropertyLoss, row: Array, n_points: int) -> float:
+    """The loss of equal rows; couplings of components ignore constants."""
+    if not loss.has_target:
+        match loss.map:
+            case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
+                if parts is not None:
+                    return 0.0
+    return loss.value_of_row(row, n_points)

@@ -205,6 +205,7 @@ class GradientMatching(Faithfulness):
     """
 
     map = Identity()
+    penalty: Penalty = Squared()  # or absolute values, by the norm
     target: Array
     n_points: int
     n_features: int
@@ -227,16 +228,14 @@ class GradientMatching(Faithfulness):
         self.G = attributions.values
         self.labels = attributions.labels
         self.quantity = attributions.quantity
-        self.units = _read_units(units, attributions.units)
         refuse_overflow(self.G, "G")
+        self.units = _read_units(units, attributions.units)
         self.norm = norm
+        if norm == "l1":
+            self.penalty = Absolute()
         self.name = name
         self.target = self.G
         self.n_points, self.n_features = self.G.shape
-
-    @cached_property
-    def penalty(self) -> Penalty:
-        return Squared() if self.norm == "l2" else Absolute()
 
 
 @final

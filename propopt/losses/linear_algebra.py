@@ -72,6 +72,11 @@ class Components:
         """The number of nodes of each part, shape (p,)."""
         return np.bincount(self.labels, minlength=self.count).astype(np.float64)
 
+    @cached_property
+    def lengths(self) -> Array:
+        """The norm ‖1‖ of the constant on each part, shape (p, 1)."""
+        return np.sqrt(self.sizes)[:, None]
+
     def split(self, W: Array) -> tuple[Array, Array]:
         """Split W (N, D) into means (p, D) and deviations R (N, D).
 
@@ -132,6 +137,8 @@ SLAB = 50_000
 def slabs(W: Array) -> list[slice]:
     """Blocks of rows of W (N, D) that fit into cache."""
     n_rows = max(1, SLAB // max(1, W[:1].size))
+    if len(W) <= n_rows:
+        return [slice(None)]
     return [slice(first, first + n_rows) for first in range(0, len(W), n_rows)]
 
 
@@ -144,6 +151,12 @@ def plus_row(W: Array, row: Array) -> Array:
         for number, w, out in zip(row.ravel(), W[rows].T, result[rows].T, strict=True):
             np.add(w, number, out=out)
     return result
+
+
+def blocks_plus_row(W: Array, row: Array) -> Iterator[Array]:
+    """Yield blocks of rows of W that fit into cache, each plus a row."""
+    for rows in slabs(W):
+        yield plus_row(W[rows], row)
 
 
 def incidence(pairs: Edges, n_nodes: int) -> Sparse:
@@ -376,7 +389,8 @@ class ExactProduct:
             R = self(W)
             return float(np.vdot(R, R))
         squares = np.empty(len(self._heights))
-        for rows, R in self._blocks(W):
+        for rows in self._blocks(W):
+            R = np.asarray(self._matrix[rows] @ W)
             squares[rows] = np.einsum("ed,ed->e", R, R)
         return float(squares @ self._heights**2)
 
@@ -385,17 +399,17 @@ class ExactProduct:
         if self._heights is None:
             return np.asarray(self._matrix.T @ self(W))
         total = np.zeros(W.shape)
-        for rows, R in self._blocks(W):
+        for rows in self._blocks(W):
+            R = np.asarray(self._matrix[rows] @ W)
             # as by M and then by Mᵀ, whose entries are ± the heights
             R *= self._heights[rows, None]
             R *= self._heights[rows, None]
             total += self._matrix[rows].T @ R
         return total
 
-    def _blocks(self, W: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield blocks of rows of ±1, with their products with W."""
-        for rows in BATCH_BUDGET.blocks(self._matrix.shape[0], 8 * W[:1].size):
-            yield rows, np.asarray(self._matrix[rows] @ W)
+    def _blocks(self, W: Array) -> list[slice]:
+        """Blocks of rows of ±1, whose products with W fit into memory."""
+        return BATCH_BUDGET.blocks(self._matrix.shape[0], 8 * W[:1].size)
 
     def rounding(self, W: Array) -> Rounding:
         """Bounds of rounding errors, see :meth:`LinearMap.rounding`."""

@@ -97,9 +97,9 @@ class Restriction:
 
     def coordinates(self, W: Attributions) -> Array:
         """The coordinates JᵀW Ĵ, the nearest U."""
-        over_points = self.points.split(W)[0] * np.sqrt(self.points.sizes)[:, None]
+        over_points = self.points.split(W)[0] * self.points.lengths
         over_both = self.features.split(over_points.T)[0].T
-        return np.asarray(over_both * np.sqrt(self.features.sizes))
+        return np.asarray(over_both * self.features.lengths[:, 0])
 
     def expanded(self, U: Array) -> Attributions:
         """The attributions J U Ĵᵀ, exactly constant on parts."""
@@ -166,7 +166,7 @@ def has_exact_zeros(loss: PropertyLoss) -> bool:
 def basis_of(parts: Components) -> Sparse:
     """An orthonormal basis of constants on parts: columns 1/√n_k on n_k nodes."""
     n_nodes = len(parts.labels)
-    entries = 1.0 / np.sqrt(parts.sizes)[parts.labels]
+    entries = 1.0 / parts.lengths[parts.labels, 0]
     rows = np.arange(n_nodes + 1)
     labels = np.asarray(parts.labels, dtype=np.int64)
     return sp.csr_array((entries, labels, rows), shape=(n_nodes, parts.count))
@@ -245,8 +245,9 @@ class Shift:
 
     def program(self, program: Program) -> Program:
         """The program of V = W − G."""
+        losses = tuple(map(self.loss, program.losses))
         bounds = tuple(map(self.bound, program.bounds))
-        return Program(tuple(map(self.loss, program.losses)), bounds, program.shape)
+        return Program.trusted(losses, bounds, program.shape)
 
     def bound(self, bound: Bound) -> Bound:
         """A bound on W as a bound on V."""
@@ -322,9 +323,9 @@ class Support:
 
     def program(self, program: Program) -> Program:
         """The program of the entries (P, 1)."""
-        bounds = map(self.bound, program.bounds)
         losses = tuple(map(self.loss, program.losses))
-        return Program(losses, tuple(bounds), (len(self.positions), 1))
+        bounds = tuple(map(self.bound, program.bounds))
+        return Program.trusted(losses, bounds, (len(self.positions), 1))
 
     def loss(self, loss: PropertyLoss) -> _RecastLoss:
         """A loss of W as a loss of its entries."""

@@ -125,11 +125,11 @@ class PairwiseRobustness(PropertyLoss):
     def target(self) -> Array | float:
         return 0.0 if self.offset is None else np.asarray(self.map(self.offset))
 
-    @property
+    @cached_property
     def has_target(self) -> bool:
         return self.offset is not None
 
-    @property
+    @cached_property
     def value_at_zero(self) -> float:
         return 0.0 if self.offset is None else self.map.energy(self.offset)
 

@@ -27,10 +27,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import scipy.linalg as la
@@ -39,10 +39,9 @@ import scipy.sparse.linalg as spla
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.declared import field
-from propopt.losses import Bound, Objective, PropertyLoss
-from propopt.losses.algebra import TrivialLosses
+from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.completeness import Totals
-from propopt.losses.linear_algebra import Rounding, slabs
+from propopt.losses.linear_algebra import slabs
 from propopt.losses.maps import (
     Absolute,
     Identity,
@@ -99,40 +98,45 @@ class Lagrangian:
 
     def lower_bound(self) -> tuple[float, str, float | None]:
         """The bound, its kind, and the distance to the optimum that it implies."""
+        rounding, _ = self._roundings
         modulus = sum(
             2 * c for c, loss in self.squared if isinstance(loss.map, Identity)
         )
         absorber = self._absorber()
         if modulus == 0.0 and absorber is not None:
-            return self._dual_bound(absorber) - self._rounding, "dual", None
+            return self._dual_bound(absorber) - rounding, "dual", None
         # with squared losses alone, the projected dual is exact, and costs far less
         eigenvalues = bool(self.others) or self.W.size <= DENSE_LIMIT
         if modulus == 0.0 and self.squared and eigenvalues:
             modulus = smallest_curvature(self.squared, self.W.shape)
         if modulus > 0.0:
             lower, distance = self._strongly_convex_bound(modulus)
-            return lower - self._rounding, "strong convexity", distance
-        return self._projected_bound() - self._rounding, "projected dual", None
+            return lower - rounding, "strong convexity", distance
+        return self._projected_bound() - rounding, "projected dual", None
 
     @cached_property
-    def _roundings(self) -> list[tuple[float, PropertyLoss, Rounding]]:
-        """Rounding of the squared losses; all others have exact residuals."""
-        terms = self.squared + self.with_duals
-        return [(c, loss, self._rounding_of(loss)) for c, loss in terms]
+    def _roundings(self) -> tuple[float, float]:
+        """Effects of rounding on the squared losses and on their gradients.
 
-    def _rounding_of(self, loss: PropertyLoss) -> Rounding:
-        if isinstance(loss.map, ImplicitOverPoints) and not loss.has_target:
-            return loss.map.rounding(self.W, self.values[id(loss)])
-        return loss.map.rounding(self.W)
-
-    @cached_property
-    def _rounding(self) -> float:
-        """The effect Σ c (2‖R‖δ + δ²) of errors δ of residuals R on squared losses."""
-        parts = []
-        for c, loss, rounding in self._roundings:
-            size = math.sqrt(self.values[id(loss)])
-            parts.append(c * rounding.residual * (2.0 * size + rounding.residual))
-        return math.fsum(parts)
+        Errors δ of residuals R change losses by Σ c (2‖R‖δ + δ²). All other losses have
+        exact residuals, and those with duals have these instead of gradients.
+        """
+        of_losses = []
+        of_gradients = []
+        for c, loss in self.squared + self.with_duals:
+            value = self.values[id(loss)]
+            match loss.map:
+                case Identity():
+                    continue
+                case ImplicitOverPoints() as implicit if not loss.has_target:
+                    error = implicit.rounding(self.W, value)
+                case other:
+                    error = other.rounding(self.W)
+            delta = error.residual
+            of_losses.append(c * delta * (2.0 * math.sqrt(value) + delta))
+            of_gradients.append(2 * c * error.gradient)
+        of_gradients = of_gradients[: len(of_gradients) - len(self.with_duals)]
+        return math.fsum(of_losses), math.fsum(of_gradients)
 
     def _absorber(self) -> PropertyLoss | None:
         """An ℓ1 loss of W itself, preferably one without a given dual."""
@@ -156,11 +160,7 @@ class Lagrangian:
             gaps.append(c * loss.penalty.value(residual) + loss.penalty.conjugate(Y, c))
             gaps.append(-float(np.vdot(Y, residual)))
         size = float(np.linalg.norm(slope))
-        size += math.fsum(
-            2 * c * error.gradient
-            # the others have duals instead of gradients
-            for c, loss, error in self._roundings[: len(self.squared)]
-        )
+        size += self._roundings[1]
         excess = max(math.fsum(gaps), 0.0) + size**2 / (2 * modulus)
         excess *= 1.0 + LOST
         terms = self.squared + self.others
@@ -256,14 +256,9 @@ class Lagrangian:
         return duals
 
 
-def values_at(
-    losses: Sequence[PropertyLoss], W: Attributions, by_name: Mapping[str, float]
-) -> dict[int, float]:
-    """The value of each loss at W, taken from ``by_name`` if present."""
-    return {
-        id(loss): by_name[loss.name] if loss.name in by_name else loss.value_at(W)
-        for loss in losses
-    }
+def values_at(losses: Iterable[PropertyLoss], W: Attributions) -> Array:
+    """The value of each loss at W."""
+    return np.array([loss.value_at(W) for loss in losses])
 
 
 _Dual: TypeAlias = tuple[float, PropertyLoss, Array, Array]
@@ -351,33 +346,36 @@ class Certificate:
 
 
 def certificate_of(
-    objective: Objective,
+    program: Program,
+    weights: Array,
     W: Attributions,
-    values: Mapping[int, float],
+    values: Array,
     *,
     duals: Mapping[str, Array],
-    bounds: Sequence[Bound] = (),
     multipliers: Sequence[float] = (),
-    trivial: TrivialLosses | None = None,
 ) -> Certificate:
-    """Compute the certificate of W (N, D), in the order of the losses, unchecked."""
-    every = [*objective.losses, *(bound.loss for bound in bounds)]
-    if trivial is None:
-        trivial = TrivialLosses.of(every)
-        trivial.refuse_underflow(objective.weights)
-    value = math.fsum(c * values[id(loss)] for c, loss in objective.terms)
-    excesses = [_violation(b, W, values[id(b.loss)], trivial) for b in bounds]
-    prices = [*multipliers, *(0.0 for _ in bounds)]  # zeros for missing ones
-    lower, kind, distance = _lower_bound(
-        objective, W, values, duals, list(zip(prices, bounds, strict=False))
-    )
+    """Compute the certificate of W (N, D), in the order of the losses, unchecked.
+
+    ``values`` are those of all losses of the program at W, bounded ones last.
+    """
+    bounds = program.bounds
+    k = len(weights)
+    trivial = program.trivial
+    value = math.fsum(weights * values[:k])
+    excesses = [
+        _violation(bound, W, values[n], trivial.scale(bound.limit, _ONE, n))
+        for n, bound in enumerate(bounds, start=k)
+    ]
+    missing = [0.0] * (len(bounds) - len(multipliers))
+    prices = [*multipliers, *missing]
+    lower, kind, distance = _lower_bound(program, weights, W, values, duals, prices)
     if lower <= 0.0:
         lower = 0.0
         kind = "nonnegative losses"
     return Certificate(
         value=value,
         lower_bound=lower if bounds else min(lower, value),
-        scale=trivial.scale(value, objective.weights),
+        scale=trivial.scale(value, weights),
         kind=kind,
         violation=max(excesses, default=0.0),
         # with bounds it is the distance to the optimum of the Lagrangian
@@ -385,63 +383,61 @@ def certificate_of(
     )
 
 
+_ONE: Final = np.ones(1)
+
+
 def _lower_bound(
-    objective: Objective,
+    program: Program,
+    weights: Array,
     W: Attributions,
-    values: Mapping[int, float],
+    values: Array,
     duals: Mapping[str, Array],
-    prices: Sequence[tuple[float, Bound]],
+    prices: Sequence[float],
 ) -> tuple[float, str, float | None]:
     """A lower bound of L(V) = F(V) + Σ μ (loss(V) − limit) over all V."""
-    bounds = [bound for _, bound in prices]
-    every = [*objective.losses, *(bound.loss for bound in bounds)]
-    shift = Shift.of(every)
-    if isinstance(shift, Shift):  # values and distances do not change
-        inner = Objective.trusted(
-            tuple((c, shift.loss(loss)) for c, loss in objective.terms)
-        )
-        new_prices = [(mu, shift.bound(bound)) for mu, bound in prices]
-        new_losses = [*inner.losses, *(bound.loss for _, bound in new_prices)]
-        new_values = {
-            id(new): values[id(old)] for new, old in zip(new_losses, every, strict=True)
-        }
-        return _lower_bound(inner, W - shift.G, new_values, duals, new_prices)
-    if entries_refusal(every) is None:
-        support = Support.of(every, (W.shape[0], W.shape[1]))
-        return _entries_bound(support, objective, W, duals, prices)
-    # row sums restrict V instead
-    priced = [(mu, bound) for mu, bound in prices if not is_completeness(bound)]
-    extra = [(mu, bound.loss) for mu, bound in priced]
-    terms = [(c, loss) for c, loss in (*objective.terms, *extra) if c > 0]
-    totals = Totals.of(bounds)
+    losses = program.all_losses
+    bounds = program.bounds
+    if program.kinds["with offset"]:
+        shift = Shift.of(losses)
+        if isinstance(shift, Shift):  # values and distances do not change
+            inner = shift.program(program)
+            return _lower_bound(inner, weights, W - shift.G, values, duals, prices)
+    if program.kinds["over entries"] and entries_refusal(losses) is None:
+        return _entries_bound(program, weights, W, duals, prices)
+    rates = weights.tolist()
+    for mu, bound in zip(prices, bounds, strict=True):  # row sums restrict V instead
+        rates.append(0.0 if is_completeness(bound) else mu)
+    terms = [(c, loss) for c, loss in zip(rates, losses, strict=True) if c > 0]
+    totals = Totals.of(bounds) if bounds else None
     if totals is None:
-        lower, kind, distance = Lagrangian(terms, W, duals, values).lower_bound()
+        by_loss = dict(zip(map(id, losses), values.tolist(), strict=True))
+        lower, kind, distance = Lagrangian(terms, W, duals, by_loss).lower_bound()
     else:
         lower, kind, distance = _complete_bound(totals, terms, W, duals)
-    return lower - math.fsum(mu * b.limit for mu, b in priced), kind, distance
+    priced = zip(rates[len(weights) :], bounds, strict=True)
+    return lower - math.fsum([mu * b.limit for mu, b in priced]), kind, distance
 
 
 def _entries_bound(
-    support: Support,
-    objective: Objective,
+    program: Program,
+    weights: Array,
     W: Attributions,
     duals: Mapping[str, Array],
-    prices: Sequence[tuple[float, Bound]],
+    prices: Sequence[float],
 ) -> tuple[float, str, float | None]:
     """The bound of the program of the entries: all others are zero at the optimum."""
-    inner = Objective.trusted(
-        tuple((c, support.loss(loss)) for c, loss in objective.terms)
-    )
-    priced = [(mu, support.bound(bound)) for mu, bound in prices]
+    support = Support.of(program.all_losses, (W.shape[0], W.shape[1]))
+    inner = support.program(program)
     w = support.values(W)
-    others = support.without(W)
     lower, kind, distance = _lower_bound(
         inner,
+        weights,
         w,
-        values_at([*inner.losses, *(bound.loss for _, bound in priced)], w, {}),
-        support.duals([*objective.losses, *(b.loss for _, b in prices)], duals),
-        priced,
+        values_at(inner.all_losses, w),
+        support.duals(program.all_losses, duals),
+        prices,
     )
+    others = support.without(W)
     return lower, kind, None if distance is None else math.hypot(distance, others)
 
 
@@ -459,20 +455,17 @@ def _complete_bound(
         if loss.name in duals
     }
     V = totals.coordinates(W)
-    values = values_at([loss for _, loss in inner], V, {})
+    values = {id(loss): loss.value_at(V) for _, loss in inner}
     lower, kind, distance = Lagrangian(inner, V, rotated, values).lower_bound()
     return lower + math.fsum(c * loss.constant for c, loss in inner), kind, distance
 
 
-def _violation(
-    bound: Bound, W: Attributions, value: float, trivial: TrivialLosses
-) -> float:
+def _violation(bound: Bound, W: Attributions, value: float, scale: float) -> float:
     """The relative excess over a limit; for row sums max |Wv − t| over their size."""
-    tiny = sys.float_info.min
+    excess = max(value - bound.limit, 0.0)
     if is_completeness(bound):
         assert isinstance(bound.loss.map, RowSums), "see is_complete"
         most = (np.abs(W) * np.abs(bound.loss.map.weights)).sum(axis=1)
         scale = max(float(most.max()), float(np.abs(bound.loss.target).max()))
-        return float(np.abs(bound.loss.residual(W)).max()) / max(scale, tiny)
-    scale = trivial.scale(bound.limit, {bound.loss.name: 1.0})
-    return max(value - bound.limit, 0.0) / max(scale, tiny)
+        excess = float(np.abs(bound.loss.residual(W)).max())
+    return float(excess / max(scale, sys.float_info.min))

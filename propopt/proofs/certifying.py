@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from propopt.base.arrays import Array
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
-from propopt.losses import Objective, PropertyLoss
+from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import aligned_attributions
 from propopt.losses.completeness import Constraint, has_custom, split_constraints
 from propopt.losses.custom import ConstraintFunction
@@ -17,7 +19,6 @@ from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import (
     Certificate,
     certificate_of,
-    values_at,
 )
 from propopt.proofs.conic_bound import certify_custom
 
@@ -94,17 +95,25 @@ def certify(
     custom, limits = split_constraints(bounds, weighed.losses)
     if custom or has_custom(weighed.losses, limits):
         return certify_custom(weighed, W, limits, custom)
-    losses_at_W = [*weighed.losses, *(bound.loss for bound in limits)]
-    array = aligned_attributions(losses_at_W, W, "W")
+    every = (*weighed.losses, *(bound.loss for bound in limits))
+    array = aligned_attributions(every, W, "W")
+    given = losses or {}
+    values = [
+        given[loss.name] if loss.name in given else loss.value_at(array)
+        for loss in every
+    ]
     prices = [
         mu if is_completeness(bound) else read_nonnegative(mu, "multipliers")
         for mu, bound in zip(multipliers, limits, strict=False)
     ]
+    # a loss may be in the objective and in a bound
+    program = Program.trusted(weighed.losses, limits, (array.shape[0], array.shape[1]))
+    program.trivial.refuse_underflow(weighed.coefficients)
     return certificate_of(
-        weighed,
+        program,
+        weighed.coefficients,
         array,
-        values_at(losses_at_W, array, losses or {}),
+        np.array(values),
         duals=duals or {},
-        bounds=limits,
         multipliers=prices,
     )

@@ -262,9 +262,11 @@ class Eigenbasis:
         size: int,  # n
     ) -> None:
         self._parts = parts
-        with few_threads(size):
-            self._blocks = () if gram is None else tuple(self._diagonalised(gram))
-        self._n_constants = size - sum(len(block.values) for block in self._blocks)
+        self._blocks: list[_Block] = []
+        if gram is not None:
+            with few_threads(size):
+                self._blocks.extend(self._diagonalised(gram))
+        self._n_constants = size - sum([len(block.values) for block in self._blocks])
 
     @cached_property
     def values(self) -> Array:
@@ -286,7 +288,7 @@ class Eigenbasis:
         R = X
         if self._parts is not None:
             means, R = self._parts.split(X)
-            X_hat[: self._n_constants] = self._roots * means
+            X_hat[: self._n_constants] = self._parts.lengths * means
         for block, rows in self._coefficients:
             X_hat[rows] = block.vectors.T @ R[block.nodes]
         return X_hat
@@ -299,14 +301,8 @@ class Eigenbasis:
         for block, rows in self._coefficients:
             X[block.nodes] = block.vectors @ X_hat[rows]
         if self._parts is not None:
-            X += self._parts.spread(X_hat[: self._n_constants] / self._roots)
+            X += self._parts.spread(X_hat[: self._n_constants] / self._parts.lengths)
         return X
-
-    @cached_property
-    def _roots(self) -> Array:
-        """The norm ‖1‖ of the constant on each component."""
-        assert self._parts is not None, "only parts have constants"
-        return np.sqrt(self._parts.sizes)[:, None]
 
     @cached_property
     def _coefficients(self) -> list[tuple[_Block, slice]]:

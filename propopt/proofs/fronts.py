@@ -35,7 +35,6 @@ from propopt.base.checks import evenly_spaced
 from propopt.base.errors import UncertifiedWarning
 from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.algebra import TrivialLosses
 from propopt.losses.completeness import Totals
 from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import certificate_of, values_at
@@ -196,19 +195,16 @@ def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactF
         if all(error <= _AIM * size for error in errors):
             break
     error = gap = 0.0
-    every = [*program.losses, *(bound.loss for bound in program.bounds)]
-    trivial = TrivialLosses.of(every)
     midway = np.sqrt(np.multiply(weights[1:], weights[:-1]))
     for c in midway.tolist():
         W = front.attributions(c)
         coefficients = [c if x.name == loss else weight for weight, x in terms]
         proof = certificate_of(
-            program.weighed(np.array(coefficients)),
+            program,
+            np.array(coefficients),
             W,
-            values_at(every, W, {}),
+            values_at(program.all_losses, W),
             duals={},
-            bounds=program.bounds,
-            trivial=trivial,
         )
         distance = proof.distance
         error = max(error, np.inf if distance is None else distance / size)

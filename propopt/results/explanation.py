@@ -273,7 +273,7 @@ class Explanation(
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.labels.check(self.shape, "labels")
+        self.labels.check(self.unread("attributions").shape, "labels")
         for name in self.details:
             if name in _FIELD_NAMES:
                 raise InvalidInput(f"details: {name!r} is a field: give {name}=...")

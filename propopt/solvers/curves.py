@@ -429,6 +429,7 @@ class Diagonal(Curve):
 
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
+        self._constants = quadratic.constants
         self._over_points, self._over_features = eigenbases(quadratic)
         coefficients = self._columns()
         if isinstance(self._over_points, Waves):
@@ -442,7 +443,7 @@ class Diagonal(Curve):
     def _columns(self) -> Array:
         """G minus its constants on pairs of parts, in columns (D, N)."""
         G = self._quadratic.G
-        constants = self._quadratic.constants
+        constants = self._constants
         columns = np.empty(G.shape[::-1])
         for rows in slabs(G):
             least = constants if len(constants) == 1 else constants[rows]
@@ -474,13 +475,13 @@ class Diagonal(Curve):
         if not isinstance(points, Waves):
             return self._with_constants(points.backward((self._G_hat * h).T))
         W = np.empty(self._G_hat.shape[::-1])
-        constants = np.broadcast_to(self._quadratic.constants, W.shape)
+        constants = np.broadcast_to(self._constants, W.shape)
         for g, constant, w in zip(self._G_hat, constants.T, W.T, strict=True):
             np.add(points.lattice.backward(g * h), constant, out=w)
         return W
 
     def _with_constants(self, W: Array) -> Array:
-        return np.add(W, self._quadratic.constants, out=np.empty(W.shape))
+        return np.add(W, self._constants, out=np.empty(W.shape))
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         del tolerance

@@ -47,11 +47,14 @@ class Solution:
         By loss name, a subgradient of weight·φ at the residual, if the solver has one.
     multipliers : tuple of float
         One multiplier ≥ 0 for each bound of the program.
+    is_free : bool
+        Whether it is zero and costs nothing, so that nothing was solved.
     """
 
     W: Attributions
     duals: Mapping[str, Array] = field(default_factory=dict)
     multipliers: tuple[float, ...] = ()
+    is_free: bool = False
 
 
 class Prepared(ABC):
@@ -355,9 +358,10 @@ class Fallback(Curve):
         return results[0] if len(results) == 1 else min(results, key=gap)
 
     def _gap(self, solution: Solution, weights: Array) -> float:
-        objective = self._program.weighed(weights)
-        values = values_at(objective.losses, solution.W, {})
-        gap = certificate_of(objective, solution.W, values, duals=solution.duals).gap
+        W = solution.W
+        values = values_at(self._program.losses, W)
+        proof = certificate_of(self._program, weights, W, values, duals=solution.duals)
+        gap = proof.gap
         return math.inf if math.isnan(gap) else gap
 
     @cached_property

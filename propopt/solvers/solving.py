@@ -88,12 +88,13 @@ def solve(
     """
     began = time.perf_counter()
     weighed = Objective.of(objective)
+    losses = weighed.losses
     weights = weighed.coefficients
     if not weights.any():
         raise InvalidInput("weights: all are zero, so every explanation is optimal")
     goal = read_positive(tolerance, "tolerance")
-    custom, bounds = split_constraints(subject_to, weighed.losses)
-    if custom or has_custom(weighed.losses, bounds):
+    custom, bounds = split_constraints(subject_to, losses)
+    if custom or has_custom(losses, bounds):
         if aim is not None:
             raise Refused(
                 "aim: it takes only losses and constraints of this library; give "
@@ -109,6 +110,6 @@ def solve(
             began=began,
         )
         return Aim.of(aim).reach(case)
-    program = Program(weighed.losses, bounds)
+    program = Program(losses, bounds)
     task = Task(program, solver, active=tuple(np.flatnonzero(weights).tolist()))
     return task.best(weights, goal, began)

@@ -366,13 +366,9 @@ class _Split(Prepared):
             other = self._conic.prepare(self._program).solve(weights, tolerance)
         except SolverFailure:
             return solution
-        objective = self._program.weighed(weights)
-        values = values_at(objective.losses, other.W, {})
-        bounds = self._program.bounds
-        values |= values_at([bound.loss for bound in bounds], other.W, {})
-        theirs = certificate_of(
-            objective, other.W, values, duals=other.duals, bounds=bounds
-        )
+        program = self._program
+        values = values_at(program.all_losses, other.W)
+        theirs = certificate_of(program, weights, other.W, values, duals=other.duals)
         return other if theirs.gap < gap else solution
 
     @cached_property

@@ -26,11 +26,10 @@ from propopt.base.resources import few_threads
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
 from propopt.losses import MaxDifferenceRobustness, Program
-from propopt.losses.algebra import Faithfulness, TrivialLosses
+from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
-from propopt.losses.restricted import is_completeness
-from propopt.proofs.certificate import Certificate, certificate_of
+from propopt.proofs.certificate import Certificate, certificate_of, values_at
 from propopt.proofs.hessian import least_among
 from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetErrorOperator, sampled_blocks
@@ -60,6 +59,7 @@ from propopt.solvers.solver import (
     Dispatcher,
     Measurement,
     Prepared,
+    Reduction,
     Solution,
     Solver,
     innermost,
@@ -120,7 +120,7 @@ class Auto(Dispatcher):
     name = "auto"
 
     def take(self, program: Program) -> Solver | Reason:
-        return _without_shift(program, _first)
+        return _reduced_first(program, _first)
 
     def prepare(self, program: Program) -> Prepared:
         return self.select(program).prepare(program)
@@ -212,42 +212,29 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     if isinstance(solver, CompletenessReduction | ShiftReduction):
         choice = solver.take(program)
     else:
-        choice = _without_shift(program, solver.take)
+        choice = _reduced_first(program, solver.take)
     if isinstance(choice, Reason):
         raise Refused(f"{solver.name} cannot solve this: {choice.reason}")
     return choice
 
 
-def _without_shift(
+def _reduced_first(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
-    """The solver for W − G if losses have an offset G, else for the program."""
-    if all(loss.offset is None for loss in program.all_losses):
-        return _without_totals(program, take)
-    reduced = ShiftReduction(None).reduced(program)
-    if isinstance(reduced, Program):
-        inner = _without_totals(reduced, take)
-        return inner if isinstance(inner, Reason) else ShiftReduction(inner)
-    return _without_totals(program, take)
-
-
-def _without_totals(
-    program: Program, take: Callable[[Program], Solver | Reason]
-) -> Solver | Reason:
-    """The solver of the program that given row sums leave, else of the program."""
-    if not any(map(is_completeness, program.bounds)):
-        return take(program)
-    reduced = CompletenessReduction(None).reduced(program)
-    if isinstance(reduced, Reason):
-        return take(program)
-    inner = take(reduced)
-    return inner if isinstance(inner, Reason) else CompletenessReduction(inner)
-
-
-def _similar_rows(program: Program) -> dict[str, Parameter]:
-    """How the similar rows of the losses were found, unless all searches were exact."""
-    words = dict.fromkeys(x.similar_rows for x in program.all_losses if x.similar_rows)
-    return {"similar rows": "; ".join(words)} if words else {}
+    """The solver of what an offset G and given row sums leave, else of the program."""
+    reductions: list[Reduction] = []
+    if program.kinds["with offset"]:
+        reductions.append(ShiftReduction(None))
+    if program.bounds:
+        reductions.append(CompletenessReduction(None))
+    for reduction in reductions:
+        reduced = reduction.reduced(program)
+        if isinstance(reduced, Program):
+            inner = _reduced_first(reduced, take)
+            if isinstance(inner, Reason):
+                return inner
+            return replace(reduction, solver=inner)
+    return take(program)
 
 
 FINE = 1e-9
@@ -318,9 +305,7 @@ class Task:
     @cached_property
     def prepared(self) -> Prepared:
         """The program as prepared by its solver."""
-        chosen = self.chosen
-        with few_threads(self.program.shape[0]):
-            return chosen.prepare(self._active_program)
+        return self.chosen.prepare(self._active_program)
 
     @cached_property
     def _active_program(self) -> Program:
@@ -350,7 +335,7 @@ class Task:
             W (N, D) and, where the solver has them, duals.
         """
         shape = self.program.shape
-        self._trivial.refuse_underflow(self.program.named(weights))
+        self.program.trivial.refuse_underflow(weights)
         if self._zero_is_free(weights):
             tied = [loss for c, loss in self.program.weighed(weights).terms if c > 0]
             tied += [bound.loss for bound in self.program.bounds]
@@ -362,7 +347,7 @@ class Task:
                     stacklevel=4,
                 )
             prices = (0.0,) * len(self.program.bounds)
-            return Solution(W=np.zeros(shape), multipliers=prices)
+            return Solution(W=np.zeros(shape), multipliers=prices, is_free=True)
         reduced = weights if self.active is None else weights[list(self.active)]
         with few_threads(shape[0]):
             solution = self.prepared.solve(reduced, tolerance, start)
@@ -371,7 +356,7 @@ class Task:
             raise SolverFailure(
                 f"{self.chosen.name} gave attributions that are not finite"
             )
-        if not all(multiplier >= 0.0 for multiplier in solution.multipliers):
+        if not np.greater_equal(solution.multipliers, 0.0).all():
             raise SolverFailure(
                 f"{self.chosen.name} gave a multiplier that is not a number >= 0"
             )
@@ -429,7 +414,7 @@ class Task:
         """
         program = self.program
         with few_threads(program.shape[0]):
-            losses = [loss.value_at(solution.W) for loss in program.all_losses]
+            losses = values_at(program.all_losses, solution.W)
             certificate = self._certified(solution, weights, losses, tolerance)
         prices = zip(program.bounds, solution.multipliers, strict=True)
         return self._explanation(
@@ -445,13 +430,14 @@ class Task:
                 **self._total_details(solution, weights),
             },
             errors=errors,
+            solver=self._solver_name(solution),
         )
 
     def _explanation(
         self,
         weights: Array,
         certificate: Certificate,
-        losses: list[float],
+        losses: Array,
         began: float,
         *,
         attributions: Attributions,
@@ -459,21 +445,19 @@ class Task:
         multipliers: tuple[float, ...] = (),
         prices: Mapping[str, float] | None = None,
         errors: Array | None = None,
+        solver: str,
     ) -> Explanation:
         program = self.program
+        names = program.trivial.names
         return Explanation(
+            **self._of_program,
+            parameters=dict(self._searches),
             attributions=attributions,
-            method="optimized",
-            labels=program.labels,
-            parameters=_similar_rows(program),
-            weights=program.named(weights),
+            weights=dict(zip(names, weights.tolist(), strict=False)),
             certificate=certificate,
             multipliers=prices or {},
             # a curve does not give the losses of bounds
-            losses={
-                loss.name: value
-                for loss, value in zip(program.all_losses, losses, strict=False)
-            },
+            losses=dict(zip(names, losses.tolist(), strict=False)),
             details=details,
             target=lazily(
                 partial(
@@ -481,12 +465,29 @@ class Task:
                 )
             ),
             standard_errors=self._linear_errors(weights) if errors is None else errors,
-            units=units_of_target(program.all_losses) or "gradient",
-            quantity=quantity_of_target(program.all_losses),
-            program=program,
-            solver=self._solver_name(weights),
+            solver=solver,
             seconds=time.perf_counter() - began,
         )
+
+    @cached_property
+    def _of_program(self) -> dict[str, Any]:
+        """The fields of an explanation that do not depend on weights."""
+        program = self.program
+        losses = program.all_losses
+        return {
+            "method": "optimized",
+            "labels": program.labels,
+            "units": units_of_target(losses) or "gradient",
+            "quantity": quantity_of_target(losses),
+            "program": program,
+        }
+
+    @cached_property
+    def _searches(self) -> dict[str, Parameter]:
+        """How similar rows were found, unless all searches were exact."""
+        losses = self.program.all_losses
+        words = dict.fromkeys(x.similar_rows for x in losses if x.similar_rows)
+        return {"similar rows": "; ".join(words)} if words else {}
 
     def with_program(self, best: Explanation, weights: Array) -> Explanation:
         """An explanation computed in another process, with the program of this task.
@@ -508,22 +509,19 @@ class Task:
         )
 
     def _certified(
-        self, solution: Solution, weights: Array, losses: list[float], tolerance: float
+        self, solution: Solution, weights: Array, losses: Array, tolerance: float
     ) -> Certificate:
-        program = self.program
-        values = zip(map(id, program.all_losses), losses, strict=True)
         certificate = certificate_of(
-            program.weighed(weights),
+            self.program,
+            weights,
             solution.W,
-            dict(values),
+            losses,
             duals=solution.duals,
-            bounds=program.bounds,
             multipliers=solution.multipliers,
-            trivial=self._trivial,
         )
         if not certificate.holds(tolerance):
             warnings.warn(
-                f"{self._solver_name(weights)} reached a certified gap of "
+                f"{self._solver_name(solution)} reached a certified gap of "
                 f"{certificate.gap:.1e} and a violation of bounds of "
                 f"{certificate.violation:.1e}, where {tolerance:.1e} was requested; "
                 "another solver may do better",
@@ -599,7 +597,7 @@ class Task:
 
     def _total_details(self, solution: Solution, weights: Array) -> dict[str, Array]:
         """Multipliers of given row sums, and the irreducible part of each loss."""
-        if self._totals is None:
+        if not self.program.bounds or self._totals is None:
             return {}
         terms = self.program.weighed(weights).terms
         y = self._totals.multiplier(terms, solution.W, solution.duals)
@@ -625,12 +623,14 @@ class Task:
             if value is not None
         }
 
-    def _solver_name(self, weights: Array) -> str:
-        return "none" if self._zero_is_free(weights) else self.chosen.name
+    def _solver_name(self, solution: Solution) -> str:
+        return "none" if solution.is_free else self.chosen.name
 
     def has_curve(self, weights: Array) -> bool:
         """Whether the losses of the optimum are available without attributions."""
-        return isinstance(self.prepared, Curve) and not self._zero_is_free(weights)
+        with few_threads(self.program.shape[0]):
+            prepared = self.prepared
+        return isinstance(prepared, Curve) and not self._zero_is_free(weights)
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         """Compute the losses of the optimum, in program order, without attributions.
@@ -647,10 +647,11 @@ class Task:
         Measurement
             The losses, and by how much the objective may exceed its minimum.
         """
-        assert isinstance(self.prepared, Curve), "see has_curve"
         indices = slice(None) if self.active is None else list(self.active)
         with few_threads(self.program.shape[0]):
-            result = self.prepared.measure(weights[indices], tolerance)
+            curve = self.prepared
+            assert isinstance(curve, Curve), "see has_curve"
+            result = curve.measure(weights[indices], tolerance)
         if self.active is None:
             return result
         losses = np.full(len(weights), np.nan)  # the others are undefined
@@ -677,14 +678,13 @@ class Task:
         Explanation
             With the losses of the curve and their certificate.
         """
-        named = self.program.named(weights)
-        self._trivial.refuse_underflow(named)
+        self.program.trivial.refuse_underflow(weights)
         measurement = self.measure(weights, tolerance)
         value = float(weights @ measurement.losses)
         certificate = Certificate(
             value=value,
             lower_bound=value - measurement.excess,
-            scale=self._trivial.scale(value, named),
+            scale=self.program.trivial.scale(value, weights),
             kind="curve",
         )
         lazy: Any = LazyAttributions(
@@ -695,10 +695,11 @@ class Task:
         best = self._explanation(
             weights,
             certificate,
-            measurement.losses.tolist(),
+            measurement.losses,
             began,
             attributions=lazy,
             details=self._irreducible,
+            solver=self.chosen.name,
         )
         if not certificate.holds(tolerance):
             _ = best.attributions
@@ -712,18 +713,12 @@ class Task:
 
     def _zero_is_free(self, weights: Array) -> bool:
         """Whether zero attributions cost nothing and respect all bounds."""
-        costs = self._costs_of_zero
-        bounds = self.program.bounds
-        limited = costs[len(weights) :]
-        within = all(c <= b.limit for c, b in zip(limited, bounds, strict=True))
-        return within and not (weights * costs[: len(weights)]).any()
+        costs = self.program.trivial.zero
+        k = len(weights)
+        within = (costs[k:] <= self._limits).all()
+        return bool(within and not (weights * costs[:k]).any())
 
     @cached_property
-    def _costs_of_zero(self) -> Array:
-        """The losses of zero attributions, losses of bounds last."""
-        return np.array([*self._trivial.zero.values()])
-
-    @cached_property
-    def _trivial(self) -> TrivialLosses:
-        """The value of each loss at two trivial explanations, zero and the mean."""
-        return TrivialLosses.of(self.program.all_losses)
+    def _limits(self) -> Array:
+        """The limits of the bounds."""
+        return np.array([bound.limit for bound in self.program.bounds])
