@@ -36,7 +36,7 @@ from propopt.base.checks import (
 from propopt.base.errors import InvalidInput, Refused, WrongType
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity
-from propopt.losses.linear_algebra import SLAB, blocks_plus_row, slabs
+from propopt.losses.linear_algebra import SLAB, plus_row, slabs
 from propopt.losses.maps import (
     Absolute,
     CvxpyExpression,
@@ -260,10 +260,8 @@ class PropertyLoss(Atom, ABC):
         if isinstance(self.penalty, Squared) and not self.has_target:
             return self.map.energy(W)
         if isinstance(self.map, Identity) and isinstance(self.penalty, Squared):
-            blocks = slabs(W)
-            return math.fsum(
-                [self.penalty.value(self.residual_of(rows, W)) for rows in blocks]
-            )
+            value = self.penalty.value
+            return math.fsum([value(self.residual_of(rows, W)) for rows in slabs(W)])
         return self.penalty.value(self.residual(W))
 
     def value_of_row(self, row: Array, n_points: int) -> float:
@@ -284,7 +282,8 @@ class PropertyLoss(Atom, ABC):
         T = self.target
         is_squared = isinstance(self.penalty, Squared)
         if is_squared and isinstance(self.map, Identity) and isinstance(T, np.ndarray):
-            return math.fsum(map(self.penalty.value, blocks_plus_row(T, -row)))
+            value = self.penalty.value
+            return math.fsum([value(plus_row(T[rows], -row)) for rows in slabs(T)])
         return self.value_at(np.repeat(row, n_points, axis=0))
 
     def residual_of(self, rows: slice, W: Attributions) -> Array:
@@ -342,8 +341,8 @@ class PropertyLoss(Atom, ABC):
     @cached_property
     def value_at_zero(self) -> float:
         """The loss of zero attributions, φ(−T)."""
-        target = self.target  # penalties are even
-        return self.penalty.value(target) if isinstance(target, np.ndarray) else 0.0
+        # penalties are even
+        return self.penalty.value(np.asarray(self.target)) if self.has_target else 0.0
 
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
         """The loss as a convex cvxpy expression of an expression W (N, D).
@@ -876,6 +875,10 @@ class Program:
         """All losses of two trivial explanations, losses of bounds last."""
         return TrivialLosses.of(self.all_losses)
 
+    def values_at(self, W: Attributions) -> Array:
+        """The values of all losses at W (N, D), losses of bounds last."""
+        return np.array([loss.value_at(W) for loss in self.all_losses])
+
     def weighed(self, weights: Array) -> Objective:
         """Make the objective with these weights (k,) ≥ 0, which are not checked."""
         return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))
@@ -973,7 +976,8 @@ def _mean_row(G: Array) -> Array:
     # by BLAS: NumPy is ten times slower with few columns
     share = np.full(min(len(G), SLAB), 1.0 / len(G))
     remainder = np.zeros(G.shape[1])
-    for block in blocks_plus_row(G, -first):
+    for rows in slabs(G):
+        block = plus_row(G[rows], -first)
         remainder = remainder + share[: len(block)] @ block
     return np.asarray(first + remainder)
 

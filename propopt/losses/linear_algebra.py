@@ -153,12 +153,6 @@ def plus_row(W: Array, row: Array) -> Array:
     return result
 
 
-def blocks_plus_row(W: Array, row: Array) -> Iterator[Array]:
-    """Yield blocks of rows of W that fit into cache, each plus a row."""
-    for rows in slabs(W):
-        yield plus_row(W[rows], row)
-
-
 def incidence(pairs: Edges, n_nodes: int) -> Sparse:
     """The incidence matrix B (E, n): row e of B W is w_n − w_n' for e = (n, n')."""
     signs = np.tile([1.0, -1.0], len(pairs))

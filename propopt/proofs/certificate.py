@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -256,11 +256,6 @@ class Lagrangian:
         return duals
 
 
-def values_at(losses: Iterable[PropertyLoss], W: Attributions) -> Array:
-    """The value of each loss at W."""
-    return np.array([loss.value_at(W) for loss in losses])
-
-
 _Dual: TypeAlias = tuple[float, PropertyLoss, Array, Array]
 """Weight c, loss, residual R = A(W) − T and dual Y of c φ(R)."""
 
@@ -433,7 +428,7 @@ def _entries_bound(
         inner,
         weights,
         w,
-        values_at(inner.all_losses, w),
+        inner.values_at(w),
         support.duals(program.all_losses, duals),
         prices,
     )

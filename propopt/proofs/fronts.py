@@ -37,7 +37,7 @@ from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.restricted import is_completeness
-from propopt.proofs.certificate import certificate_of, values_at
+from propopt.proofs.certificate import certificate_of
 from propopt.proofs.curvature import all_squared_refusal
 
 
@@ -203,7 +203,7 @@ def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactF
             program,
             np.array(coefficients),
             W,
-            values_at(program.all_losses, W),
+            program.values_at(W),
             duals={},
         )
         distance = proof.distance

@@ -430,7 +430,9 @@ class Diagonal(Curve):
     def __init__(self, quadratic: Quadratic) -> None:
         self._quadratic = quadratic
         self._constants = quadratic.constants
-        self._over_points, self._over_features = eigenbases(quadratic)
+        # over points and over features
+        self.bases: tuple[QuadraticBasis, QuadraticBasis] = eigenbases(quadratic)
+        self._over_points, self._over_features = self.bases
         coefficients = self._columns()
         if isinstance(self._over_points, Waves):
             self._over_points.turn(coefficients)
@@ -450,38 +452,33 @@ class Diagonal(Curve):
             np.subtract(G[rows].T, least.T, out=columns[:, rows])
         return columns
 
-    @property
-    def bases(self) -> tuple[QuadraticBasis, QuadraticBasis]:
-        """The eigenbases U over points and V over features."""
-        return self._over_points, self._over_features
-
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
         del tolerance, start  # a closed form is exact, and needs no start
         a, b, c = self._quadratic.coefficients(weights)
-        # a (W − G) + b BᵀB W + c W CᵀC = 0
-        h = b * self._over_points.values
-        h += a
-        if self._quadratic.Q is None:
-            return Solution(W=self._scaled(np.divide(a, h, out=h)))
-        W_hat = a * self._G_hat / (h + c * self._over_features.values[:, None])
-        W = self._over_points.backward(self._over_features.backward(W_hat).T)
-        return Solution(W=self._with_constants(W))
-
-    def _scaled(self, h: Array) -> Array:
-        """W with the coefficients of all columns scaled by h (N,)."""
         points = self._over_points
-        if not isinstance(points, Waves):
-            return self._with_constants(points.backward((self._G_hat * h).T))
+        features = self._over_features
+        # a (W − G) + b BᵀB W + c W CᵀC = 0
+        h = b * points.values
+        h += a
+        if self._quadratic.Q is not None:
+            W_hat = a * self._G_hat / (h + c * features.values[:, None])
+            W = points.backward(features.backward(W_hat).T)
+        else:
+            h = np.divide(a, h, out=h)
+            if isinstance(points, Waves):
+                return Solution(W=self._by_waves(points, h))
+            W = points.backward((self._G_hat * h).T)
+        return Solution(W=np.add(W, self._constants, out=np.empty(W.shape)))
+
+    def _by_waves(self, points: Waves, h: Array) -> Array:
+        """W with the coefficients of all columns scaled by h (N,), by columns."""
         W = np.empty(self._G_hat.shape[::-1])
         constants = np.broadcast_to(self._constants, W.shape)
         for g, constant, w in zip(self._G_hat, constants.T, W.T, strict=True):
             np.add(points.lattice.backward(g * h), constant, out=w)
         return W
-
-    def _with_constants(self, W: Array) -> Array:
-        return np.add(W, self._constants, out=np.empty(W.shape))
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         del tolerance

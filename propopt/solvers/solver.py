@@ -28,7 +28,7 @@ from propopt.base.resources import few_threads
 from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program
 from propopt.losses.faithfulness import Estimate
-from propopt.proofs.certificate import certificate_of, values_at
+from propopt.proofs.certificate import certificate_of
 from propopt.proofs.target_error import sampled_blocks
 
 
@@ -359,7 +359,7 @@ class Fallback(Curve):
 
     def _gap(self, solution: Solution, weights: Array) -> float:
         W = solution.W
-        values = values_at(self._program.losses, W)
+        values = self._program.values_at(W)
         proof = certificate_of(self._program, weights, W, values, duals=solution.duals)
         gap = proof.gap
         return math.inf if math.isnan(gap) else gap

@@ -47,7 +47,7 @@ from propopt.losses.maps import (
 )
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import is_completeness
-from propopt.proofs.certificate import certificate_of, values_at
+from propopt.proofs.certificate import certificate_of
 from propopt.proofs.curvature import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.solvers.conic import Conic
 from propopt.solvers.edge_newton import (
@@ -367,7 +367,7 @@ class _Split(Prepared):
         except SolverFailure:
             return solution
         program = self._program
-        values = values_at(program.all_losses, other.W)
+        values = program.values_at(other.W)
         theirs = certificate_of(program, weights, other.W, values, duals=other.duals)
         return other if theirs.gap < gap else solution
 

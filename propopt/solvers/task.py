@@ -29,7 +29,7 @@ from propopt.losses import MaxDifferenceRobustness, Program
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
-from propopt.proofs.certificate import Certificate, certificate_of, values_at
+from propopt.proofs.certificate import Certificate, certificate_of
 from propopt.proofs.hessian import least_among
 from propopt.proofs.optimum import Parameter
 from propopt.proofs.target_error import TargetErrorOperator, sampled_blocks
@@ -414,7 +414,7 @@ class Task:
         """
         program = self.program
         with few_threads(program.shape[0]):
-            losses = values_at(program.all_losses, solution.W)
+            losses = program.values_at(solution.W)
             certificate = self._certified(solution, weights, losses, tolerance)
         prices = zip(program.bounds, solution.multipliers, strict=True)
         return self._explanation(
