@@ -7,8 +7,7 @@ from typing import cast
 import numpy as np
 
 from propopt.base.arrays import Array, Indices, Points, Values
-from propopt.lime.exact_limits import ExactLimits
-from propopt.lime.fidelity import powers_in
+from propopt.lime.exact_limits import ExactLimits, powers_in
 from propopt.lime.laws.lime_law import FactorMeans
 from propopt.structures.products.families import Powers
 from propopt.structures.products.sums import SumOfProducts
@@ -28,7 +27,7 @@ def split_by_cells(
     (a_j − t b_j) Π_k (α_k a_k + t (1 − α_k) b_k), a and b the means of its factors in
     the row's bins and outside (Garreau and von Luxburg 2020, Proposition 6). A constant
     that is added to f moves these parts, but not those of
-    :func:`~propopt.lime.fidelity.split_by_columns`.
+    :func:`~propopt.lime.exact_limits.split_by_columns`.
     """
     used = exact.function.columns
     products = _on_all_columns(exact.function, used)

@@ -8,8 +8,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from propopt.base.arrays import Array, Values
-from propopt.lime.exact_limits import ExchangeableBits
-from propopt.lime.text.word_limits import TextLaw
+from propopt.lime.text.word_limits import ExchangeableBits, TextLaw
 
 
 class Sigmas(NamedTuple):

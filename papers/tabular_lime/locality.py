@@ -20,8 +20,7 @@ from papers.lime.studies import study_of_runs
 from papers.tabular_lime import formulas
 from papers.tabular_lime.setups import uniform_data, uniform_law
 from propopt.base.arrays import Array
-from propopt.lime.exact_limits import ExactLimits
-from propopt.lime.fidelity import share_outside
+from propopt.lime.exact_limits import ExactLimits, share_outside
 from propopt.lime.laws.tabular_law import TabularLaw
 
 

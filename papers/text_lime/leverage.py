@@ -7,9 +7,8 @@ from typing import Final
 import numpy as np
 
 from propopt.base.arrays import Values
-from propopt.lime.exact_limits import ExchangeableBits
 from propopt.lime.finite_samples import FiniteFit
-from propopt.lime.text.word_limits import TextLaw, WordRegression
+from propopt.lime.text.word_limits import ExchangeableBits, TextLaw, WordRegression
 from propopt.structures.subsets.sets import SizeMeans
 
 

@@ -253,9 +253,12 @@ def _array(kind: Any, bounds: Bounds) -> Codec:
     expected = noun if axes is None else f"{noun} of shape ({', '.join(axes)})"
 
     def check(value: Any, name: str) -> Any:
-        is_sealed = isinstance(value, np.ndarray) and not value.flags.writeable
-        if is_sealed and (dtype is None or value.dtype == dtype):
-            return value  # checked before, or on loading
+        is_array = isinstance(value, np.ndarray)
+        if is_array and (dtype is None or value.dtype == dtype):
+            if not value.flags.writeable:
+                return value  # checked before, or on loading
+            if dtype is not None and type(value) is np.ndarray:
+                return check_numbers(value.copy(order="K"), name)
         if dtype == np.float64:
             return check_numbers(as_floats(value, name), name)
         array = np.array(value)
@@ -278,7 +281,8 @@ def _array(kind: Any, bounds: Bounds) -> Codec:
             raise InvalidInput(f"{name}: the array is empty, of shape {array.shape}")
         if dtype is not None and dtype.kind != "b":
             _refuse_outside(array, name, bounds)
-        return read_only(array)
+        array.setflags(write=False)
+        return array
 
     def pack(value: Any, name: str, members: Members) -> None:
         members[name] = value
@@ -300,7 +304,8 @@ def _refuse_outside(array: Any, name: str, bounds: Bounds) -> None:
             refused &= ~np.isnan(array)
         if bounds.infinite:
             refused &= ~np.isinf(array)
-        refuse_any(refused, array, name, "not finite")
+        if refused.any():
+            refuse_any(refused, array, name, "not finite")
     outside = array[(array < bounds.low) | (array > bounds.high)]
     if outside.size:
         raise InvalidInput(

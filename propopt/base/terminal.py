@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from math import inf
 from time import perf_counter
 from typing import Any, Final, final
 
@@ -68,21 +67,27 @@ def is_silent() -> bool:
 
 def progress_bar(label: str, total: int | None, wanted: bool | None) -> Progress:
     """A progress bar with one task; ``wanted=None`` shows it only on a terminal."""
-    console = PlainConsole(stderr=True)
-    terminal = console.file.isatty()
-    shown = terminal and not is_silent() if wanted is None else wanted
-    console.quiet = not shown  # else a hidden bar ends with a blank line
+    terminal = _has_terminal()
+    if not (terminal and not is_silent() if wanted is None else wanted):
+        # a hidden bar ends with a blank line unless its console is quiet
+        bar = Progress(console=Console(quiet=True), disable=True)
+        bar.add_task(label, total=total)
+        return bar
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=console,
+        console=PlainConsole(stderr=True),
         transient=terminal,  # only logs keep the last state
-        disable=not shown,
     )
     bar.add_task(printable(label), total=total)
     return bar
+
+
+def _has_terminal() -> bool:
+    """Whether standard error is a terminal; it may be missing."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 _MEASURED_SECONDS = 2.0
@@ -104,7 +109,6 @@ class LoggedProgress:
     first: int
     done: int
     total: int
-    console: PlainConsole
     is_shown: bool
     start: float
     logged_at: float | None
@@ -114,11 +118,9 @@ class LoggedProgress:
         self.first = done
         self.done = done
         self.total = total
-        self.console = PlainConsole(stderr=True)
-        is_log = wanted is None and not is_silent() and not self.console.file.isatty()
-        self.is_shown = is_log
+        self.is_shown = wanted is None and not is_silent() and not _has_terminal()
         self.start = perf_counter()
-        self.logged_at = None if is_log else inf
+        self.logged_at = None
 
     def advance(self, count: int) -> None:
         """Count more finished items, and log a line if it is due."""
@@ -128,17 +130,13 @@ class LoggedProgress:
         now = perf_counter()
         spent = now - self.start
         left = spent * (self.total - self.done) / (self.done - self.first)
-        due = self.logged_at is not None and now - self.logged_at >= _LOG_INTERVAL
-        if self.done < self.total and (
-            due
-            or (
-                self.logged_at is None
-                and spent >= _MEASURED_SECONDS
-                and spent + left >= _MIN_LOGGED_SECONDS
-            )
-        ):
+        if self.logged_at is None:
+            due = spent >= _MEASURED_SECONDS and spent + left >= _MIN_LOGGED_SECONDS
+        else:
+            due = now - self.logged_at >= _LOG_INTERVAL
+        if due and self.done < self.total:
             self.logged_at = now
-            self.console.print(
+            PlainConsole(stderr=True).print(
                 f"{self.label}: {self.done:,} of {self.total:,} done in {spent:.0f} s, "
                 f"about {max(left, 1.0) / 60.0:.1f} min left"
             )

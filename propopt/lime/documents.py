@@ -30,7 +30,7 @@ from propopt.lime.finite_samples import RunScatter
 from propopt.lime.paths import BandwidthPath, path_of_words
 from propopt.lime.records import LimeRecord
 from propopt.lime.text.sampled_words import TextSubject
-from propopt.tables.documents import TextDocument
+from propopt.tables.documents import TextDocument, vocabulary_of
 from propopt.tables.frames import Labels
 
 
@@ -145,7 +145,7 @@ class LimeDocuments(
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
         """The distinct words of all documents, in order of first occurrence."""
-        return tuple(dict.fromkeys(word for words in self.words for word in words))
+        return vocabulary_of(self.documents)
 
     @property
     def mean(self) -> Values:

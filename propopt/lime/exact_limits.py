@@ -1,117 +1,28 @@
-"""Exact limits of LIME: moments of bits, means of factors, and means in bins."""
+"""Exact limits of LIME: their profiles over bins, their locality and fidelity."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
-from propopt.base.resources import Budget
+from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
     binned_columns,
 )
-from propopt.lime.laws.lime_law import BinMeans, FactorMeans, LimeLaw, Tilt
+from propopt.lime.laws.lime_law import (
+    BinMeans,
+    FactorMeans,
+    LimeLaw,
+    Tilt,
+    draws_at,
+)
 from propopt.structures.products.sums import ROWS_AT_ONCE, SumOfProducts
-
-
-# ---- Exchangeable bits: only the number of ones matters
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ExchangeableBits:
-    """Bits of the words of a text: all sets of m remaining words are equally likely.
-
-    Cov_Q(z) has two eigenvalues: Var_Q(m) / d along (1, ..., 1), and
-    (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
-    """
-
-    log_sizes: Array  # (n, d + 1): log E[π; m words remain] of m = 0, ..., d; d ≥ 2
-
-    @property
-    def n_words(self) -> int:
-        """The number of words, d."""
-        return self.log_sizes.shape[1] - 1
-
-    def at(self, rows: slice | Indices, /) -> ExchangeableBits:
-        """The bits of some situations."""
-        return ExchangeableBits(self.log_sizes[rows])
-
-    @cached_property
-    def log_weight(self) -> Values:
-        """Log E π, (n,)."""
-        most = self.log_sizes.max(axis=1)
-        total = np.exp(self.log_sizes - most[:, None]).sum(axis=1)
-        return np.asarray(most + np.log(total))
-
-    @cached_property
-    def _shares(self) -> Array:
-        """The probabilities of sizes, (n, d + 1)."""
-        weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-    @cached_property
-    def _lost(self) -> Values:
-        """D − 1 − m for sizes m, so that sums over the heaviest size stay small."""
-        return np.asarray(self.n_words - 1.0 - np.arange(self.n_words + 1))
-
-    @cached_property
-    def off_mean(self) -> Array:
-        """The deviations m − E_Q m of sizes from their mean, (n, d + 1)."""
-        return np.asarray((self._shares @ self._lost)[:, None] - self._lost)
-
-    @cached_property
-    def spread(self) -> Values:
-        """The squared length m (d − m) / d of z orthogonal to (1, ..., 1), (d + 1,)."""
-        sizes = self.n_words - 1.0 - self._lost
-        return np.asarray(sizes * (self._lost + 1.0) / self.n_words)
-
-    @cached_property
-    def share(self) -> Values:
-        """The probability Q(z_j = 1) of any word, (n,)."""
-        return np.asarray(
-            (self.n_words - 1.0 - self._shares @ self._lost) / self.n_words
-        )
-
-    @cached_property
-    def along(self) -> Values:
-        """The eigenvalue of the covariance along (1, ..., 1), (n,)."""
-        return np.asarray((self._shares * self.off_mean**2).sum(axis=1) / self.n_words)
-
-    @cached_property
-    def apart(self) -> Values:
-        """The eigenvalue of the covariance on vectors with the sum 0, (n,)."""
-        return np.asarray(self._shares @ self.spread / (self.n_words - 1.0))
-
-    @property
-    def alpha(self) -> Array:
-        """The probability Q(z_j = 1) of each word, (n, D)."""
-        return np.repeat(self.share[:, None], self.n_words, axis=1)
-
-    def covariances(self, coefficients: Attributions, /) -> Array:
-        """The covariances Cov_Q(z, bᵀz), (n, D)."""
-        level = coefficients.mean(axis=1, keepdims=True)
-        rest = coefficients - level
-        return np.asarray(self.along[:, None] * level + self.apart[:, None] * rest)
-
-    def solved(self, vectors: Array, penalty: Values, /) -> Array:
-        """The solutions (Cov_Q(z) + ρ I)⁻¹ x for vectors x (n, S, D)."""
-        level = vectors.mean(axis=2, keepdims=True)
-        ends = level / (self.along + penalty)[:, None, None]
-        rest = (vectors - level) / (self.apart + penalty)[:, None, None]
-        return np.asarray(ends + rest)
-
-    def shrinkage(self, penalty: Values, /) -> Array:
-        """The part of a coefficient that the ridge ρ retains, (n, D)."""
-        one = 1.0 / self.n_words
-        left = one * self.along / (self.along + penalty)
-        left += (1.0 - one) * self.apart / (self.apart + penalty)
-        return np.repeat(left[:, None], self.n_words, axis=1)
 
 
 # ---- The exact limits of LIME for a sum of products
@@ -335,3 +246,98 @@ def _means(
         profiles[j] += gradients.T @ factors.of(means.tilts[j].pieces)
         profiles[j] -= np.einsum("un,un->n", gradients, means.mean[numbers])[:, None]
     return profiles
+
+
+# ---- How many samples count
+
+
+def effective_share(
+    law: LimeLaw, points: Points, log_weight: Values, widths: Values | None = None
+) -> Values:
+    """The effective sample size over n, (E π)² / E π² = C(ν)² / C(ν / √2), (n,).
+
+    ``log_weight`` is log C(ν). At 1 all samples have the same weight at any distance;
+    close to 0 few samples count.
+    """
+    squared = law.squared_widths(law.widths(points, widths))
+    return np.asarray(np.exp(2.0 * log_weight - law.log_weights(points, squared)))
+
+
+# ---- The distance from the row at which coefficients arise
+
+
+def split_by_columns(
+    exact: ExactLimits, points: Points, widths: Values | None = None
+) -> Array:
+    """The parts of coefficients by the number of other columns outside the row's bins.
+
+    β_j = Σ_m β_j^(m), the coefficients of t^m in
+    (a_j − b_j) Π_k (a_k + t (1 − α_k) (b_k − a_k)), a and b the means of factors in the
+    row's bins and outside. The result is (n, M, D). Part 0 is β_j for ν → 0, and all of
+    β_j for an additive function.
+    """
+    products = exact.function
+    n_parts = int(products.lengths.max(initial=1))
+    all_widths = exact.law.widths(points, widths)
+    parts = np.empty((len(points), n_parts, products.n_columns))
+    for block in exact.blocks(len(points)):
+        means = exact.factor_means(points[block], all_widths[block])
+
+        def leaving(t: complex, means: FactorMeans = means) -> Array:
+            # other columns outside the row's bins t times, (n, D)
+            moved = means.one + cast("Array", t * (means.zero - means.one))
+            one = means.mixed(means.one, moved)
+            return products.contrasts(one, means.contrast(means.one, means.zero))[1]
+
+        parts[block] = powers_in(leaving, n_parts)
+    parts[:, :, ~np.isin(np.arange(products.n_columns), products.columns)] = 0.0
+    return parts
+
+
+def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
+    """The coefficients of t^m of polynomials (n, D), from values at roots of unity."""
+    # half of the roots: the others have conjugate values
+    roots = np.exp(2j * np.pi * np.arange(n_powers // 2 + 1) / n_powers)
+    spectrum = np.conj(np.stack([function(t) for t in roots], axis=1))
+    return np.asarray(np.fft.irfft(spectrum, n=n_powers, axis=1))
+
+
+def share_outside(parts: Array) -> Array:
+    """The share Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, (n, D); 0 if all parts are 0."""
+    sizes = np.abs(parts)
+    whole = sizes.sum(axis=1)
+    outside = sizes[:, 1:].sum(axis=1)
+    return np.divide(outside, whole, out=np.zeros(whole.shape), where=whole > 0.0)
+
+
+# ---- The variance of single columns under the weighted law
+
+
+_NODES: Final = 128
+"""Nodes of the law of a column: variances of steps have an error of 1 %."""
+
+
+def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Values:
+    """Σ_j Var_Q E_Q[f | V_j], (n,), over the midpoints of 128 parts of equal weight.
+
+    E_Q[f | V_j] = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (g_u(V_j) − E g_u), u of column j.
+    """
+    columns = exact.law.columns
+    function = exact.function
+    uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
+    total = np.zeros(len(points))
+    row_bytes = 16 * _NODES * (function.n_factors + 1)
+    for block in BATCH_BUDGET.blocks(len(points), row_bytes):
+        x = points[block]
+        row_widths = widths[block]
+        _, slopes = function.slopes(exact.factor_means(x, row_widths).mean)
+        for j in function.columns.tolist():
+            grid = np.broadcast_to(uniforms, (len(x), _NODES, 1))
+            nodes = draws_at(columns[j : j + 1], x[:, j : j + 1], row_widths, grid)
+            values = nodes.samples[:, :, 0]
+            moved = np.zeros(values.shape)
+            for numbers, factors in function.of_column(j):
+                at = factors.at(values.ravel()).reshape(-1, *values.shape)
+                moved += np.einsum("un,unq->nq", slopes[numbers], at)
+            total[block] += moved.var(axis=1)
+    return total

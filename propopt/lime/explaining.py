@@ -27,7 +27,7 @@ from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.laws.data_law import Reference
 from propopt.lime.documents import LimeDocuments
-from propopt.lime.fidelity import effective_share
+from propopt.lime.exact_limits import effective_share
 from propopt.lime.laws.binned_columns import columns_of
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
@@ -63,6 +63,7 @@ from propopt.tables.documents import (
     TextSchema,
     WordRule,
     read_texts,
+    vocabulary_of,
 )
 from propopt.tables.frames import Labels, is_documents
 from propopt.tables.schema import TableSchema
@@ -376,7 +377,7 @@ def explain_rows(
         intercept=result.intercept,
         values=values,
         log_weight=result.log_weight,
-        effective_share=effective_share(law, subject.points),
+        effective_share=effective_share(law, subject.points, result.log_weight),
         sources=(source,) * N,
         reasons=(subject.reason,) * N,
         law_in_words=repr(law),
@@ -536,8 +537,9 @@ def text_limits(
     """
     texts, names = read_texts(documents, "documents")
     rule = _read_rule(words, function)
+    split = tuple([TextDocument.of(text, rule) for text in texts])
     if not isinstance(function, Function):
-        schema = TextSchema.of(documents, rule)
+        schema = TextSchema(rule, vocabulary_of(split), split)
         output = output_of_lime(function, target, output)
         function, _ = wrap_with_table(
             function, documents, target, output, schema, outcome=outcome
@@ -559,7 +561,7 @@ def text_limits(
     subject = TextSubject(
         function=function,
         law=TextLaw() if law is None else law,
-        documents=tuple(TextDocument.of(text, rule) for text in texts),
+        documents=split,
         draws=DrawPlan(n_samples, read_seed(rng), precision, max_evaluations),
         max_enumerated=most,
     )
@@ -730,8 +732,10 @@ def _explained(
     if means is None or refusal:
         return record, None
     words = checked.words
-    limits = means if isinstance(means, SampledWords) else WordRegression(means)
-    result = limits.at(np.array([law.bandwidth]))
+    if isinstance(means, SampledWords):
+        result = means.at(np.array([law.bandwidth]))
+    else:
+        result = WordRegression(means).weighed(law.shares(d)[None])
     bits = law.bits(d)
     errors = result.standard_errors
     record = replace(

@@ -15,7 +15,7 @@ from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
-from propopt.lime.exact_limits import ExchangeableBits, Limits
+from propopt.lime.exact_limits import Limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.sampled_limits import (
     RUN_DRAWS,
@@ -23,7 +23,7 @@ from propopt.lime.sampled_limits import (
     stratified_uniforms,
     values_around,
 )
-from propopt.lime.text.word_limits import TextLaw, WordRegression
+from propopt.lime.text.word_limits import ExchangeableBits, TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
 

@@ -400,12 +400,13 @@ class TextDocument:
     @classmethod
     def of(cls, text: str, rule: WordRule) -> TextDocument:
         """Split a text into words by a rule."""
-        occurrences = rule.find(text)
-        words = tuple(dict.fromkeys(o.word for o in occurrences))
-        index = {word: j for j, word in enumerate(words)}
-        spans = [(o.start, o.end, index[o.word]) for o in occurrences]
+        index: dict[str, int] = {}
+        spans = [
+            (o.start, o.end, index.setdefault(o.word, len(index)))
+            for o in rule.find(text)
+        ]
         starts, ends, indices = np.array(spans, dtype=np.intp).reshape(-1, 3).T
-        return cls(text, words, starts, ends, indices, rule.filler)
+        return cls(text, tuple(index), starts, ends, indices, rule.filler)
 
     def validate(self) -> None:
         """Refuse words that overlap, are repeated, or are outside of the text."""
@@ -427,7 +428,7 @@ class TextDocument:
         spans = self.spans
         return tuple(Occurrence(start, end, self.words[j]) for start, end, j in spans)
 
-    @property
+    @cached_property
     def n_words(self) -> int:
         """The number of distinct words, d."""
         return len(self.words)
@@ -446,10 +447,10 @@ class TextDocument:
     def without(self, bits: Any) -> str:
         """The text without the words of bit 0 (d,); the text between words stays."""
         present = np.asarray(bits, bool)
-        if present.shape != (self.n_words,):
+        if present.shape != (len(self.words),):
             raise InvalidInput(
-                f"bits: expected 0 or 1 for each of {self.n_words} words, got an array "
-                f"of shape {present.shape}"
+                f"bits: expected 0 or 1 for each of {len(self.words)} words, got an "
+                f"array of shape {present.shape}"
             )
         chosen = np.ones(len(self._parts), bool)
         chosen[1::3] = present[self.word_indices]
@@ -469,10 +470,16 @@ class TextDocument:
         """Text between words, a word, its filler, text between words, ...: 3 T + 1."""
         parts = []
         end = 0
-        for start, stop, _ in self.occurrences:
+        for start, stop, _ in self.spans:
             parts += [self.text[end:start], self.text[start:stop], self.filler]
             end = stop
         return [*parts, self.text[end:]]
+
+
+def vocabulary_of(documents: Sequence[TextDocument]) -> tuple[str, ...]:
+    """The distinct words of all documents, in order of first occurrence."""
+    words = chain.from_iterable([document.words for document in documents])
+    return tuple(dict.fromkeys(words))
 
 
 # ---- Documents as rows of a table with the counts of each word
@@ -538,9 +545,8 @@ class TextSchema:
         """
         rule = MarkedWords() if rule is None else rule
         texts, _ = read_texts(documents, what)
-        result = tuple(TextDocument.of(text, rule) for text in texts)
-        words = dict.fromkeys(word for document in result for word in document.words)
-        return cls(rule, tuple(words), result)
+        result = tuple([TextDocument.of(text, rule) for text in texts])
+        return cls(rule, vocabulary_of(result), result)
 
     def __repr__(self) -> str:
         return (

@@ -27,9 +27,8 @@ from propopt.explaining.explainers.shapley_values import (
     same_columns,
 )
 from propopt.functions.texts import DocumentFunction
-from propopt.lime.exact_limits import Limits, bit_steps
+from propopt.lime.exact_limits import Limits, bit_steps, effective_share
 from propopt.lime.explaining import explain_documents
-from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import LimeLawName, checked_law, law_named
@@ -59,7 +58,7 @@ def findings_of_limits(
         "local_gap": values - (limits.intercept + limits.coefficients.sum(axis=1)),
         "alpha": limits.alpha,
         "mean_weight": np.exp(limits.log_weight),
-        "effective_share": effective_share(law, subject.points),
+        "effective_share": effective_share(law, subject.points, limits.log_weight),
     }
     if units == "output":
         return Findings(

@@ -17,8 +17,7 @@ from propopt.base.declared import field
 from propopt.base.errors import Refused
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Reason
-from propopt.lime.exact_limits import Limits
-from propopt.lime.fidelity import additive_variance
+from propopt.lime.exact_limits import Limits, additive_variance
 from propopt.lime.finite_samples import (
     FiniteFit,
     RunScatter,

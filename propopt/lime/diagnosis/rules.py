@@ -18,8 +18,7 @@ from propopt.lime.diagnosis.evidence import (
     TextEvidence,
     rule,
 )
-from propopt.lime.exact_limits import bit_steps
-from propopt.lime.fidelity import share_outside, split_by_columns
+from propopt.lime.exact_limits import bit_steps, share_outside, split_by_columns
 from propopt.lime.finite_samples import first_row_shift
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -151,7 +151,7 @@ def interval_words(edges: Array, *, below: bool = True) -> tuple[str, ...]:
         return ("any",)
     ends = _distinct_numbers(edges)
     over, under = (">", "≤") if below else ("≥", "<")
-    between = (f"{over} {low} and {under} {high}" for low, high in pairwise(ends))
+    between = [f"{over} {low} and {under} {high}" for low, high in pairwise(ends)]
     return (f"{under} {ends[0]}", *between, f"{over} {ends[-1]}")
 
 
@@ -225,16 +225,24 @@ class BinnedColumn:
         numbers = values[~np.isnan(values)]
         if ends is None:
             edges = edges[edges < numbers.max(initial=-np.inf)]
-        parts, low, high = _parted(numbers, edges, ends)
-        counts = np.array([len(part) for part in parts], np.intp)
-        single = np.array([len(part) == 0 or np.ptp(part) == 0.0 for part in parts])
-        sd = np.array([_deviation(part) if len(part) > 0 else 0.0 for part in parts])
-        mean = np.array(
-            [
-                _middle(a, b) if len(part) == 0 else part[0] if one else part.mean()
-                for part, a, b, one in zip(parts, low, high, single, strict=True)
-            ]
-        )
+        if ends is None:
+            ends = (numbers.min(), numbers.max()) if len(numbers) > 0 else (0.0, 0.0)
+        low = np.append(ends[0], edges)
+        high = np.append(edges, ends[1])
+        indices = np.searchsorted(edges, numbers, side="left")
+        order = np.argsort(indices, kind="stable")
+        counts = np.bincount(indices, minlength=len(low))
+        parts = np.split(numbers[order], np.cumsum(counts)[:-1])
+        single = np.ones(len(parts), bool)
+        mean = np.empty(len(parts))
+        sd = np.zeros(len(parts))
+        for b, part in enumerate(parts):
+            if len(part) == 0:
+                mean[b] = _middle(low[b], high[b])
+                continue
+            single[b] = np.ptp(part) == 0.0
+            mean[b] = part[0] if single[b] else part.mean()
+            sd[b] = _deviation(part)
         if len(numbers) < len(values):
             counts = np.append(counts, len(values) - len(numbers))
         shares = counts / counts.sum()
@@ -333,19 +341,6 @@ class BinnedColumn:
 
 
 # ---- Statistics of numbers in bins
-
-
-def _parted(
-    numbers: Array, edges: Array, ends: tuple[float, float] | None = None
-) -> tuple[list[Array], Array, Array]:
-    """The numbers in each bin, and the lower and upper ends of bins."""
-    indices = np.searchsorted(edges, numbers, side="left")
-    order = np.argsort(indices, kind="stable")
-    counts = np.bincount(indices, minlength=len(edges) + 1)
-    parts = np.split(numbers[order], np.cumsum(counts)[:-1])
-    if ends is None:
-        ends = (numbers.min(), numbers.max()) if len(numbers) > 0 else (0.0, 0.0)
-    return parts, np.append(ends[0], edges), np.append(edges, ends[1])
 
 
 def _middle(low: float, high: float) -> float:
@@ -461,44 +456,38 @@ def codes_of(values: Array, column: Column | None) -> CodedBins:
 # ---- Notes about bins for readers of explanations
 
 
-_OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Mask]]] = {
-    "values beyond all samples of LIME; they count as in the end bins": (
-        lambda column, x: (x < column.extent[0]) | (x > column.extent[1])
-    ),
-    "values in bins without samples, where coefficients are 0": (
-        lambda column, x: column.shares[column.bin_index(x)] == 0.0
-    ),
-}
-
-
 def notes_of_bins(
     names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
 ) -> tuple[str, ...]:
     """The sentences that hold for some rows (n, D), or for some bins."""
+    beyond, empty = np.zeros((2, len(columns), len(points)), bool)
+    for j, (column, x) in enumerate(zip(columns, points.T, strict=True)):
+        low, high = column.extent
+        beyond[j] = (x < low) | (x > high)
+        empty[j] = column.shares[column.bin_index(x)] == 0.0
     notes = []
-    for label, of_values in _OF_ROWS.items():
-        pairs = zip(columns, points.T, strict=True)
-        where = np.stack([of_values(column, x) for column, x in pairs])
+    for where, text in (
+        (
+            beyond,
+            "values beyond all samples of LIME; they count as in the end bins",
+        ),
+        (empty, "values in bins without samples, where coefficients are 0"),
+    ):
         n_rows = int(where.any(axis=0).sum())
         if n_rows > 0:
-            wrong = [
-                name for name, some in zip(names, where, strict=True) if some.any()
-            ]
+            wrong = [names[j] for j in np.flatnonzero(where.any(axis=1))]
             rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
-            notes.append(f"{rows} {label}: {listed(wrong, 3)}")
-    columns_by_name = list(zip(names, columns, strict=True))
-    single = [
-        name for name, column in columns_by_name if (column.shares > 0.0).sum() == 1
-    ]
+            notes.append(f"{rows} {text}: {listed(wrong, 3)}")
+    single = []
+    few = []
+    for name, column in zip(names, columns, strict=True):
+        if (column.shares > 0.0).sum() == 1:
+            single.append(name)
+        elif len(column.edges) + 1 < column.requested:
+            few.append(name)
     if single:
         text = "have a single bin, so that their coefficients are 0"
         notes.append(f"columns {text}: {listed(single, 3)}")
-    few = [
-        name
-        for name, column in columns_by_name
-        if len(column.edges) + 1 < column.requested
-    ]
-    few = [name for name in few if name not in single]
     if few:
         text = "have fewer bins than requested, as quantiles are equal"
         notes.append(f"columns {text}: {listed(few, 3)}")

@@ -505,7 +505,7 @@ class LimeLaw:
         return ()
 
     def __repr__(self) -> str:
-        n_bins = sum(len(column.bins) for column in self.columns)
+        n_bins = sum([len(column.bins) for column in self.columns])
         return (
             f"{type(self).__name__}({plural(len(self.columns), 'column')}, "
             f"{plural(n_bins, 'bin')}, kernel_width={self.kernel_width:.4g})"

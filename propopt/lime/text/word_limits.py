@@ -9,7 +9,7 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Mask, Values
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Values
 from propopt.base.checks import read_positive
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
@@ -17,10 +17,104 @@ from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
-from propopt.lime.exact_limits import ExchangeableBits
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
 from propopt.tables.documents import TextDocument
+
+
+# ---- Exchangeable bits: only the number of ones matters
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExchangeableBits:
+    """Bits of the words of a text: all sets of m remaining words are equally likely.
+
+    Cov_Q(z) has two eigenvalues: Var_Q(m) / d along (1, ..., 1), and
+    (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
+    """
+
+    log_sizes: Array  # (n, d + 1): log E[π; m words remain] of m = 0, ..., d; d ≥ 2
+
+    @cached_property
+    def n_words(self) -> int:
+        """The number of words, d."""
+        return self.log_sizes.shape[1] - 1
+
+    def at(self, rows: slice | Indices, /) -> ExchangeableBits:
+        """The bits of some situations."""
+        return ExchangeableBits(self.log_sizes[rows])
+
+    @cached_property
+    def log_weight(self) -> Values:
+        """Log E π, (n,)."""
+        most = self.log_sizes.max(axis=1)
+        total = np.exp(self.log_sizes - most[:, None]).sum(axis=1)
+        return np.asarray(most + np.log(total))
+
+    @cached_property
+    def _shares(self) -> Array:
+        """The probabilities of sizes, (n, d + 1)."""
+        weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _lost(self) -> Values:
+        """D − 1 − m for sizes m, so that sums over the heaviest size stay small."""
+        return np.asarray(self.n_words - 1.0 - np.arange(self.n_words + 1))
+
+    @cached_property
+    def off_mean(self) -> Array:
+        """The deviations m − E_Q m of sizes from their mean, (n, d + 1)."""
+        return np.asarray((self._shares @ self._lost)[:, None] - self._lost)
+
+    @cached_property
+    def spread(self) -> Values:
+        """The squared length m (d − m) / d of z orthogonal to (1, ..., 1), (d + 1,)."""
+        sizes = self.n_words - 1.0 - self._lost
+        return np.asarray(sizes * (self._lost + 1.0) / self.n_words)
+
+    @cached_property
+    def share(self) -> Values:
+        """The probability Q(z_j = 1) of any word, (n,)."""
+        return np.asarray(
+            (self.n_words - 1.0 - self._shares @ self._lost) / self.n_words
+        )
+
+    @cached_property
+    def along(self) -> Values:
+        """The eigenvalue of the covariance along (1, ..., 1), (n,)."""
+        return np.asarray((self._shares * self.off_mean**2).sum(axis=1) / self.n_words)
+
+    @cached_property
+    def apart(self) -> Values:
+        """The eigenvalue of the covariance on vectors with the sum 0, (n,)."""
+        return np.asarray(self._shares @ self.spread / (self.n_words - 1.0))
+
+    @property
+    def alpha(self) -> Array:
+        """The probability Q(z_j = 1) of each word, (n, D)."""
+        return np.repeat(self.share[:, None], self.n_words, axis=1)
+
+    def covariances(self, coefficients: Attributions, /) -> Array:
+        """The covariances Cov_Q(z, bᵀz), (n, D)."""
+        level = coefficients.mean(axis=1, keepdims=True)
+        rest = coefficients - level
+        return np.asarray(self.along[:, None] * level + self.apart[:, None] * rest)
+
+    def solved(self, vectors: Array, penalty: Values, /) -> Array:
+        """The solutions (Cov_Q(z) + ρ I)⁻¹ x for vectors x (n, S, D)."""
+        level = vectors.mean(axis=2, keepdims=True)
+        ends = level / (self.along + penalty)[:, None, None]
+        rest = (vectors - level) / (self.apart + penalty)[:, None, None]
+        return np.asarray(ends + rest)
+
+    def shrinkage(self, penalty: Values, /) -> Array:
+        """The part of a coefficient that the ridge ρ retains, (n, D)."""
+        one = 1.0 / self.n_words
+        left = one * self.along / (self.along + penalty)
+        left += (1.0 - one) * self.apart / (self.apart + penalty)
+        return np.repeat(left[:, None], self.n_words, axis=1)
 
 
 # ---- How LIME deletes words, and the weights of samples

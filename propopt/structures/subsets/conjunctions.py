@@ -155,7 +155,7 @@ class Enumerated:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_words} words)"
 
-    @property
+    @cached_property
     def n_words(self) -> int:
         """The number d of words."""
         return max(0, self.values.size.bit_length() - 1)

@@ -13,8 +13,9 @@ from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.exact_limits import (
     ExactLimits,
     bin_profiles,
+    effective_share,
+    split_by_columns,
 )
-from propopt.lime.fidelity import effective_share, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.paths import path_of_row
 from propopt.structures.products.normals import Normals
@@ -38,7 +39,7 @@ def test_constants_of_the_weighted_law():
     np.testing.assert_allclose(result.alpha, expected, rtol=0, atol=1e-12)
     c = np.exp(result.log_weight / 3)
     np.testing.assert_allclose(c, [0.737687106475, 0.829044719471, 1.0], atol=1e-12)
-    shares = effective_share(fixture.law(), rows, fixture.WIDTHS)
+    shares = effective_share(fixture.law(), rows, result.log_weight, fixture.WIDTHS)
     expected = [0.832010355857, 0.938836666249, 1.0]
     np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-9)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from propopt.base.errors import InvalidInput
-from propopt.lime.exact_limits import ExchangeableBits, Limits
+from propopt.lime.exact_limits import Limits
 from propopt.lime.paths import path_of_words
-from propopt.lime.text.word_limits import TextLaw, WordRegression
+from propopt.lime.text.word_limits import ExchangeableBits, TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
