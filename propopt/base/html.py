@@ -77,7 +77,7 @@ class MarkedText:
         """Whether each number is certain to differ from zero, (d,)."""
         if self.errors is None:
             return np.isfinite(self.weights)
-        return np.asarray(np.abs(self.weights) > 2.0 * self.errors)
+        return np.abs(self.weights) > 2.0 * self.errors
 
     @property
     def reach(self) -> float:
@@ -115,7 +115,7 @@ def levels(values: Array, reach: float) -> Indices:
     """The shade of each number: −5 to −1, 0 for none, 1 to 5; values (n,)."""
     sizes = np.nan_to_num(np.abs(values)) / (reach if reach > 0.0 else 1.0)
     steps = np.searchsorted(EDGES, sizes, side="left")
-    return np.asarray(np.where(np.nan_to_num(values) < 0.0, -steps, steps))
+    return np.where(np.nan_to_num(values) < 0.0, -steps, steps)
 
 
 def style_of(level: int) -> str:

@@ -244,12 +244,12 @@ def _images(rows: Array, shape: ImageShape) -> Array:
 
 def _path(count: int) -> Array:
     """Eigenvalues of 2M for a path, ascending: 4 − 4 cos(πa/n) = 8 sin²(πa/2n)."""
-    return np.asarray(8.0 * np.sin(np.pi * np.arange(count) / (2 * count)) ** 2)
+    return 8.0 * np.sin(np.pi * np.arange(count) / (2 * count)) ** 2
 
 
 def _cosines(count: int) -> Array:
     """Eigenvectors of a path in columns."""
-    return np.asarray(fft.idct(np.eye(count), norm="ortho", axis=0))
+    return fft.idct(np.eye(count), norm="ortho", axis=0)
 
 
 # ---- Independent features, and features of any graph or kernel

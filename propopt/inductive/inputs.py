@@ -103,7 +103,7 @@ _CANCELS = 1e-3
 def cross_distances(X: Points, Z: Points) -> Array:
     """Distances ‖x − z‖ (n, m), exact to 12 digits or more; zeros are exact."""
     if X.shape[1] < _MANY_FEATURES:
-        return np.asarray(cdist(X, Z))
+        return cdist(X, Z)
     lengths, products = _lengths_and_products(X, Z)
     squares = lengths - 2.0 * products
     close = squares <= _CANCELS * lengths

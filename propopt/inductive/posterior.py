@@ -96,13 +96,13 @@ class Posterior(ABC):
         """The table p_j κ_i + λ, shape (r, len(p))."""
         table = self.eigenvalues[:, None] * p
         table += lam
-        return np.asarray(table)
+        return table
 
     @final
     def _shrunk(self, columns: slice, p: Array, lam: float) -> Array:
         """ĝ_ij / (p_j κ_i + λ) for some of the features j."""
         table = self.spread(p[columns] if len(p) > 1 else p, lam)
-        return np.asarray(self.targets[:, columns] / table)
+        return self.targets[:, columns] / table
 
     @final
     def _columns(self, count: int) -> list[slice]:
@@ -239,7 +239,7 @@ def inverse_root(matrix: Array) -> Array:
     positive = values > len(values) * np.finfo(float).eps * values[-1]
     if not positive.any():
         raise InvalidInput("kernel: it is zero at all inducing inputs")
-    return np.asarray(vectors[:, positive] / np.sqrt(values[positive]))
+    return vectors[:, positive] / np.sqrt(values[positive])
 
 
 def _remainder(kernel: PointKernel, X: Points, Phi: Array) -> Array:

@@ -307,7 +307,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         result = self._predicted(X)
         if not is_classifier(self.estimator):
             return result
-        return np.asarray(self.classes_[result.argmax(axis=1)])
+        return self.classes_[result.argmax(axis=1)]
 
     @available_if(_predicts_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

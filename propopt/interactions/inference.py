@@ -191,7 +191,7 @@ class ScoreLaw:
         }[alternative]
         of_law = np.where((self.errors == 0.0) & (T == 0.0), 1.0, of_law)
         weaker = np.maximum(of_law, of_equal_rows)
-        return np.asarray(np.where(self.equal, weaker, of_law))
+        return np.where(self.equal, weaker, of_law)
 
     @property
     def _room(self) -> tuple[Values, Values]:
@@ -206,7 +206,7 @@ class ScoreLaw:
         share = np.divide(
             wanted, room, out=(wanted > 0.0).astype(np.float64), where=room > 0.0
         )
-        return np.asarray((1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1))
+        return (1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1)
 
 
 # ---- Means over rows, their standard errors and effective numbers of rows

@@ -515,7 +515,7 @@ def array_of(table: Any) -> NDArray[Any]:
     """New rows (n, D) as an array, for a learner fitted to an array."""
     frame = as_frame(table, "X")
     rows = table if frame is None else frame.table
-    return np.asarray(check_array(rows, ensure_all_finite=False))
+    return check_array(rows, ensure_all_finite=False)
 
 
 # ---- Copies, seeds and weights of a learner

@@ -85,7 +85,7 @@ class RowError:
 
 
 def _squared(y: NDArray[Any], outputs: Array) -> Array:
-    return np.asarray((outputs[..., 0] - y[:, None]) ** 2)
+    return (outputs[..., 0] - y[:, None]) ** 2
 
 
 def _absolute(y: NDArray[Any], outputs: Array) -> Array:
@@ -325,7 +325,7 @@ def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
     """
     row_bytes = 8 * len(source.row_weights)
     parts = []
-    for block in list(BATCH_BUDGET.blocks(len(sets), row_bytes)) or [slice(0)]:
+    for block in BATCH_BUDGET.blocks(len(sets), row_bytes) or [slice(0)]:
         z = inclusion_exclusion(source, sets[block])
         means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
         parts.append((means, errors, _jackknife(z.replicates), z.counts, carried))
@@ -340,7 +340,7 @@ def _jackknife(replicates: Array) -> Values:
     if n_groups == 0:
         return np.zeros(replicates.shape[1])
     deviations = replicates - replicates.mean(axis=0)
-    return np.asarray(np.sqrt((n_groups - 1) / n_groups * (deviations**2).sum(axis=0)))
+    return np.sqrt((n_groups - 1) / n_groups * (deviations**2).sum(axis=0))
 
 
 # ---- A learner that is refitted to some rows and some columns

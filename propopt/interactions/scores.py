@@ -25,7 +25,7 @@ from propopt.base.document import (
     table_chapter,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, plain_name, plural, printable
+from propopt.base.text import Quantity, enumerated, plain_name, plural, printable
 from propopt.interactions.features import (
     FeatureSets,
     pairs_matrix,
@@ -456,7 +456,7 @@ class InteractionScores(
         """
         rounding = self.error_range.rounding(self.order)
         equal = self.standard_errors * np.sqrt(self.n_rows) <= rounding
-        return np.asarray(equal & ~self.are_not_used)
+        return equal & ~self.are_not_used
 
     def intervals(
         self,
@@ -570,9 +570,8 @@ class InteractionScores(
         """
         alpha = 1.0 - read_level(level)
         law = self._law(errors)
-        p = law.p_values(ALTERNATIVES[read_option(side, Side, "side")])
-        adjusted = adjusted_p_values(p, adjust, self.n_candidates)
-        ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
+        ends = self.intervals(level, adjust=adjust, side=side, errors=errors)
+        adjusted = self.p_values(ALTERNATIVES[side], adjust=adjust, errors=errors)
         return pd.DataFrame(
             {
                 **self._features(),
@@ -682,7 +681,12 @@ class InteractionScores(
         n_features = explanation.shape[1]
         above, below = clear_scores(self)
         columns = labels.features if labels.columns is None else labels.columns
-        members = explained_members(self, columns, n_features)
+        if self.order < 2:
+            raise InvalidInput(
+                "interactions: expected scores of pairs or larger sets, got scores of "
+                "single features; fitted_iloco.interactions(order=2) gives pairs"
+            )
+        members = indices_of_columns(self, columns, n_features, "the explained table")
         names = labels.feature_names(n_features)
         shown = [
             printable(names[indices[0]] if len(indices) == 1 else name)
@@ -780,7 +784,7 @@ class InteractionScores(
             return self._degrees_of_rows
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self.monte_carlo == 0.0, np.inf, total / self.monte_carlo)
-        return np.asarray((self.n_groups - 1) * ratio**4)
+        return (self.n_groups - 1) * ratio**4
 
     @property
     def _degrees_of_rows(self) -> Values:
@@ -912,18 +916,6 @@ _MOST_NAMED: Final = 5
 """Number of sets that are named; the others are counted."""
 
 
-def explained_members(
-    result: InteractionScores, names: Sequence[Hashable] | None, n_features: int
-) -> list[Indices]:
-    """Positions of the columns of each feature in an explained table."""
-    if result.order < 2:
-        raise InvalidInput(
-            "interactions: expected scores of pairs or larger sets, got scores of "
-            "single features; fitted_iloco.interactions(order=2) gives pairs"
-        )
-    return indices_of_columns(result, names, n_features, "the explained table")
-
-
 def _joint_sentence(
     result: InteractionScores, sets: Sequence[str], joint: Mask, instead: Mask
 ) -> str:
@@ -953,4 +945,4 @@ def _named(sets: Sequence[str], mask: Mask, scores: Values) -> str:
     words = [f"{sets[q]} ({scores[q]:.3g})" for q in order[:_MOST_NAMED]]
     if len(order) > _MOST_NAMED:
         words.append(f"{len(order) - _MOST_NAMED:,} more")
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+    return enumerated(words, "and")

@@ -156,7 +156,7 @@ class Background:
     def corrected(self, blocks: Array) -> Array:
         """Blocks (B, ...) with the finite-population correction about their mean."""
         mean = blocks.mean(axis=0)
-        return np.asarray(mean + self.correction * (blocks - mean))
+        return mean + self.correction * (blocks - mean)
 
     @cached_property
     def digest(self) -> str:
@@ -195,9 +195,9 @@ class Background:
 def mean_of_rows(values: Array, weights: Values | None) -> Array:
     """The mean of values (..., M) over rows, with weights (M,) of sum 1."""
     if weights is None:
-        return np.asarray(values.mean(axis=-1))
+        return values.mean(axis=-1)
     # sums along separate rows: digits do not depend on the number of rows
-    return np.asarray((values * weights).sum(axis=-1))
+    return (values * weights).sum(axis=-1)
 
 
 def weights_of_rows(sample_weight: Any, table: Any, n_rows: int) -> Values | None:
@@ -338,7 +338,7 @@ def _squared_distances(rows: Array, positions: Array) -> Array:
     rows = rows - middle
     positions = positions - middle
     squares = (rows**2).sum(axis=1)[:, None] + (positions**2).sum(axis=1)
-    return np.asarray(np.maximum(squares - 2.0 * rows @ positions.T, 0.0))
+    return np.maximum(squares - 2.0 * rows @ positions.T, 0.0)
 
 
 def _same(rows: Points, data: Points) -> tuple[list[int], list[int]]:

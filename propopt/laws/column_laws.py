@@ -112,7 +112,7 @@ def _mass_elsewhere(
     masses = shares * np.exp(slack[:, None] * gain)
     masses[np.arange(len(gain)), nearest] = 0.0
     others = masses.sum(axis=1)
-    return np.asarray(others / (others + shares[nearest]))
+    return others / (others + shares[nearest])
 
 
 # ---- Means and contrasts of factors under the law of a column

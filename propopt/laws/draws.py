@@ -414,13 +414,11 @@ class Sample(Sampler):
         control = self.design.control
         means = self.sums / n_draws
         if control is None:
-            return np.asarray(means[0])
+            return means[0]
         c, m, cm, mm = self.sums.sum(axis=2, keepdims=True) - self.sums
         n_others = n_draws * (N_BLOCKS - 1)
         covariance = cm - c * m / n_others
         variance = mm - m**2 / n_others
         moved = variance > _STILL * mm
         gamma = np.where(moved, covariance, 0.0) / np.where(moved, variance, 1.0)
-        return np.asarray(
-            means[0] - gamma * (means[1] - control.attributions[:, None, :])
-        )
+        return means[0] - gamma * (means[1] - control.attributions[:, None, :])

@@ -200,7 +200,7 @@ class Panels:
 
     def _center(self, panels: Indices) -> Array:
         """The center x₀ of a panel of each column, (C, n)."""
-        return np.asarray(self._low + (panels + 0.5) * self._width)
+        return self._low + (panels + 0.5) * self._width
 
     def _make(self, c: int, panel: int) -> None:
         """Make the table of a panel, if it has one, and record its state."""
@@ -273,7 +273,7 @@ class Panels:
     @cached_property
     def _first_panel(self) -> Indices:
         """The number of the first panel of each column among all, (C, 1)."""
-        return np.asarray(np.cumsum(self._n_panels, axis=0) - self._n_panels)
+        return np.cumsum(self._n_panels, axis=0) - self._n_panels
 
     @cached_property
     def _n_cuts(self) -> Indices:

@@ -362,4 +362,4 @@ def _drawn_indices(shares: Array, uniforms: Array) -> Indices:
     edges: Array = np.cumsum(shares)
     # the last one with p > 0 gets the remainder of rounding
     edges[np.flatnonzero(shares)[-1] :] = 1.0
-    return np.asarray(np.searchsorted(edges, uniforms, side="right"))
+    return np.searchsorted(edges, uniforms, side="right")

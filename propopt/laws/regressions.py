@@ -50,7 +50,7 @@ class LeastSquares:
 
 def sums_of_other_blocks(sums: Array) -> Array:
     """Sums over all other blocks, from the sums of each block (n, B, ...)."""
-    return np.asarray(sums.sum(axis=1, keepdims=True) - sums)
+    return sums.sum(axis=1, keepdims=True) - sums
 
 
 SAFE_PIVOTS = 1e-3
@@ -193,4 +193,4 @@ class Neighbourhood:
     @property
     def is_constant(self) -> Mask:
         """Whether a regressor is zero in all samples, without another category."""
-        return np.asarray(self.contrast == 0)
+        return self.contrast == 0

@@ -234,7 +234,7 @@ def _of_unit_norm(columns: Array) -> Array:
     sizes = np.abs(centred).max(axis=0)
     varies = sizes > _DEPENDENT * np.abs(columns).max(axis=0)
     centred = centred[:, varies] / sizes[varies]
-    return np.asarray(centred / np.linalg.norm(centred, axis=0))
+    return centred / np.linalg.norm(centred, axis=0)
 
 
 def _weights_of_pairs(

@@ -71,12 +71,12 @@ class Limits:
     def intercept(self) -> Values:
         """The intercept β_0 = E_Q f − Σ_j α_j β_j, (n,)."""
         pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
-        return np.asarray(self.mean - pulls)
+        return self.mean - pulls
 
     @property
     def at_row(self) -> Values:
         """The surrogate at the row itself, with all bits 1: Σ β, (n,)."""
-        return np.asarray(self.intercept + self.coefficients.sum(axis=1))
+        return self.intercept + self.coefficients.sum(axis=1)
 
     def r2(self, variance: Values) -> Values:
         """The share of Var_Q f that the surrogate explains, (n,); 1 for constant f."""
@@ -91,23 +91,23 @@ class Limits:
     @property
     def variances(self) -> Array:
         """The variances of bits, α_j (1 − α_j), (n, D)."""
-        return np.asarray(self.alpha * (1.0 - self.alpha))
+        return self.alpha * (1.0 - self.alpha)
 
     def covariances(self, coefficients: Attributions, /) -> Array:
         """The covariances Cov_Q(z_j, bᵀz) = α_j (1 − α_j) b_j, (n, D)."""
-        return np.asarray(self.variances * coefficients)
+        return self.variances * coefficients
 
     def solved(self, vectors: Array, penalty: Values, /) -> Array:
         """The solutions x_j / (α_j (1 − α_j) + ρ) for vectors x, (n, S, D)."""
-        return np.asarray(self._steepness(penalty)[:, None] * vectors)
+        return self._steepness(penalty)[:, None] * vectors
 
     def shrinkage(self, penalty: Values, /) -> Array:
         """The part that ρ retains, α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
-        return np.asarray(self._steepness(penalty) * self.variances)
+        return self._steepness(penalty) * self.variances
 
     def _steepness(self, penalty: Values) -> Array:
         with np.errstate(over="ignore"):
-            return np.asarray(1.0 / (self.variances + penalty[:, None]))
+            return 1.0 / (self.variances + penalty[:, None])
 
 
 @final
@@ -260,7 +260,7 @@ def effective_share(
     close to 0 few samples count.
     """
     squared = law.squared_widths(law.widths(points, widths))
-    return np.asarray(np.exp(2.0 * log_weight - law.log_weights(points, squared)))
+    return np.exp(2.0 * log_weight - law.log_weights(points, squared))
 
 
 # ---- The distance from the row at which coefficients arise
@@ -299,7 +299,7 @@ def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
     # half of the roots: the others have conjugate values
     roots = np.exp(2j * np.pi * np.arange(n_powers // 2 + 1) / n_powers)
     spectrum = np.conj(np.stack([function(t) for t in roots], axis=1))
-    return np.asarray(np.fft.irfft(spectrum, n=n_powers, axis=1))
+    return np.fft.irfft(spectrum, n=n_powers, axis=1)
 
 
 def share_outside(parts: Array) -> Array:

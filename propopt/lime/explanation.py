@@ -283,18 +283,18 @@ class LimeExplanation(
     @property
     def mean_weight(self) -> Values:
         """The mean weight of a sample, C = E π, (N,)."""
-        return np.asarray(np.exp(self.log_weight))
+        return np.exp(self.log_weight)
 
     @property
     def at_row(self) -> Values:
         """The value of the surrogate at the row itself, β_0 + Σ_j β_j, (N,)."""
         sums = np.array([beta.sum() for beta in self.coefficients])
-        return np.asarray(self.intercept + sums)
+        return self.intercept + sums
 
     @property
     def local_gap(self) -> Values:
         """The difference f(x) minus the surrogate at the row, (N,)."""
-        return np.asarray(self.values - self.at_row)
+        return self.values - self.at_row
 
     def position(self, row: Hashable | None = None) -> int:
         """The position of a row by its name; by default the first with coefficients.

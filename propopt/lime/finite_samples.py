@@ -52,7 +52,7 @@ def required_samples(n_samples: int, deviations: Array, target: float) -> Array:
     """The samples n (SE(n) / s)², rounded up: standard errors fall with 1 / √n."""
     with np.errstate(over="ignore"):
         count = n_samples * (deviations / target) ** 2
-        return np.asarray(np.ceil(np.maximum(1.0, count)))
+        return np.ceil(np.maximum(1.0, count))
 
 
 @final
@@ -177,7 +177,7 @@ class FiniteFit:
     def leverage(self) -> Values:
         """The leverage h of the row itself, (n,)."""
         loads = (self.pull * (1.0 - self.alpha)).sum(axis=1)
-        return np.asarray(self.row * (loads / self._whole))
+        return self.row * (loads / self._whole)
 
     @cached_property
     def row_residual(self) -> Values:
@@ -185,19 +185,19 @@ class FiniteFit:
         values = self.mean if self.values is None else self.values
         rises = (1.0 - self.alpha) * self.shrunk
         off = values - self.mean - rises.sum(axis=1)
-        return np.asarray(self.row * (off / (1.0 + self.leverage)))
+        return self.row * (off / (1.0 + self.leverage))
 
     @cached_property
     def coefficients(self) -> Array:
         """The mean coefficients b_1, ..., b_D of runs, (n, D)."""
         raised = self.pull * (self.row_residual / self._whole)[:, None]
-        return np.asarray(self.shrunk + raised)
+        return self.shrunk + raised
 
     @cached_property
     def intercept(self) -> Values:
         """The mean intercept b_0 of runs, (n,)."""
         pulls = (self.alpha * self.coefficients).sum(axis=1)
-        return np.asarray(self.mean - pulls + self.row_residual / self._whole)
+        return self.mean - pulls + self.row_residual / self._whole
 
     def influences(self, rows: slice | Indices, bits: Array) -> Array:
         """The influence N A⁻¹ Z of samples with bits (m, S, D), (m, S, 1 + D).
@@ -237,7 +237,7 @@ class FiniteFit:
     @property
     def _load(self) -> Values:
         """The factor ω / ((N + ω)(1 + h)), (n,)."""
-        return np.asarray(self.row * (1.0 / (self._whole * (1.0 + self.leverage))))
+        return self.row * (1.0 / (self._whole * (1.0 + self.leverage)))
 
     @property
     def _shares(self) -> tuple[Values, Array]:
@@ -305,7 +305,7 @@ def second_moments(
     b = fit.coefficients[rows]
     r = f - b_0[:, None] - (bits @ b[..., None])[..., 0]
     moved = fit.influences(rows, bits) * r[..., None]
-    return np.asarray(np.swapaxes(moved * weights[..., None], 1, 2) @ moved)
+    return np.swapaxes(moved * weights[..., None], 1, 2) @ moved
 
 
 def run_of(fit: FiniteFit, second: Array, log_squares: Values) -> SingleRun:
@@ -426,7 +426,7 @@ def _set_weights(bits: Mask, log_shares: Values) -> Values:
     counts = np.bincount(sizes, minlength=len(log_shares))
     logs = np.where(counts > 0, log_shares, -np.inf)
     each = np.exp(logs - logs.max()) / np.maximum(counts, 1)
-    return np.asarray(each[sizes] / each[sizes].sum())
+    return each[sizes] / each[sizes].sum()
 
 
 def used_words(function: SetFunction) -> Indices:

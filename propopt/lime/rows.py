@@ -105,7 +105,7 @@ class LimeRows(
     def mean(self) -> Values:
         """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
         pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
-        return np.asarray(self.intercept + pulls)
+        return self.intercept + pulls
 
     @cached_property
     def limits(self) -> Limits:

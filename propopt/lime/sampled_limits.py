@@ -124,7 +124,7 @@ def stratified_uniforms(
     """
     shape = n_blocks, size, n_columns
     parts = np.broadcast_to(np.arange(size)[:, None], shape)
-    return np.asarray((rng.permuted(parts, axis=1) + rng.random(shape)) / size)
+    return (rng.permuted(parts, axis=1) + rng.random(shape)) / size
 
 
 def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
@@ -145,7 +145,7 @@ def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
     safe = np.where(both, a, 0.5)
     bits = both * (inside - safe) / np.sqrt(safe * (1.0 - safe))
     if n_outside == 0:
-        return np.asarray(bits)
+        return bits
     one = np.where(a > 0.0, a, 1.0)
     rest = np.where(a < 1.0, 1.0 - a, 1.0)
     many_inside = a * n_draws >= _FEWEST
@@ -214,12 +214,12 @@ class CommonDraws:
             agreed += bins[:, None] == others
         logs = 0.5 * (agreed - len(self.columns)) / widths**2
         weights = np.exp(logs - logs.max(axis=0))
-        return np.asarray(weights / weights.sum(axis=0))
+        return weights / weights.sum(axis=0)
 
     def enough(self, points: Points, widths: Values) -> Mask:
         """Whether the samples around rows are worth half of their number, (n,)."""
         weights = self.weights(points, widths)
-        return np.asarray((weights**2).sum(axis=0) * len(weights) <= 2.0)
+        return (weights**2).sum(axis=0) * len(weights) <= 2.0
 
     def bits(self, points: Points) -> Array:
         """The bits of the samples around rows, (n, S, D)."""
@@ -234,7 +234,7 @@ class CommonDraws:
         weights = self.weights(points, widths)
         values = self.values - self.values[0]  # of a constant exactly zero
         apart = (values[:, None] - values @ weights) ** 2
-        return np.asarray((weights * apart).sum(axis=0))
+        return (weights * apart).sum(axis=0)
 
     def additive_variances(self, points: Points, widths: Values) -> Values:
         """Σ_j Var_Q E_Q[f | V_j] around rows, (n,), unbiased except for strata.
@@ -427,7 +427,7 @@ def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
     require_memory(
         row_bytes + 24.0 * LIME_BLOCKS * width**2, label, "use fewer samples"
     )
-    return list(BATCH_BUDGET.blocks(n_rows, row_bytes))
+    return BATCH_BUDGET.blocks(n_rows, row_bytes)
 
 
 def _estimates(

@@ -137,7 +137,7 @@ class Evidence(ABC):
     @cached_property
     def sizes(self) -> Array:
         """The size |β| over the largest of the row, (N, D)."""
-        return np.asarray(np.abs(self.beta) / self.largest)
+        return np.abs(self.beta) / self.largest
 
 
 _ROUNDING: Final = 1e-12
@@ -219,29 +219,22 @@ class RowsEvidence(Evidence):
         return np.concatenate(parts)
 
     @cached_property
-    def profiles(self) -> tuple[Array, ...]:
-        """The profiles h_j(b) = E_Q[f | b_j = b], (N, B_j) each; NaN in empty bins."""
-        if self.subject.exact is not None:
-            return self.subject.profiles(self.points)
-        return tuple([means for means, _ in self._estimated_profiles])
+    def profiles(self) -> list[tuple[Array, Array]]:
+        """The profiles h_j(b) = E_Q[f | b_j = b] and their errors, (N, B_j) each.
 
-    @cached_property
-    def _estimated_profiles(self) -> list[tuple[Array, Array]]:
-        return self.subject.estimated_profiles(self.points)
-
-    @cached_property
-    def profile_errors(self) -> tuple[Array, ...]:
-        """The rounding errors of exact profiles, or standard errors of estimates."""
+        Errors are of rounding, or standard errors of estimates; NaN in empty bins.
+        """
         exact = self.subject.exact
         if exact is None:
-            return tuple([errors for _, errors in self._estimated_profiles])
+            return self.subject.estimated_profiles(self.points)
         products = exact.function
         means = exact.factor_means(self.points, self.law.widths(self.points))
         sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
         each = np.append(sizes, 1.0)[products.paths].prod(axis=1)
         scale = abs(products.base) + float(np.abs(products.values) @ each)
         error = 16.0 * np.finfo(float).eps * scale
-        return tuple(np.full(h.shape, error) for h in self.profiles)
+        profiles = self.subject.profiles(self.points)
+        return [(h, np.full(h.shape, error)) for h in profiles]
 
     @cached_property
     def interactions(self) -> Values:
@@ -436,7 +429,7 @@ class TextEvidence(Evidence):
 
     @property
     def gap_size(self) -> Values:
-        return np.asarray(self.largest[:, 0])
+        return self.largest[:, 0]
 
     @property
     def interactions(self) -> Values:
@@ -519,7 +512,7 @@ class Rule(Generic[AnyEvidence]):
         except Refused as refused:
             outcome = Reason(str(refused))
         if isinstance(outcome, Reason):
-            return [self._quiet(np.nan, f"not checked: {outcome.reason}")]
+            return [self._finding(np.nan, f"not checked: {outcome.reason}")]
         numbers = self._table(outcome.numbers)
         excuses = {why: self._table(where) for why, where in outcome.excuses.items()}
         alarms = self._exceeds(numbers)
@@ -542,18 +535,7 @@ class Rule(Generic[AnyEvidence]):
             if here:
                 sentence = sentence.format(**here)
                 remedy = remedy.format(**here)
-            result.append(
-                LimeFinding(
-                    rule=self.name,
-                    row=n if self.per_row else None,
-                    column=j if self.per_column else None,
-                    number=number,
-                    threshold=self.threshold,
-                    sentence=sentence,
-                    remedy=remedy,
-                    severity=severity,
-                )
-            )
+            result.append(self._finding(number, sentence, n, j, remedy, severity))
         return result
 
     def _table(self, part: Any) -> Any:
@@ -567,13 +549,13 @@ class Rule(Generic[AnyEvidence]):
         """Whether numbers are beyond the threshold."""
         with np.errstate(invalid="ignore"):
             if self.below:
-                return np.asarray(numbers < self.threshold)
-            return np.asarray(numbers > self.threshold)
+                return numbers < self.threshold
+            return numbers > self.threshold
 
     def _closest(self, numbers: Array, excuses: Mapping[str, Mask]) -> LimeFinding:
         """The number closest to the threshold, of a rule without findings."""
         if np.isnan(numbers).all():
-            return self._quiet(np.nan, "no finding; no number applies")
+            return self._finding(np.nan, "no finding; no number applies")
         sign = -1.0 if self.below else 1.0
         n, j = divmod(int(np.nanargmax(sign * numbers)), numbers.shape[1])
         word = "smallest" if self.below else "largest"
@@ -584,11 +566,18 @@ class Rule(Generic[AnyEvidence]):
             if excused[n, j] and self._exceeds(numbers[n, j])
         )
         sentence = f"no finding; {word} {numbers[n, j]:.3g}{why}"
-        return self._quiet(numbers[n, j], sentence, n, j)
+        return self._finding(numbers[n, j], sentence, n, j)
 
-    def _quiet(
-        self, number: float, sentence: str, n: int | None = None, j: int | None = None
+    def _finding(
+        self,
+        number: float,
+        sentence: str,
+        n: int | None = None,
+        j: int | None = None,
+        remedy: str = "",
+        severity: float = 0.0,
     ) -> LimeFinding:
+        """A finding at a row and a column; quiet without a remedy."""
         return LimeFinding(
             rule=self.name,
             row=n if self.per_row else None,
@@ -596,6 +585,8 @@ class Rule(Generic[AnyEvidence]):
             number=float(number),
             threshold=self.threshold,
             sentence=sentence,
+            remedy=remedy,
+            severity=severity,
         )
 
     def in_documents(

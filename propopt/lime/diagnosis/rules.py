@@ -98,8 +98,7 @@ def against_profile(case: RowsEvidence) -> RuleOutcome:
     ends = np.full((2, *case.beta.shape), np.nan)
     standard_errors = case.limits.standard_errors
     exact = standard_errors is None
-    profiles = zip(case.profiles, case.profile_errors, strict=True)
-    for j, (profile, errors) in enumerate(profiles):
+    for j, (profile, errors) in enumerate(case.profiles):
         if case.coded[j]:
             continue  # categories have no order
         # without the bin of missing numbers, which comes last, and empty ones
@@ -148,7 +147,7 @@ def against_profile(case: RowsEvidence) -> RuleOutcome:
 )
 def cancellation(case: RowsEvidence) -> RuleOutcome:
     """Measure |β_j| over the range of the profile."""
-    ends = [(np.nanmin(h, axis=1), np.nanmax(h, axis=1)) for h in case.profiles]
+    ends = [(np.nanmin(h, axis=1), np.nanmax(h, axis=1)) for h, _ in case.profiles]
     low, high = np.stack(ends, axis=2)
     ranges = high - low
     shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)

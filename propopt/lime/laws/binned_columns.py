@@ -337,7 +337,7 @@ class BinnedColumn:
         """−(1 − z) / (2 ν²), or −(ξ − v)² / (2 ν²)."""
         if self.by_distance:
             return log_of_distance(values - x, x, values, width)
-        return np.asarray((bits - 1.0) / (2.0 * width**2))
+        return (bits - 1.0) / (2.0 * width**2)
 
 
 # ---- Statistics of numbers in bins
@@ -475,7 +475,7 @@ def notes_of_bins(
     ):
         n_rows = int(where.any(axis=0).sum())
         if n_rows > 0:
-            wrong = [names[j] for j in np.flatnonzero(where.any(axis=1))]
+            wrong = [names[j] for j in np.flatnonzero(where.any(axis=1)).tolist()]
             rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
             notes.append(f"{rows} {text}: {listed(wrong, 3)}")
     single = []

@@ -91,7 +91,7 @@ class NormalColumn:
 
     def distance(self, x: Values) -> Array:
         """The distance |x − μ| / σ, (n,); NaN for missing values."""
-        return np.asarray(np.abs(x - self.mean) / self.scale)
+        return np.abs(x - self.mean) / self.scale
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
         """The weighted law: N(μ̃, σ̃²) left of, in and right of the row's bin; missing.

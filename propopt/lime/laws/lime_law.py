@@ -177,7 +177,7 @@ class FactorMeans:
     @property
     def log_weight(self) -> Values:
         """The logarithm of C, the mean weight of a sample, (n,)."""
-        return np.asarray(np.sum([tilt.log_weight for tilt in self.tilts], axis=0))
+        return np.sum([tilt.log_weight for tilt in self.tilts], axis=0)
 
 
 class LimeColumn(Protocol):
@@ -273,7 +273,7 @@ def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Arra
     absent = np.isnan(apart)
     if absent.any():
         apart = np.where(absent, np.isnan(values) ^ np.isnan(x), apart)
-    return np.asarray(-0.5 * (apart / width) ** 2)
+    return -0.5 * (apart / width) ** 2
 
 
 # ---- Samples around rows, with their bits and weights
@@ -294,7 +294,7 @@ def draws_at(
 ) -> Draws:
     """The samples of Q from uniform numbers (n, S, D), with weights of one."""
     samples, bits = np.empty((2, *uniforms.shape))
-    blocks = list(_SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1]))
+    blocks = _SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1])
     for j, column in enumerate(columns):
         tilt = column.tilt(points[:, j], widths)
         for rows in blocks:
@@ -364,7 +364,7 @@ class LimeLaw:
 
     def squared_widths(self, widths: Values) -> Values:
         """The kernel widths (n,) that give squared weights π²: ν / √2 for gaussians."""
-        return np.asarray(widths / np.sqrt(2.0))
+        return widths / np.sqrt(2.0)
 
     def aligned(self, labels: Labels, n_columns: int) -> Self:
         """The sampling law with its columns in the order of a table.
@@ -451,7 +451,7 @@ class LimeLaw:
             If the rows and the law have different numbers of columns.
         """
         tilts = self.tilts(points, widths)
-        return np.asarray(np.sum([tilt.log_weight for tilt in tilts], axis=0))
+        return np.sum([tilt.log_weight for tilt in tilts], axis=0)
 
     def draw(
         self,

@@ -325,7 +325,7 @@ def _mean_by_size(sets: ValuedSets) -> Values:
 def _first_moments(sets: ValuedSets, weights: Array) -> Array:
     """The sums Σ_m w_m E_m[z_j f], (K, d)."""
     bits, sizes, products = sets
-    return np.asarray((weights[:, sizes] * products) @ bits)
+    return (weights[:, sizes] * products) @ bits
 
 
 def estimate_words(
@@ -383,7 +383,7 @@ def _correction(blocks: Array) -> Array:
     g = (B - 1) / ((B - 2) * (B - 3)) * ((B + 1) * (g - 3.0) + 6.0)
     excess = np.maximum(g.mean(axis=-1), 0.0)
     freedom = 2.0 / (2.0 / (B - 1) + excess / B)
-    return np.asarray(stdtrit(freedom, ndtr(_DEVIATIONS)) / _DEVIATIONS)
+    return stdtrit(freedom, ndtr(_DEVIATIONS)) / _DEVIATIONS
 
 
 # ---- The model, the law and the documents that a result keeps for more computations

@@ -50,13 +50,13 @@ class ExchangeableBits:
         """Log E π, (n,)."""
         most = self.log_sizes.max(axis=1)
         total = np.exp(self.log_sizes - most[:, None]).sum(axis=1)
-        return np.asarray(most + np.log(total))
+        return most + np.log(total)
 
     @cached_property
     def _shares(self) -> Array:
         """The probabilities of sizes, (n, d + 1)."""
         weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
 
     @cached_property
     def _lost(self) -> Values:
@@ -66,30 +66,28 @@ class ExchangeableBits:
     @cached_property
     def off_mean(self) -> Array:
         """The deviations m − E_Q m of sizes from their mean, (n, d + 1)."""
-        return np.asarray((self._shares @ self._lost)[:, None] - self._lost)
+        return (self._shares @ self._lost)[:, None] - self._lost
 
     @cached_property
     def spread(self) -> Values:
         """The squared length m (d − m) / d of z orthogonal to (1, ..., 1), (d + 1,)."""
         sizes = self.n_words - 1.0 - self._lost
-        return np.asarray(sizes * (self._lost + 1.0) / self.n_words)
+        return sizes * (self._lost + 1.0) / self.n_words
 
     @cached_property
     def share(self) -> Values:
         """The probability Q(z_j = 1) of any word, (n,)."""
-        return np.asarray(
-            (self.n_words - 1.0 - self._shares @ self._lost) / self.n_words
-        )
+        return (self.n_words - 1.0 - self._shares @ self._lost) / self.n_words
 
     @cached_property
     def along(self) -> Values:
         """The eigenvalue of the covariance along (1, ..., 1), (n,)."""
-        return np.asarray((self._shares * self.off_mean**2).sum(axis=1) / self.n_words)
+        return (self._shares * self.off_mean**2).sum(axis=1) / self.n_words
 
     @cached_property
     def apart(self) -> Values:
         """The eigenvalue of the covariance on vectors with the sum 0, (n,)."""
-        return np.asarray(self._shares @ self.spread / (self.n_words - 1.0))
+        return self._shares @ self.spread / (self.n_words - 1.0)
 
     @property
     def alpha(self) -> Array:
@@ -100,14 +98,14 @@ class ExchangeableBits:
         """The covariances Cov_Q(z, bᵀz), (n, D)."""
         level = coefficients.mean(axis=1, keepdims=True)
         rest = coefficients - level
-        return np.asarray(self.along[:, None] * level + self.apart[:, None] * rest)
+        return self.along[:, None] * level + self.apart[:, None] * rest
 
     def solved(self, vectors: Array, penalty: Values, /) -> Array:
         """The solutions (Cov_Q(z) + ρ I)⁻¹ x for vectors x (n, S, D)."""
         level = vectors.mean(axis=2, keepdims=True)
         ends = level / (self.along + penalty)[:, None, None]
         rest = (vectors - level) / (self.apart + penalty)[:, None, None]
-        return np.asarray(ends + rest)
+        return ends + rest
 
     def shrinkage(self, penalty: Values, /) -> Array:
         """The part of a coefficient that the ridge ρ retains, (n, D)."""
