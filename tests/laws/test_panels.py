@@ -1,5 +1,6 @@
 """Slopes by tables: within their bound, in any company, and otherwise by values."""
 
+import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -87,7 +88,7 @@ def test_law_and_contrast_are_their_definition(name):
     assert done.sum() >= (2 if name in ("three values", "far groups") else 8)
     for r in np.flatnonzero(done):
         (masses, contrasts), size = in_digits(law, own.cuts, x[r] + 0.1 * law.spread)
-        # rounding: γ ≤ 8, and sums of some 400 terms, well below n ε
+        # rounding: γ ≤ 7.1, and sums of some 400 terms, well below n ε
         np.testing.assert_allclose(P[:, r], masses, rtol=0.0, atol=1e-14)
         np.testing.assert_allclose(R[:-1, r], contrasts[:-1], rtol=0, atol=2e-14 * size)
 
@@ -157,6 +158,17 @@ def test_the_bound_holds_for_the_series_and_the_variance(rng):
                 nearest = min(nearest, variance / least)
     assert 0.05 < worst <= 1.0  # a bound, and not a loose one
     assert 1.0 <= nearest < 3.0
+
+
+def test_terms_of_a_table_are_at_most_seven_times_their_sum(rng):
+    """γ² (ln γ)²² / 22! ≤ E_2 / V: the terms need no bound of their own."""
+    for _ in range(400):
+        weights, y = random_panel(rng)
+        error, least = truncation(weights, y)
+        grown = weights @ np.exp(0.5 * np.abs(y))
+        bound = grown**2 * np.log(grown) ** 22 / math.factorial(22)
+        assert bound * least <= error * (1 + 1e-9)
+    assert 7.1**2 * np.log(7.1) ** 22 / math.factorial(22) > panels.TRUNCATION
 
 
 def test_panels_without_a_table():

@@ -154,6 +154,12 @@ def test_energy_is_that_of_extended_precision(name, rng, monkeypatch):
         holds_energy(graph, W, 1e-13)
 
 
+def test_eigenvalues_below_zero_by_rounding_change_no_energy(rng):
+    graph = ENERGIES["long lengthscale"]
+    assert all(np.linalg.eigvalsh(k)[0] < 0 for k in graph.differences.gram.kernels)
+    holds_energy(graph, rng.normal(size=(graph.n_nodes, 2)), 1e-13)
+
+
 # ---- distances between rows of which some numbers are missing, pair by pair
 def distances(X):
     """The rule: 1 where one of both has no number, 0 where neither has one."""

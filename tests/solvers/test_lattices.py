@@ -85,6 +85,17 @@ def test_products_and_transforms(case, slab, rng, monkeypatch):
     assert lattice.eigenvalues.max(initial=0.0) <= lattice.largest
 
 
+def test_columns_apart_are_transformed_alone(rng):
+    """They cost nothing, and the rounding of one column never reaches another."""
+    apart = LatticeLaplacian((3, 4), (1.0, 0.0))
+    alone = LatticeLaplacian((3,), (1.0,))
+    W = rng.normal(size=(3, 4))
+    together = apart.forward(W.ravel()).reshape(3, 4)
+    np.testing.assert_array_equal(together, alone.forward(W))
+    assert apart.transform_rounding == alone.transform_rounding
+    assert apart.product_rounding(1.0) == alone.product_rounding(1.0)
+
+
 PI = np.longdouble("3.14159265358979323846264338327950288")
 
 
