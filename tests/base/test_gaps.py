@@ -2,10 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from command_line import FILE, write
 
+import propopt as po
 from propopt.cli import main
+from propopt.losses.faithfulness import Estimate
 
 
 EXPLAINED = """\
@@ -13,6 +16,21 @@ data: {sklearn: iris, explain: 30}
 model: {kind: logistic, target_class: setosa}
 explain: {kind: slopes, scale: none}
 """
+
+
+def test_the_table_says_errors_as_numbers():
+    blocks = np.random.default_rng(0).normal(1.0, 0.1, (10, 9, 2))
+    drawn = Estimate.of_blocks(blocks, source="noise", n_draws=200)
+    exact = Estimate(values=drawn.values, source="exact", exact=True)
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(9))
+    errors = []
+    for target in (drawn, exact, drawn.values):
+        objective = po.GradientMatching(target) + robust
+        curve = po.sweep(objective, baselines=[drawn.values])
+        errors.append(curve.to_frame()["target_error"].tolist())
+    assert errors[0][0] > 0.0
+    assert errors[1][0] == 0.0
+    assert np.isnan([errors[2][0], *(baseline for _, baseline in errors)]).all()
 
 
 @pytest.mark.parametrize(("job", "text"), [("sweep", FILE), ("explain", EXPLAINED)])

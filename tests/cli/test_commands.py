@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import gc
+import json
 import re
 import tempfile
 import warnings
@@ -40,6 +41,14 @@ def test_a_program_that_calls_main_has_its_garbage_collected(file, capsys):
     capsys.readouterr()
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
+
+
+def test_schema(capsys):
+    assert main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["required"] == ["data"]
+    jobs = ("objective", "explain", "lime", "interactions", "audit", "compare")
+    assert schema["oneOf"] == [{"required": [job]} for job in jobs]
 
 
 @pytest.mark.parametrize(
