@@ -1,11 +1,9 @@
 """Models that problem files name are read; the files that come with the package."""
 
 import re
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import propopt as po
@@ -100,14 +98,6 @@ def test_shipped_files_are_valid_and_the_schema_describes_them(path):
     validator.validate(content)
     with pytest.raises(jsonschema.ValidationError):
         validator.validate({"data": {"sklearn": "iris"}, "objective": {"sparcity": 1}})
-
-
-def test_there_are_as_many_good_reviews_as_bad_ones_and_no_text_twice():
-    reviews = pd.read_csv(FOLDER / "reviews.csv")
-    assert Counter(reviews["sentiment"]) == {"good": 60, "bad": 60}
-    assert reviews["text"].is_unique
-    sizes = reviews["text"].str.lower().str.findall(r"\w+").map(set).map(len)
-    assert sizes.between(8, 30).all()
 
 
 def test_reviews_are_told_apart_and_their_limits_are_exact():

@@ -7,7 +7,6 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pytest
 from command_line import python
 
-import propopt as po
 from propopt import losses
 from propopt.explaining import explainers
 from propopt.lime import TextLaw
@@ -20,7 +19,6 @@ from propopt.problems.jobs.interactions import (
 )
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.losses import BASELINE_SECTIONS
-from propopt.problems.sections import sentences_of
 from propopt.problems.subject.models import (
     VECTORIZERS,
     BoostingModel,
@@ -90,15 +88,6 @@ def test_all_that_is_taken_is_a_key_with_the_same_words_or_is_of_no_file(section
     # sizes, of which sqrt is one; a table, which a file names
     for name in (taken.keys() & fields.keys()) - {"rows", "offset"}:
         assert choices(fields[name].annotation) == choices(hints[name]), name
-
-
-def test_what_is_said_of_a_setting_is_what_its_docstring_says():
-    lime = po.explainers.Lime
-    assert sentences_of(lime)["fit_intercept"] == "Whether b is fitted"
-    message = "S draws per point; at least as many as unknowns, unless ridge > 0"
-    assert sentences_of(lime)["n_samples"] == message
-    (section,) = (s for s in BASELINE_SECTIONS if s.makes is lime)
-    assert section.model_fields["fit_intercept"].description == "Whether b is fitted"
 
 
 def test_every_baseline_and_loss_can_stand_in_a_file():

@@ -592,18 +592,6 @@ def run(tmp_path):
     return file.build(), file.run(tmp_path, quiet=True)
 
 
-def test_a_run_of_a_problem_file_proves_its_curve(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(*losses_off_by(1 - 1e-4))
-    problem, curve = run(tmp_path)
-    assert "these losses count" in capsys.readouterr().err
-    written = read_csv(tmp_path / "cubic.csv")
-    for position in (0, 2, 4, 6, 8):
-        losses = problem.objective.breakdown(curve.optimized[position].attributions)
-        assert (
-            written["loss.gradient_matching"][position] == losses["gradient_matching"]
-        )
-
-
 def test_a_run_stopped_while_it_proves_loses_no_point(tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt

@@ -1,7 +1,5 @@
 """Scores of interactions that come out of no fit: made by hand, or drawn."""
 
-from itertools import combinations
-
 import numpy as np
 
 from propopt.interactions import InteractionScores
@@ -26,14 +24,6 @@ def scores_of(names, estimates, errors=0.1, order=2, **fields):
         "method": "by hand",
     }
     return InteractionScores(**{**_SQUARED, **given, **fields})
-
-
-def random_scores(names, seed=0, errors=0.3):
-    """Of all pairs, normal; most of them near zero."""
-    rng = np.random.default_rng(seed)
-    pairs = list(combinations(range(len(names)), 2))
-    values = rng.normal(size=len(pairs)) * (rng.random(len(pairs)) < 0.3) + 0.1
-    return scores_of(names, dict(zip(pairs, values.tolist(), strict=True)), errors)
 
 
 def made_up_scores(rng, n_features=5, order=2, **fields):

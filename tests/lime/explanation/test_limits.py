@@ -147,16 +147,6 @@ def test_a_model_that_is_read_once_has_the_numbers_of_limits(
         lime.limits(table[:2])
 
 
-def test_names_of_rows_are_those_of_each_call(table):
-    frame = pd.DataFrame(table, columns=list("abcd"))
-    forest = RandomForestRegressor(3, random_state=0).fit(frame, table[:, 0])
-    lime = LimeExplainer(forest, frame)
-    assert lime.limits(frame.iloc[[7]]).labels.points == (7,)
-    assert lime.limits(frame.iloc[[3, 9]]).labels.points == (3, 9)
-    with pytest.raises(InvalidInput, match="missing: 'a'; unexpected: 'z'"):
-        lime.limits(frame.rename(columns={"a": "z"}))
-
-
 def test_a_row_where_a_model_is_not_what_it_was_read_as_is_sampled(forest, table):
     predict = forest.predict
     forest.predict = lambda X: predict(X) + (X[:, 0] > 9e3)

@@ -1,7 +1,5 @@
 """Runs of LIME on texts, by equations, by runs, and by those of the package."""
 
-from time import process_time
-
 import numpy as np
 import pytest
 from normal_samples import least_squares, with_intercept
@@ -13,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
-from propopt.explaining.explainers.lime_package import package_run
 from propopt.lime.finite_samples import (
     expected_run,
     required_samples,
@@ -230,19 +227,6 @@ def test_the_mean_of_runs_is_what_the_limits_say(tfidf, bandwidth):
     assert np.abs(z).max() < 5.0
     limits = WordRegression(function).at(np.array([bandwidth])).coefficients[0]
     assert np.abs(average[1:] - limits).max() < 0.1 * np.abs(limits).max()
-
-
-def test_a_hundred_words_take_less_than_one_run_of_the_package(tfidf):
-    pytest.importorskip("lime")
-    text = text_of(100, 2)
-    for n_samples in (10, 5000):  # what is imported and kept is not counted
-        start = process_time()
-        package_run(tfidf.decision_function, text, 100, n_samples, 25.0, 0)
-        of_package = process_time() - start
-    start = process_time()
-    f = po.wrap(tfidf, output="log_odds", data=[text])
-    WordRegression(f.subsets(f.text_schema.documents[0])).at(np.array([0.25]))
-    assert process_time() - start < of_package
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from refusals import refusals
 from reproduction import FILE, figure, panel, paper
 
 from papers import PAPERS, read_choice, read_choices
@@ -443,24 +444,9 @@ def test_several_papers_stand_one_after_another():
 OF_USERS = ["--csv", "t.csv", "--target", "y"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["linear-lime", "fig2", "linear-lime"], "name the paper linear-lime once"),
-        (["tabular-lime", "linear-lime", "fig99"], "there is no 'fig99'"),
-        (["fig99", "linear-lime"], "there is no 'fig99'"),
-        (["properties", "linear-lime", *OF_USERS], "--csv is a table for one paper"),
-        (["fig1", "--paper", "propertys"], "'propertys' (did you mean 'properties'?)"),
-        (["fig1", "--paper", "x"], "paper: there is no 'x'; there are "),
-        (["fig1", *OF_USERS], "add it, or all"),
-        (["tables", "--csv", "t.csv"], "--csv needs --target"),
-        (["tables", "--target", "y"], "add --csv"),
-        (["tables", *OF_USERS], "there is no file t.csv"),
-        (["tables", "--csv", __file__, "--target", "y"], "no column 'y'|not a CSV"),
-        (["fig7"], "there is no 'fig7' (did you mean 'fig"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "arguments"))
+def test_bad_arguments_are_refused(line, message, tmp_path, capsys, monkeypatch):
+    arguments = eval(line)
     monkeypatch.setattr(Panel, "run", None)
     assert main([*arguments, "-o", str(tmp_path / "made")]) == 2
     told = capsys.readouterr().err
