@@ -8,6 +8,7 @@ import propopt as po
 from propopt import cli
 from propopt.explaining.problem import Settings
 from propopt.problems.file import JOBS
+from propopt.problems.losses import BASELINE_SECTIONS
 
 
 OF_COMMAND = {"reasons", "rows"}
@@ -29,10 +30,13 @@ def test_each_argument_of_a_command_is_a_key_of_its_job_or_file(job, monkeypatch
     assert not missing, f"add to {job.__name__} a field for each of {sorted(missing)}"
 
 
-@pytest.mark.parametrize("job", JOBS[1:], ids=lambda job: job.command)
-def test_each_key_of_a_job_is_described(job):
-    missing = [name for name, x in job.model_fields.items() if not x.description]
-    assert not missing, f"{job.__name__}: give Field(description=...) to {missing}"
+@pytest.mark.parametrize(
+    "section", [*JOBS[1:], *BASELINE_SECTIONS], ids=lambda section: section.__name__
+)
+def test_each_key_of_a_job_or_baseline_is_described(section):
+    keys = section.model_fields.items()
+    missing = [name for name, x in keys if name != "method" and not x.description]
+    assert not missing, f"{section.__name__}: give Field(description=...) to {missing}"
 
 
 def test_each_key_of_explain_has_the_default_of_its_setting():
