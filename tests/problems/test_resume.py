@@ -173,51 +173,6 @@ def test_parts_that_are_damaged_or_of_something_else_are_made_again(
     assert not (tmp_path / "parts").exists()
 
 
-KILL = """
-import os, signal, sys, time
-from propopt.base import checkpoints, files, resources
-from propopt.cli import main
-resources.MODEL_CALLS = resources.Budget(2**25, n_rows=400)
-time.perf_counter, checkpoints.MIN_CHECKPOINT_SECONDS = lambda: 0.0, 0.0
-write, left = files.Format.write, [int(sys.argv[1])]
-def killed(form, target, *what):
-    write(form, target, *what)
-    left[0] -= ".parts" in str(target)
-    if left[0] == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-files.Format.write = killed
-sys.exit(main(sys.argv[2:]))
-"""
-
-
-@pytest.mark.slow  # what a kill left half written is tested every day
-@pytest.mark.usefixtures("still")
-@pytest.mark.parametrize(
-    ("job", "after"),
-    [
-        ("exact", [1]),
-        *(
-            (job, after)
-            for job in ("sweep", "explain", "lime", "interactions")
-            for after in ([1], [2, 1, 1])
-        ),
-    ],
-)
-def test_sigkill_leaves_whole_parts(job, after, problem, tmp_path):
-    path, out = problem(job), tmp_path / "out"
-    request = arguments(job, path, out)
-    codes = []
-    for count in [*after, 10**6]:
-        run = [sys.executable, "-c", KILL, str(count), *request]
-        codes.append(subprocess.run(run, check=False, env=dict(os.environ)).returncode)
-        if not codes[-1]:
-            break
-    assert codes[0] == -signal.SIGKILL
-    assert codes[-1] == 0
-    assert main(arguments(job, path, tmp_path / "whole")) == 0
-    assert contents(out) == contents(tmp_path / "whole")
-
-
 HALF = """
 import os, signal, sys, time
 import numpy as np, pandas as pd

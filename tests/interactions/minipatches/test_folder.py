@@ -1,7 +1,6 @@
 """Runs that go on from a folder: nothing finished is lost, nothing else is believed."""
 
 import os
-import signal
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -58,13 +57,6 @@ def predictions(model):
 
 
 X, Y = small_table()
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[3])
-from minipatch_cases import Once, fitted, many, small_table
-folder, marks = sys.argv[1:3]
-fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
-"""
 
 
 @pytest.mark.filterwarnings("ignore:error. absolute errors give")
@@ -101,32 +93,6 @@ def test_an_interrupted_run_goes_on(patches_folder, marks):
     alone = fitted(many(640), X, Y, Once(str(marks)))
     assert predictions(again).tobytes() == predictions(alone).tobytes()
     assert predictions(half).tobytes() == predictions(alone)[:575].tobytes()
-
-
-@pytest.mark.slow  # an interrupted run goes on every day
-def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
-    patches_folder, marks, monkeypatch
-):
-    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=200))
-    run = python(
-        "-W", "ignore", "-c", KILLED, patches_folder, marks, ROOT / "tests" / "support"
-    )
-    assert run.returncode == -signal.SIGKILL
-    # a draft that a kill left is none of them
-    retained = sum(
-        len(np.load(part)["results"]) for part in patches_folder.glob("*/[0-9]*.npz")
-    )
-    assert retained == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
-    assert n_fits(marks) == 151
-    for number in range(151):
-        (marks / f"before-{number}").touch()  # it is killed as fit number 150 alone
-    model = fitted(
-        many(600, folder=patches_folder), X, Y, Once(str(marks), "kill", 150)
-    )
-    assert n_fits(marks) == 151 + 600 - retained
-    alone = fitted(many(600), X, Y, Once(str(marks)))
-    assert predictions(model).tobytes() == predictions(alone).tobytes()
-    assert model.used == alone.used == frozenset(range(6))
 
 
 def test_a_call_fits_as_many_patches_as_take_two_seconds():
