@@ -227,7 +227,7 @@ def differences_of(own: Pair, best: po.results.Explanation) -> dict[str, float]:
     metric, W, phi = best.metric, best.attributions, np.asarray(best.contributions)
     fitted = po.Explainer(own.estimator, data=own.data, **own.asked).fit().fitted_
     points, names = fitted.function.read(own.rows, "rows")
-    G = fitted.main_effect_rule.at(points, names)  # of the same background
+    G = fitted.problem.main_effect_rule.at(points, names)  # of the same background
     assert metric is not None
     moves = metric > 0.0
     if not moves.any():

@@ -62,15 +62,17 @@ def field(
     default: Any = dataclasses.MISSING,
     factory: Any = dataclasses.MISSING,
     lazy: bool = False,
+    of: str = "",
     **bounds: Any,
 ) -> Any:
     """Declare a field that files contain: the axes of its array and its bounds.
 
     Axes are letters or numbers; equal letters have equal lengths. ``bounds`` are those
-    of :class:`Bounds`. A lazy field may hold a ``Lazy`` value.
+    of :class:`Bounds`. A lazy field may hold a ``Lazy`` value. ``of`` names what the
+    field describes, for :meth:`Declared._fields_of`.
     """
     limits = Bounds(axes=None if axes is None else tuple(axes.split()), **bounds)
-    metadata = {BOUNDS: limits, "lazy": lazy}
+    metadata = {BOUNDS: limits, "lazy": lazy, "of": of}
     return dataclasses.field(
         default=default, default_factory=factory, metadata=metadata
     )
@@ -185,6 +187,13 @@ class Declared:
         """The value of a field as it is stored: ``Lazy`` until it is read."""
         fields = vars(self)
         return fields[name] if name in fields else fields[f"{name}{_LATER}"]
+
+    def _fields_of(self, subject: str) -> dict[str, Any]:
+        """The fields that are declared to describe a subject."""
+        names = [
+            x.name for x in dataclasses.fields(self) if x.metadata.get("of") == subject
+        ]
+        return {name: getattr(self, name) for name in names}
 
     def store(self, name: str, value: Any) -> None:
         """Store the value of a lazy field, computed or not, in place of another."""

@@ -22,7 +22,6 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
 from propopt.base.text import QuantityKind
-from propopt.explaining.contributions import AnyRule
 from propopt.explaining.null_models import NullModels
 from propopt.explaining.problem import (
     CheckedSettings,
@@ -74,8 +73,7 @@ from propopt.tables.schema import TableSchema
 class _TargetSettings:
     """Rows and settings of a target; only the model varies between versions."""
 
-    problem: RowsProblem
-    rule: AnyRule  # of the old version, with its seed
+    problem: RowsProblem  # of the old version
 
     @classmethod
     def of(
@@ -85,9 +83,7 @@ class _TargetSettings:
         replace(settings, graph=None).refuse_joint_settings()  # versions share a graph
         # one program for both versions: main effects would belong to one of them
         settings = replace(settings, offset=None)
-        problem = RowsProblem.of(settings, model, data, X, None)
-        rule = problem.rule.settled(problem.points, settings.seed)
-        return cls(problem=problem, rule=rule)
+        return cls(problem=RowsProblem.of(settings, model, data, X, None))
 
     def function(self, model: Any) -> Function:
         """A version as a function of the same columns."""
@@ -111,12 +107,13 @@ class _TargetSettings:
         """The targets of a version at the rows."""
         function = self.function(model)
         problem = self.problem
-        if not isinstance(self.rule, TargetRule):
-            rule = replace(self.rule, function=function)
+        rule = problem.rule
+        if not isinstance(rule, TargetRule):
+            rule = replace(rule, function=function)
             return rule.of(problem.points, problem.labels)
         law: LawChoice = problem.settings.law_of_columns
         if law == "auto":  # both versions are averaged in the same way
-            law = "none" if self.rule.function is problem.function else "data"
+            law = "none" if rule.function is problem.function else "data"
         slopes = target_rule(
             function,
             problem.reference,

@@ -16,6 +16,7 @@ from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
+from propopt.explaining.main_effect_rule import MainEffectRule
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.function import EXACT
@@ -79,12 +80,6 @@ class ContributionRule:
             targets = self._stepped(points, labels, base)
         estimate = replace(targets.estimate, quantity=self.function.quantity)
         return replace(targets, estimate=estimate)
-
-    def settled(self, rows: Points, seed: int) -> ContributionRule:
-        """The rule with a fixed seed, and the structure of its function checked."""
-        rule = replace(self, rng=seed)
-        rule.checked.at(rows, rule.reference.labels.of_columns())
-        return rule
 
     def of_row(self, points: Points, labels: Labels, base: float | None) -> Targets:
         """The contributions of one row (1, D), independent of other rows.
@@ -252,6 +247,12 @@ class ContributionRule:
             most = min(affordable_rows(self.checked.structure), MOST_ROWS)
             return self.weighted.thinned(most)
         return Background.of(self.reference, self.checked.structure)
+
+    @cached_property
+    def main_effects(self) -> MainEffectRule:
+        """The rule for main effects of any row, over the same background."""
+        names = self.reference.labels
+        return MainEffectRule.of(self.function, self.background, names, self.players)
 
     @cached_property
     def of_background(self) -> Values:
@@ -422,7 +423,7 @@ def observed_means(points: Points) -> Array:
     there = ~np.isnan(points)
     sums = np.where(there, points, 0.0).sum(axis=0)
     counts = there.sum(axis=0)
-    return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _words_of(points: Points) -> list[int]:

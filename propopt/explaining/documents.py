@@ -77,6 +77,35 @@ class DocumentsProblem(ExplanationProblem):
     documents: Sequence[TextDocument]  # (N,): the texts with their words
 
     @classmethod
+    def of_model(
+        cls,
+        settings: CheckedSettings,
+        model: Any,
+        data: Any,
+        X: Any,
+        progress: bool | None,
+    ) -> DocumentsProblem:
+        """The problem of reference documents X, or of some of ``data``."""
+        documents = X
+        if X is None:
+            documents = _first(settings, data)
+        data_of_function = None if isinstance(model, Function) else data
+        wrapping = settings.target, settings.output, data_of_function
+        batch_rows = settings.sampling.batch_rows
+        outcome = settings.outcome
+        function, _ = wrap_with_table(model, documents, *wrapping, batch_rows, outcome)
+        if not isinstance(function, TextFunction):
+            raise InvalidInput(
+                f"X: got documents, and {function!r} is a function of tables; write "
+                "propopt.wrap(model, data=documents)"
+            )
+        if X is None:  # columns, too, are independent of the order of data
+            words = tuple(sorted(function.text_schema.vocabulary))
+            schema = replace(function.text_schema, vocabulary=words)
+            function = replace(function, text_schema=schema)
+        return cls.of(settings, function, documents, progress)
+
+    @classmethod
     def of(
         cls,
         settings: CheckedSettings,
@@ -304,37 +333,8 @@ class FittedDocuments(FittedReference):
     problem: DocumentsProblem
 
     @classmethod
-    def problem_of(
-        cls,
-        settings: CheckedSettings,
-        model: Any,
-        data: Any,
-        X: Any,
-        progress: bool | None,
-    ) -> DocumentsProblem:
-        documents = X
-        if X is None:
-            settings.refuse_joint_settings()
-            documents = _first(settings, data)
-        data_of_function = None if isinstance(model, Function) else data
-        wrapping = settings.target, settings.output, data_of_function
-        batch_rows = settings.sampling.batch_rows
-        outcome = settings.outcome
-        function, _ = wrap_with_table(model, documents, *wrapping, batch_rows, outcome)
-        if not isinstance(function, TextFunction):
-            raise InvalidInput(
-                f"X: got documents, and {function!r} is a function of tables; write "
-                "propopt.wrap(model, data=documents)"
-            )
-        if X is None:  # columns, too, are independent of the order of data
-            words = tuple(sorted(function.text_schema.vocabulary))
-            schema = replace(function.text_schema, vocabulary=words)
-            function = replace(function, text_schema=schema)
-        return DocumentsProblem.of(settings, function, documents, progress)
-
-    @classmethod
-    def of(cls, problem: DocumentsProblem, data: Any, X: Any) -> FittedDocuments:
-        del data, X
+    def of(cls, problem: DocumentsProblem) -> FittedDocuments:
+        """Explain the reference documents of a problem jointly."""
         function = problem.function
         _, rule = problem.weight  # raises for graphs before anything is computed
         best = problem.nearest(problem.targets(problem.settings.law))

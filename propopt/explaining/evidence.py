@@ -404,7 +404,7 @@ class AuditEvidence:
     @property
     def row_tolerance(self) -> Values:
         """The difference below which a row adds up, (N,)."""
-        return np.asarray(self.tolerance + self.half_digit.sum(axis=1))
+        return self.tolerance + self.half_digit.sum(axis=1)
 
     @cached_property
     def min_size(self) -> float:
@@ -429,7 +429,7 @@ class AuditEvidence:
     @cached_property
     def missed(self) -> Array:
         """Σ w − (f − base) for each row, (N,)."""
-        return np.asarray(self.W.sum(axis=1) - (self.prediction - self.base))
+        return self.W.sum(axis=1) - (self.prediction - self.base)
 
     @cached_property
     def implied_base(self) -> Array:
@@ -446,7 +446,7 @@ class AuditEvidence:
     def adds_up(self) -> Mask:
         """The rows that add up to the prediction minus the implied base, (N,)."""
         missed = self.W.sum(axis=1) - self.prediction + self.implied_base
-        return np.asarray(np.abs(missed) <= self.row_tolerance)
+        return np.abs(missed) <= self.row_tolerance
 
     @cached_property
     def other_outputs(self) -> list[tuple[str, Values]]:

@@ -23,6 +23,7 @@ from propopt.explaining.out_of_sample import (
 from propopt.explaining.problem import (
     CheckedSettings,
     RowNumbers,
+    RowsProblem,
     Settings,
     joint_setting_of,
     takes,
@@ -632,16 +633,18 @@ def _fit(
     settings = CheckedSettings.of(explainer)
     model = explainer.model
     data = explainer.data
+    if X is None:
+        settings.refuse_joint_settings()
     is_text = is_documents(data if X is None else X) or isinstance(data, TextSchema)
     if is_text or (isinstance(model, Function) and model.takes_texts):
-        from propopt.explaining.documents import FittedDocuments
+        from propopt.explaining.documents import DocumentsProblem, FittedDocuments
 
-        fitted: type[FittedReference] = FittedDocuments
-    else:
-        fitted = FittedRows
-    problem = fitted.problem_of(settings, model, data, X, progress)
+        documents = DocumentsProblem.of_model(settings, model, data, X, progress)
+        documents.margins(base_margin, rows)
+        return FittedDocuments.of(documents), None
+    problem = RowsProblem.of(settings, model, data, X, progress)
     margins = problem.margins(base_margin, rows)
-    return fitted.of(problem, data, X), margins
+    return FittedRows.of(problem, data, X), margins
 
 
 def is_large_table(X: Any) -> bool:

@@ -51,7 +51,7 @@ class FidelityRoughnessFront:
     def completed(self, W: Attributions) -> Attributions:
         """W completed to the row sums of E, evenly over the columns that are used."""
         missed = self.aim.sum(axis=1) - W.sum(axis=1)
-        return np.asarray(W + missed[:, None] * self._used / self._used.sum())
+        return W + missed[:, None] * self._used / self._used.sum()
 
     @cached_property
     def least(self) -> float:

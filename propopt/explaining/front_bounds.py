@@ -228,7 +228,7 @@ class Sandwich:
         c = shares / shares.sum()
         c[self.faithful] = max(c[self.faithful], self.error / (10.0 * len(c)))
         c /= self.ranges
-        return np.asarray(c / c[self.faithful])
+        return c / c[self.faithful]
 
     def widest(self, bounds: FrontBounds) -> tuple[float, Array]:
         """The error of the front so far, and the weights (k,) to solve next."""

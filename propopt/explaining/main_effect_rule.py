@@ -75,7 +75,7 @@ class MainEffectRule:
             self.background,
             None if self.players is None else self.players.of_column,
         )
-        return np.asarray(G - self._base)
+        return G - self._base
 
     def of_rows(self, points: Points, labels: Labels) -> Attributions:
         """The main effects of rows, each independent of the other rows."""

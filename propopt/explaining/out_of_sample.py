@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from operator import itemgetter
 from typing import Any, NoReturn, TypeVar, final
 
 import numpy as np
@@ -23,8 +24,7 @@ from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.terminal import progress_bar
-from propopt.explaining.contributions import AnyRule, ContributionRule
-from propopt.explaining.main_effect_rule import MainEffectRule
+from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.problem import (
     ALONE,
     CheckedSettings,
@@ -36,12 +36,12 @@ from propopt.explaining.problem import (
 )
 from propopt.explaining.targets import (
     ColumnMetric,
+    LawChoice,
     Targets,
     coordinates_of,
     error_of_parts,
     in_words,
     refuse_no_scale,
-    target_rule,
     warn_of_patterns,
 )
 from propopt.functions import Function
@@ -95,7 +95,7 @@ class OutOfSampleRows:
         a, b = self.weights
         similarities = self.similarities[..., None]
         counted = similarities if self.shared is None else similarities * self.shared
-        return np.asarray(a + 2.0 * b * counted.sum(axis=-2))
+        return a + 2.0 * b * counted.sum(axis=-2)
 
     @cached_property
     def _pulls(self) -> Array:
@@ -107,7 +107,7 @@ class OutOfSampleRows:
         """The optimal attributions w, shape (..., D)."""
         apart = self.fixed - self.target[..., None, :]
         pull = (self._pulls * apart).sum(axis=-2)
-        return np.asarray(self.target + pull / self.stiffness)
+        return self.target + pull / self.stiffness
 
     def measures(self, w: Array) -> dict[str, Array]:
         """Losses of attributions w, and bounds on their distance from the optima.
@@ -201,19 +201,19 @@ class CompleteRows(OutOfSampleRows):
     def _step(self) -> Array:
         """The vector H⁻¹v times the least h."""
         least = self.stiffness.min(axis=-1, keepdims=True)
-        return np.asarray(self.axis * (least / self.stiffness))
+        return self.axis * (least / self.stiffness)
 
     @cached_property
     def _size(self) -> Array:
         """The number vᵀH⁻¹v times the least h."""
-        return np.asarray((self.axis * self._step).sum(axis=-1))
+        return (self.axis * self._step).sum(axis=-1)
 
     def optima(self) -> Array:
         w = super().optima()
         for _ in range(2):  # twice, because of rounding
             missed = (self.axis * w).sum(axis=-1) - self.total
             w = w - self._step * (missed / self._size)[..., None]
-        return np.asarray(w)
+        return w
 
     def _bounds(self, w: Array, slope: Array) -> dict[str, Array]:
         missed = (self.axis * w).sum(axis=-1) - self.total
@@ -272,29 +272,12 @@ class FittedReference(ABC):
     problem: ExplanationProblem  # the problem of the reference rows
     reference: Explanation  # their joint optimum
 
-    @classmethod
-    @abstractmethod
-    def problem_of(
-        cls,
-        settings: CheckedSettings,
-        model: Any,
-        data: Any,
-        X: Any,
-        progress: bool | None,
-    ) -> ExplanationProblem:
-        """The problem of reference rows X, or of some of ``data``, not yet solved."""
-
-    @classmethod
-    @abstractmethod
-    def of(cls, problem: Any, data: Any, X: Any) -> FittedReference:
-        """Explain the reference rows of a problem jointly."""
-
     @property
     def function(self) -> Function:
         """The model as a function of rows or documents."""
         return self.problem.function
 
-    @property
+    @cached_property
     def weights(self) -> tuple[float, float]:
         """The weights a of faithfulness and b of robustness."""
         faithfulness, pairs = self.reference.weights.values()
@@ -450,24 +433,10 @@ class FittedRows(FittedReference):
     """
 
     problem: RowsProblem
-    rule: AnyRule  # how the target of a row is computed, with a fixed seed
-    wrapped: bool  # whether the model was given as a Function
-
-    @classmethod
-    def problem_of(
-        cls,
-        settings: CheckedSettings,
-        model: Any,
-        data: Any,
-        X: Any,
-        progress: bool | None,
-    ) -> RowsProblem:
-        if X is None:
-            settings.refuse_joint_settings()
-        return RowsProblem.of(settings, model, data, X, progress)
 
     @classmethod
     def of(cls, problem: RowsProblem, data: Any, X: Any) -> FittedRows:
+        """Explain the reference rows of a problem jointly."""
         settings = problem.settings
         function = problem.function
         reference = problem.reference
@@ -479,8 +448,7 @@ class FittedRows(FittedReference):
         refuse_no_scale(problem.sizes, reference)
         if X is not None and not settings.parts:  # contributions have one unit
             warn_of_patterns(graph, problem.coordinates)
-        rule = problem.rule.settled(problem.points, settings.seed)
-        best, metric = problem.best(rule)
+        best, metric = problem.best()
         _ = best.attributions  # certified now, as all answers depend on them
         parameters = dict(best.parameters)
         notes = {"notes": parameters.pop("notes")} if "notes" in parameters else {}
@@ -503,16 +471,14 @@ class FittedRows(FittedReference):
             background=problem.background_digest,
             **problem.metadata(problem.points),
         )
-        fields: dict[str, Any] = {
-            "problem": problem,
-            "rule": rule,
-            "wrapped": isinstance(problem.model, Function),
-            "reference": explained,
-        }
         if metric is None:
-            return FittedRows(**fields)
-        G = problem.robust.offset
-        return FittedContributions(**fields, metric=metric, main_effects=G)
+            return FittedRows(problem=problem, reference=explained)
+        return FittedContributions(
+            problem=problem,
+            reference=explained,
+            metric=metric,
+            main_effects=problem.robust.offset,
+        )
 
     def _reference_parameters(self) -> dict[str, Parameter]:
         """Notes on unknown categories, and the share that main effects explain."""
@@ -521,22 +487,6 @@ class FittedRows(FittedReference):
         note = note_on_others(self.function, problem.points)
         effects = problem.main_effect_parameters(self.reference)
         return {**with_note(parameters, note), **effects}
-
-    def neighbours_of(self, coordinates: Points, points: Points) -> list[RowMatches]:
-        """The reference rows that each of rows (m, D) is compared with, nearest first.
-
-        A row that equals a reference row has the same neighbours as that row, and thus
-        its joint optimum.
-        """
-        del points
-        k = self.problem.n_neighbors
-        apart = self._distances.of(coordinates)
-        nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
-        return [RowMatches(indices, np.ones(k)) for indices in nearest]
-
-    @cached_property
-    def _distances(self) -> Distances:
-        return Distances(self.problem.coordinates)
 
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Explain each row of X, given the reference rows."""
@@ -574,7 +524,7 @@ class FittedRows(FittedReference):
                 ),
             },
             **wide.problem.metadata(points),
-            **self._errors(rows, proof.scale),
+            **self._errors(rows),
             **self._programs(lazily(cache(partial(self._program, rows, group_labels)))),
             problem_data=self._problem_data(rows),
             row_size=self.row_size,
@@ -634,37 +584,65 @@ class FittedRows(FittedReference):
         """This fit, extended to categories of X that do not occur in data."""
         function = self.function.with_categories_of(X)
         problem = self.problem
-        rule = self.rule
         if function is self.function or function.schema is None:
             return self
         codes = function.schema.n_codes
-        reference = replace(problem.reference, n_codes=codes)
-        seed = problem.settings.seed
-        problem = replace(problem, function=function, reference=reference)
-        if isinstance(rule, ContributionRule):
-            rule = replace(
-                rule,
-                function=function,
-                reference=reference,
-                given_background=rule.background,
-            )
-        else:
-            law = problem.settings.law_of_columns
-            if law == "auto":  # the law of the reference rows
-                law = "none" if rule.function is self.function else "data"
-            rule = target_rule(function, reference, problem.sizes, law=law, rng=seed)
-        return replace(self, problem=problem, rule=rule.settled(problem.points, seed))
+        settings = problem.settings
+        background = None
+        if isinstance(problem.rule, ContributionRule):
+            background = problem.rule.background
+        elif settings.law == "auto":  # the law of the reference rows
+            law: LawChoice = "data"
+            if problem.rule.function is self.function:
+                law = "none"
+            settings = replace(settings, law=law)
+        problem = replace(
+            problem,
+            settings=settings,
+            function=function,
+            reference=replace(problem.reference, n_codes=codes),
+            background=background,
+        )
+        return replace(self, problem=problem)
 
     def answers_at(
         self, points: Points, labels: Labels, progress: bool | None
     ) -> RowAnswers:
         """The targets, neighbours and optima of some rows."""
         targets = Targets.joined(self._aims(points, labels, progress))
-        coordinates = coordinates_of(self.function, points, self.problem.sizes)
-        neighbours = self.neighbours_of(coordinates, points)
-        inputs = self._inputs(targets, neighbours, points, labels)
-        deviations = targets.estimate.deviations_of_rows
-        blocks = rows_of_equal_shapes(neighbours, inputs.moves)
+        shape = targets.estimate.values.shape
+        inputs = RowAnswers(
+            targets=targets,
+            neighbours=self.neighbours_of(points),
+            main_effects=np.zeros(shape),
+            moves=np.ones(shape, bool),
+            missed=np.zeros(len(points)),
+        )
+        return self._solved(inputs)
+
+    def neighbours_of(self, points: Points) -> list[RowMatches]:
+        """The reference rows that each of rows (m, D) is compared with, nearest first.
+
+        A row that equals a reference row has the same neighbours as that row, and thus
+        its joint optimum.
+        """
+        k = self.problem.n_neighbors
+        apart = self._distances.of(self._coordinates_of(points))
+        nearest = np.argsort(apart, axis=1, kind="stable")[:, :k]
+        return [RowMatches(indices, np.ones(k)) for indices in nearest]
+
+    @cached_property
+    def _distances(self) -> Distances:
+        return Distances(self.problem.coordinates)
+
+    def _coordinates_of(self, points: Points) -> Array:
+        """Coordinates (m, M) of rows, for distances."""
+        return coordinates_of(self.function, points, self.problem.sizes)
+
+    def _solved(self, inputs: RowAnswers) -> RowAnswers:
+        """Rows with their optima, computed in blocks of equal shapes."""
+        deviations = inputs.targets.estimate.deviations_of_rows
+        blocks = rows_of_equal_shapes(inputs.neighbours, inputs.moves)
         parts = []
         for rows in blocks:
             block = self._block(inputs, rows)
@@ -676,27 +654,9 @@ class FittedRows(FittedReference):
             parts.append(part)
         return replace(inputs, measures=_in_order(blocks, parts))
 
-    def _inputs(
-        self,
-        targets: Targets,
-        neighbours: list[RowMatches],
-        points: Points,
-        labels: Labels,
-    ) -> RowAnswers:
-        """All inputs of the optima of some rows."""
-        del points, labels
-        shape = targets.estimate.values.shape
-        return RowAnswers(
-            targets=targets,
-            neighbours=neighbours,
-            main_effects=np.zeros(shape),
-            moves=np.ones(shape, bool),
-            missed=np.zeros(len(neighbours)),
-        )
-
     def _block(self, inputs: RowAnswers, rows: Indices) -> OutOfSampleRows:
         """Rows with equally many neighbours."""
-        neighbours = zip(*[inputs.neighbours[n] for n in rows], strict=True)
+        neighbours = zip(*map(inputs.neighbours.__getitem__, rows), strict=True)
         positions, similarities = map(np.array, neighbours)
         return OutOfSampleRows(
             target=inputs.targets.estimate.values[rows],
@@ -709,11 +669,9 @@ class FittedRows(FittedReference):
         self, points: Points, labels: Labels, progress: bool | None
     ) -> list[Targets]:
         """The targets of rows, in one call if the model is row-independent."""
-        rule = self.rule
-        base = self.reference.base_value
+        rule = self.problem.rule
         if rule.is_row_independent:
-            base_value = None if base is None else float(base[0])
-            return [rule.of_rows(points, labels, base_value)]
+            return [rule.of_rows(points, labels, self._base)]
         # a model may predict many rows with other digits than one row
         return [
             self.aim(points[[n]], labels.of_positions([n]))
@@ -722,38 +680,48 @@ class FittedRows(FittedReference):
 
     def aim(self, point: Points, labels: Labels) -> Targets:
         """The target of a row (1, D), independent of the other rows of a call."""
+        return self.problem.rule.of_row(point, labels, self._base)
+
+    @property
+    def _base(self) -> float | None:
+        """The base of contributions; None for slopes."""
         base = self.reference.base_value
-        return self.rule.of_row(point, labels, None if base is None else float(base[0]))
+        return None if base is None else float(base[0])
 
     @property
     def _left(self) -> Attributions:
         """The reference attributions that new rows are compared with, r_j (n, D)."""
         return self.reference.attributions
 
+    @property
+    def _roots(self) -> float | Array:
+        """The unit of each column of the optima, in units of W."""
+        return 1.0
+
     def _moved(self, rows: OutOfSampleRows, E: Array, moves: Mask) -> Array:
-        """Changes of optima for changes E (m, B, D) of the targets."""
-        del moves
-        return rows.moved(E)
+        """Changes of W for changes E (m, B, D) of targets; E where nothing moves."""
+        still = ~moves[:, None]
+        step = rows.moved(np.where(still, 0.0, E / self._roots)) * self._roots
+        return np.where(still, E, step)
 
     def _in_units(self, rows: RowAnswers) -> tuple[Attributions, float]:
         """The attributions W, and the largest factor from the optima to W."""
         return rows.measures["w"], 1.0
 
-    def _errors(self, rows: RowAnswers, scale: float) -> dict[str, Any]:
+    def _errors(self, rows: RowAnswers) -> dict[str, Any]:
         """The error of the target, and standard errors of the attributions."""
-        target = rows.targets.estimate
         moved = rows.measures.get("moved")
         errors = None
         if moved is not None:
             B = moved.shape[1]
             errors = np.sqrt((moved**2).sum(axis=1) / (B * (B - 1)))
-        error = self._target_error(target, moved, scale)
-        return {"target": error, "standard_errors": errors}
+        return {"target": self._target_error(rows), "standard_errors": errors}
 
-    def _target_error(
-        self, target: Estimate, moved: Array | None, scale: float
-    ) -> TargetError:
+    def _target_error(self, rows: RowAnswers) -> TargetError:
         """The cost A² ⟨E, H⁻¹E⟩ of errors E of the target."""
+        target = rows.targets.estimate
+        moved = rows.measures.get("moved")
+        scale = joint_proof(rows.measures).scale
         deviations = target.deviations_of_rows
         if moved is None or deviations is None:
             return TargetError.of(target, scale, None)
@@ -833,21 +801,12 @@ class FittedContributions(FittedRows):
     metric: ColumnMetric  # from the reference rows
     main_effects: Attributions | None = None  # g_j (n, D)
 
-    @cached_property
-    def main_effect_rule(self) -> MainEffectRule | None:
-        """The rule for main effects of a new row; None without main effects."""
-        return (
-            None
-            if self.main_effects is None
-            else self.problem.main_effect_rule_of(self.rule)
-        )
-
-    def neighbours_of(self, coordinates: Points, points: Points) -> list[RowMatches]:
+    def neighbours_of(self, points: Points) -> list[RowMatches]:
         neighbours = self.problem.neighbours
         matches = [self._index_of.get(row) for row in row_keys(points)]
         new = [n for n, index in enumerate(matches) if index is None]
         old = neighbours.joined([index for index in matches if index is not None])
-        of_new = iter(neighbours.of(coordinates[new]) if new else ())
+        of_new = iter(neighbours.of(self._coordinates_of(points)[new]) if new else ())
         of_old = iter(old)
         return [next(of_new if index is None else of_old) for index in matches]
 
@@ -863,15 +822,12 @@ class FittedContributions(FittedRows):
         W = self.reference.attributions
         return W if self.main_effects is None else read_only(W - self.main_effects)
 
-    def _inputs(
-        self,
-        targets: Targets,
-        neighbours: list[RowMatches],
-        points: Points,
-        labels: Labels,
+    def answers_at(
+        self, points: Points, labels: Labels, progress: bool | None
     ) -> RowAnswers:
+        targets = Targets.joined(self._aims(points, labels, progress))
+        neighbours = self.neighbours_of(points)
         phi = targets.estimate.values
-        rule = self.main_effect_rule
         moves: Mask = np.broadcast_to(self.metric.moves, phi.shape)
         if self.metric.is_uniform:  # and columns that only this row uses
             moves = np.logical_or(moves, phi != 0.0)
@@ -885,15 +841,16 @@ class FittedContributions(FittedRows):
                 "with different values in the features that the model uses"
             )
         G = np.zeros(phi.shape)
-        if rule is not None:
-            G = rule.of_rows(points, labels.of_columns())
-        return RowAnswers(
+        if self.main_effects is not None:
+            G = self.problem.main_effect_rule.of_rows(points, labels.of_columns())
+        inputs = RowAnswers(
             targets=targets,
             neighbours=neighbours,
             main_effects=G,
             moves=moves,
             missed=missed,
         )
+        return self._solved(inputs)
 
     def _block(self, inputs: RowAnswers, rows: Indices) -> OutOfSampleRows:
         """Rows with equally many neighbours, in z; all of them may move, or none."""
@@ -906,29 +863,23 @@ class FittedContributions(FittedRows):
             target=np.zeros(rest.shape),
             fixed=np.where(moves[:, None], apart, 0.0),
         )
-        axis = np.where(moves, self.metric.roots, 0.0)
+        axis = np.where(moves, self._roots, 0.0)
         if not axis.any():
             return of_z
         return of_z.complete(axis, self.metric.axis, inputs.missed[rows])
 
-    def _moved(self, rows: OutOfSampleRows, E: Array, moves: Mask) -> Array:
-        """Changes of W; columns that do not move change by E."""
-        still = ~moves[:, None]
-        roots = self.metric.roots
-        step = rows.moved(np.where(still, 0.0, E / roots)) * roots
-        return np.where(still, E, step)
+    @property
+    def _roots(self) -> Array:
+        return self.metric.roots
 
     def _in_units(self, rows: RowAnswers) -> tuple[Attributions, float]:
         axes = np.where(rows.moves, self.metric.roots, 0.0)
         W = rows.targets.estimate.values + rows.measures["w"] * axes
         return W, float(axes.max(initial=0.0))
 
-    def _target_error(
-        self, target: Estimate, moved: Array | None, scale: float
-    ) -> TargetError:
+    def _target_error(self, rows: RowAnswers) -> TargetError:
         """The error of contributions, relative to their size."""
-        del moved, scale
-        return error_of_parts(target)
+        return error_of_parts(rows.targets.estimate)
 
     def _programs(self, program: Any) -> dict[str, Any]:
         if self.metric.is_uniform:
@@ -974,8 +925,8 @@ def rows_of_equal_shapes(
     blocks = []
     for (count, _), rows in members.items():
         n_bytes = 64 * (count + 1) * moves.shape[1]  # eight arrays (k + 1, D)
-        parts = BATCH_BUDGET.blocks(len(rows), n_bytes)
-        blocks += [np.array(rows)[part] for part in parts]
+        size = BATCH_BUDGET.rows(n_bytes)
+        blocks += np.split(np.array(rows), range(size, len(rows), size))
     return blocks
 
 
@@ -984,9 +935,11 @@ def _in_order(
 ) -> dict[str, Array]:
     """Arrays of blocks of rows as arrays of all rows, in the order of the rows."""
     order = np.argsort(np.concatenate(blocks))
-    return {
-        name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]
-    }
+    ordered = {}
+    for name in parts[0]:
+        arrays = map(itemgetter(name), parts)
+        ordered[name] = np.concatenate([*arrays])[order]
+    return ordered
 
 
 def padded(neighbours: Sequence[RowMatches], count: int) -> NDArray[np.intp]:

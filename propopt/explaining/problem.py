@@ -106,6 +106,8 @@ _MOST_PRODUCT_STEPS: Final = 1e9
 _MOST_CALLS: Final = 500_000
 """Rows of calls of a black-box model for all reference rows."""
 
+_NEAREST: Final = Nearest()
+
 KNEE: Final = "knee"
 A_QUARTER: Final = "a quarter of the way to the nearest rows"
 
@@ -205,7 +207,7 @@ class CheckedSettings(Settings):
     @property
     def nearest(self) -> Nearest:
         """The numbers of neighbours and reference rows, unless a graph is given."""
-        return self.graph if isinstance(self.graph, Nearest) else Nearest()
+        return self.graph if isinstance(self.graph, Nearest) else _NEAREST
 
     @property
     def given_graph(self) -> Graph | None:
@@ -396,6 +398,8 @@ class RowsProblem(ExplanationProblem):
     sizes: Array  # (D,): the scale of each column; 0 if constant
     model: Any = None  # the wrapped model, for the outputs of its other classes
     weighted: Background | None = None  # all rows of the table, if they have weights
+    # rows that replace unknown columns; by default those of the reference
+    background: Background | None = None
 
     @classmethod
     def of(
@@ -621,17 +625,11 @@ class RowsProblem(ExplanationProblem):
             return None if isinstance(offset, str) else offset
         return self.main_effect_rule.at(self.points, self.labels)
 
-    @cached_property
+    @property
     def main_effect_rule(self) -> MainEffectRule:
         """The rule for main effects of any row, over the background."""
-        return self.main_effect_rule_of(self.rule)
-
-    @staticmethod
-    def main_effect_rule_of(rule: AnyRule) -> MainEffectRule:
-        """The rule for main effects with the function and background of a rule."""
-        assert isinstance(rule, ContributionRule), "see uses_main_effects"
-        names = rule.reference.labels
-        return MainEffectRule.of(rule.function, rule.background, names, rule.players)
+        assert isinstance(self.rule, ContributionRule), "see uses_main_effects"
+        return self.rule.main_effects
 
     def metric_of(self, targets: Targets) -> ColumnMetric | None:
         """The metric of contributions; None for slopes."""
@@ -667,11 +665,14 @@ class RowsProblem(ExplanationProblem):
         for function in other_classes(self.model, *output_of):
             other = replace(rule, function=function, given_background=rule.background)
             phi = other.of(self.points, self.labels).estimate.values
-            yield phi, self.main_effect_rule_of(other).at(self.points, self.labels)
+            yield phi, other.main_effects.at(self.points, self.labels)
 
     @cached_property
     def rule(self) -> AnyRule:
-        """The rule for targets: slopes or contributions."""
+        """The rule for targets: slopes or contributions.
+
+        The structure of a function with contributions is compared at the rows.
+        """
         settings = self.settings
         law = settings.law_of_columns
         rng = settings.sampling.rng
@@ -679,16 +680,19 @@ class RowsProblem(ExplanationProblem):
         sampling = settings.sampling
         if not settings.parts:
             return target_rule(self.function, reference, self.sizes, law=law, rng=rng)
-        return ContributionRule(
+        rule = ContributionRule(
             function=self.function,
             reference=reference,
             kind=settings.contributions,
             law=law,
             rng=rng,
             draws=DrawPlan(100, 0, sampling.precision, sampling.max_evaluations),
+            given_background=self.background,
             weighted=self.weighted,
             players=self.players,
         )
+        rule.checked.at(self.points, reference.labels.of_columns())
+        return rule
 
     @cached_property
     def players(self) -> Players | None:
@@ -755,11 +759,12 @@ class RowsProblem(ExplanationProblem):
         )
         return {"main effect": " ".join(x.sentence for x in share.findings())}
 
-    def best(self, rule: AnyRule) -> tuple[Explanation, ColumnMetric | None]:
-        """The optimum for the targets of a rule, to the requested precision.
+    def best(self) -> tuple[Explanation, ColumnMetric | None]:
+        """The optimum for the targets of the rule, to the requested precision.
 
         With its metric, which the first targets determine.
         """
+        rule = self.rule
         precision = self.settings.sampling.precision
         metric: ColumnMetric | None = None
 

@@ -104,11 +104,12 @@ class SavedExplainer(
         settings = problem.settings
         table = problem.reference
         first = problem.points[:CHECKED_ROWS]
+        wrapped = isinstance(problem.model, Function)
         parts: dict[str, Any] = {}
         if isinstance(fitted, FittedContributions):
             metric = fitted.metric
-            assert isinstance(fitted.rule, ContributionRule), "its targets"
-            background = fitted.rule.background
+            assert isinstance(problem.rule, ContributionRule), "its targets"
+            background = problem.rule.background
             parts = {
                 "background": background.points,
                 "n_background": background.n_rows,
@@ -128,8 +129,8 @@ class SavedExplainer(
             output=settings.output,
             law=settings.law_of_columns,
             seed=settings.seed,
-            wrapped=fitted.wrapped,
-            schema=None if fitted.wrapped else problem.function.schema,
+            wrapped=wrapped,
+            schema=None if wrapped else problem.function.schema,
             rows=problem.points,
             table=table.points,
             table_features=table.labels.features,
@@ -219,12 +220,8 @@ class SavedExplainer(
             labels=self._names,
             model=model,
         )
-        rule = problem.rule
-        fields: dict[str, Any] = {"problem": problem, "reference": reference}
-        fields |= {"wrapped": self.wrapped}
-        if not isinstance(rule, ContributionRule):
-            return FittedRows(**fields, rule=rule.settled(self.rows, self.seed))
-        assert self.background is not None, "see validate"
+        if self.background is None:
+            return FittedRows(problem=problem, reference=reference)
         assert self.n_background is not None, "see validate"
         assert self.metric_name is not None, "see validate"
         assert self.omega is not None, "see validate"
@@ -236,10 +233,9 @@ class SavedExplainer(
             self.drawn_by_weight,
         )
         background.refuse_another(reference.background, "reference")
-        rule = replace(rule, given_background=background)
         return FittedContributions(
-            **fields,
-            rule=rule.settled(self.rows, self.seed),
+            problem=replace(problem, background=background),
+            reference=reference,
             metric=ColumnMetric(self.metric_name, self.omega, self.moves),
             main_effects=self.main_effects,
         )
@@ -311,8 +307,9 @@ def _targets(fitted: FittedRows) -> Array:
     """The targets of some reference rows, computed as for new rows."""
     columns = fitted.problem.labels.of_columns()
     rows = fitted.problem.points[:CHECKED_TARGETS]
-    if isinstance(fitted.rule, TargetRule):
-        return fitted.rule.at(rows, columns).values
+    rule = fitted.problem.rule
+    if isinstance(rule, TargetRule):
+        return rule.at(rows, columns).values
     result = [fitted.aim(rows[[n]], columns) for n in range(len(rows))]
     return np.concatenate([one.estimate.values for one in result])
 

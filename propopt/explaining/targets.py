@@ -68,11 +68,6 @@ class TargetRule:
         """Slopes per scale at some rows, with their error where it can be estimated."""
         return self.scaled(self.function.estimate_at(points, labels))
 
-    def settled(self, rows: Points, seed: int) -> TargetRule:
-        """This rule; the seed was set when its function was made."""
-        del rows, seed
-        return self
-
     def of_row(self, points: Points, labels: Labels, base: float | None) -> Targets:
         """The target of one row (1, D), independent of the other rows of a call."""
         del base
@@ -294,7 +289,7 @@ class Targets:
         """The rounding error of each total, shape (N,)."""
         base, prediction = self._both
         largest = np.maximum(np.abs(prediction), np.abs(base))
-        return np.asarray(_ROUNDING_OF_TOTALS * largest)
+        return _ROUNDING_OF_TOTALS * largest
 
     @property
     def slack(self) -> Array:
@@ -367,11 +362,12 @@ def nearest_explanation(
         sums = [] if targets.base is None else _sums(targets, robust)
         matching = GradientMatching(aim)
         best = optimum([(1.0, matching)], robust, robustness, progress, sums)
+        changes = dict[str, Any]()
     else:
         assert isinstance(robust, PairwiseRobustness), "of words ω is one"
-        best = _in_metric(targets, robust, robustness, metric, progress)
+        best, changes = _in_metric(targets, robust, robustness, metric, progress)
     if targets.base is not None:
-        best = replace(best, target=error_of_parts(aim))
+        changes["target"] = error_of_parts(aim)
     return replace(
         best,
         labels=aim.labels,
@@ -379,6 +375,7 @@ def nearest_explanation(
         evaluations=aim.evaluations,
         parameters={**best.parameters, **targets.parameters(**metric_name)},
         **targets.fields,
+        **changes,
     )
 
 
@@ -392,8 +389,8 @@ def _in_metric(
     robustness: float | str | None,
     metric: ColumnMetric,
     progress: bool | None,
-) -> Explanation:
-    """The optimum in z = (w − Φ)/√ω, with the target zero."""
+) -> tuple[Explanation, dict[str, Any]]:
+    """The optimum in z = (w − Φ)/√ω, with the target zero; its fields in w."""
     aim = targets.estimate
     phi = targets.estimate.values
     G = 0.0 if robust.offset is None else robust.offset
@@ -432,15 +429,14 @@ def _in_metric(
                 UncertifiedWarning,
                 stacklevel=4,
             )
-    return replace(
-        best,
-        certificate=proof,
-        attributions=read_only(W),
-        standard_errors=None if errors is None else errors * metric.axis,
-        program=None,
-        scaled_program=best.program,  # it is that of z
-        metric=read_only(metric.axis**2),
-    )
+    return best, {
+        "certificate": proof,
+        "attributions": read_only(W),
+        "standard_errors": None if errors is None else errors * metric.axis,
+        "program": None,
+        "scaled_program": best.program,  # it is that of z
+        "metric": read_only(metric.axis**2),
+    }
 
 
 def error_of_parts(aim: Estimate) -> TargetError:

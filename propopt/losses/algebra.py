@@ -189,8 +189,6 @@ class PropertyLoss(Atom, ABC):
     """The quantity that the loss reduces, such as "total size"."""
     share: ClassVar[str] = "retained or removed"
     """The word for its share: "retained" for faithfulness, else "removed"."""
-    similar_rows: str = ""
-    """How its similar rows were found, if not all of them are the nearest."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -36,7 +36,7 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.tables.frames import Labels, differ, read_table
-from propopt.tables.imported import aligned, read_attributions
+from propopt.tables.imported import read_attributions
 
 
 @final
@@ -102,16 +102,16 @@ class PairwiseRobustness(PropertyLoss):
         name: str = "pairwise_robustness",
     ) -> None:
         self.graph = read_graph(graph)
-        self.similar_rows = graph.recall_in_words
         self.name = name
         self.n_points = graph.n_nodes
         self.labels = Labels(points=graph.names)
         if offset is not None:
-            offset_labels = read_attributions(offset, f"{name}: offset").labels
-            self.labels = Labels(
-                self.labels.points or offset_labels.points, offset_labels.features
+            imported = read_attributions(
+                offset, f"{name}: offset", self.labels, table_name="the graph"
             )
-            G = aligned(offset, self.labels, f"{name}: offset", "the graph")
+            names = imported.labels
+            self.labels = Labels(graph.names or names.points, names.features)
+            G = imported.values
             refuse_overflow(G, f"{name}: offset")
             self.check_shape(G.shape)
             self.offset = read_only(np.array(G))
@@ -293,7 +293,6 @@ class MaxDifferenceRobustness(PropertyLoss):
                 "graph: expected at least one edge, got a graph without edges"
             )
         self.graph = graph
-        self.similar_rows = graph.recall_in_words
         self.aggregate = aggregate
         self.norm: RowNorm = norm
         self.name = name
@@ -399,7 +398,6 @@ class SharedRobustness(PropertyLoss):
                 "of the graph"
             )
         self.graph = graph
-        self.similar_rows = graph.recall_in_words
         self.present: Mask = counts != 0.0
         self.name = name
         self.n_points, self.n_features = counts.shape

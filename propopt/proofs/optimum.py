@@ -36,14 +36,15 @@ class Optimum(Declared, ExplanationFields, ABC):
     """Attributions W (N, D) with losses, certificate and target.
 
     The fields of an explanation, whose parameters are described there, and numbers that
-    follow from them.
+    follow from them. Other attributions of the same rows by the same method retain
+    what is declared to be of the method or of the rows; all other fields measure.
     """
 
     attributions: Attributions = field("N D", nonempty=True, lazy=True)
-    method: str = field()
+    method: str = field(of="method")
     labels: Labels = field(default=Labels())
     parameters: Mapping[str, Parameter] = field(
-        factory=dict, missing=True, infinite=True
+        factory=dict, missing=True, infinite=True, of="method"
     )
     weights: Mapping[str, float] = field(factory=dict, low=0.0)
     losses: Mapping[str, float] = field(factory=dict)
@@ -52,21 +53,21 @@ class Optimum(Declared, ExplanationFields, ABC):
     standard_errors: Array | None = field(
         "N D", default=None, low=0.0, missing=True, infinite=True, lazy=True
     )
-    points: Points | None = field("N D", default=None, missing=True)
-    categories: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    points: Points | None = field("N D", default=None, missing=True, of="rows")
+    categories: Mapping[str, tuple[str, ...]] = field(factory=dict, of="rows")
     gradient: Array | None = field("N D", default=None)
     contributions: Array | None = field("N D", default=None)
     base_value: Values | None = field("N", default=None, missing=True)
     prediction: Values | None = field("N", default=None, missing=True)
     effects: Mask | None = field("N D", default=None)
     details: Mapping[str, NDArray[Any]] = field(factory=dict)
-    solver: str | None = field(default=None)
-    seconds: float = field(default=0.0, low=0.0)
-    units: Units = field(default="gradient")
-    evaluations: int = field(default=0, low=0)
+    solver: str | None = field(default=None, of="method")
+    seconds: float = field(default=0.0, low=0.0, of="method")
+    units: Units = field(default="gradient", of="method")
+    evaluations: int = field(default=0, low=0, of="method")
     target: TargetError | None = field(default=None, lazy=True)
-    quantity: Quantity | None = field(default=None)
-    background: str | None = field(default=None)
+    quantity: Quantity | None = field(default=None, of="method")
+    background: str | None = field(default=None, of="method")
     row_size: float | None = field(default=None, low=0.0)
     metric: Values | None = field("D", default=None, low=0.0)
     # shares of losses, for cards of loaded explanations without a program

@@ -146,7 +146,7 @@ class NearOptimalConclusions(
 
         √(price/a), in the unit of the attributions.
         """
-        return np.asarray(np.sqrt(_quotient(self.prices, self.rate)))
+        return np.sqrt(_quotient(self.prices, self.rate))
 
     @property
     def in_shares(self) -> Attributions:

@@ -170,12 +170,12 @@ class Clear(
     @property
     def sign(self) -> Mask:
         """A mask (N, D) of attributions whose sign no small change of the row flips."""
-        return np.asarray(self.signs != 0)
+        return self.signs != 0
 
     @property
     def order(self) -> Mask:
         """A mask (N, D) of columns whose rank no small change of the row alters."""
-        return np.asarray(self.best_ranks == self.worst_ranks)
+        return self.best_ranks == self.worst_ranks
 
     @property
     def share(self) -> float:
@@ -241,7 +241,7 @@ def share_of(signs: NDArray[np.int8], W: Attributions) -> float:
 
 def dust_of(W: Attributions) -> Array:
     """The size up to which attributions of each row count as zero (N, 1)."""
-    return np.asarray(ZERO * np.abs(W).max(axis=1, initial=0.0, keepdims=True))
+    return ZERO * np.abs(W).max(axis=1, initial=0.0, keepdims=True)
 
 
 def unit_of(quantity: Quantity | None) -> str:
@@ -395,7 +395,7 @@ class _Rows:
     def _reach(self, squares: Array, sums: Array) -> Array:
         """The largest decrease of a form with ‖ℓ‖² and 1ᵀℓ in changes by δ."""
         preserved = sums**2 / self.n_columns if self.keeps_sums else 0.0
-        return np.asarray(self.delta * np.sqrt(np.maximum(squares - preserved, 0.0)))
+        return self.delta * np.sqrt(np.maximum(squares - preserved, 0.0))
 
 
 def ends_in_words(best: Optimum) -> str:

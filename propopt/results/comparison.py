@@ -162,18 +162,18 @@ class NullLevel(Declared, eq=True):
 
 def distances_of(before: Array, after: Array) -> Values:
     """(Σ_n (φ'_nj − φ_nj)²/N)^½ for each column, (D,), at the same rows (N, D)."""
-    return np.asarray(np.sqrt(((after - before) ** 2).mean(axis=0)))
+    return np.sqrt(((after - before) ** 2).mean(axis=0))
 
 
 def group_distances(before: Array, after: Array) -> Values:
     """The larger difference of each column, of mean φ or of mean |φ|, (D,)."""
     both = mean_changes(before, after), size_changes(before, after)
-    return np.asarray(np.abs(both).max(axis=0))
+    return np.abs(both).max(axis=0)
 
 
 def mean_changes(before: Array, after: Array) -> Values:
     """The difference of mean φ for each column with its sign, (D,)."""
-    return np.asarray(after.mean(axis=0) - before.mean(axis=0))
+    return after.mean(axis=0) - before.mean(axis=0)
 
 
 def size_changes(before: Array, after: Array) -> Values:
@@ -234,7 +234,7 @@ _MIN_PRICE: Final = 1.0
 def _factors(before: Values, after: Values) -> Values:
     """After over before; infinite from zero, NaN from zero to zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(after / before)
+        return after / before
 
 
 def _times(factor: float) -> str:
@@ -350,12 +350,12 @@ class Comparison(
 
         NaN without refits, which measure the distance by chance (``level``).
         """
-        return np.asarray(self.distances / self._limit)
+        return self.distances / self._limit
 
     @property
     def distance_flagged(self) -> Mask:
         """A mask (D,) of columns with a larger distance than expected by chance."""
-        return np.asarray(self.distances > self._limit)
+        return self.distances > self._limit
 
     @property
     def _size_ratios(self) -> Values:
@@ -365,7 +365,7 @@ class Comparison(
             return np.full(len(changes), math.nan)
         if self.kind == "groups":
             return np.append(changes[:-1] / self.level.limit, math.nan)
-        return np.asarray(changes / self.level.size_limits)
+        return changes / self.level.size_limits
 
     @property
     def size_ratios(self) -> Values:

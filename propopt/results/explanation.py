@@ -130,18 +130,6 @@ _ALIKE: Final = 1e-9
 _ROUNDING: Final = 1e-14
 """Relative rounding of differences of squares."""
 
-_OF_METHOD: Final = (
-    "method",
-    "parameters",
-    "solver",
-    "seconds",
-    "units",
-    "evaluations",
-    "quantity",
-    "background",
-)
-"""Fields that other attributions by the same method have, too; all others measure."""
-
 _PROVED = ("attributions", "losses", "certificate", "details", "target")
 """Fields that follow from attributions once they are computed."""
 
@@ -436,13 +424,12 @@ class Explanation(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
         """Other attributions of the same rows, without measured values."""
-        fields = {name: getattr(self, name) for name in _OF_METHOD}
-        if labels is None:
-            fields |= {"points": self.points, "categories": self.categories}
+        of_rows = self._fields_of("rows") if labels is None else {}
         return Explanation(
             attributions=read_only(attributions),
             labels=labels or self.labels,
-            **fields,
+            **self._fields_of("method"),
+            **of_rows,
         )
 
     def _unclaimed(self) -> Explanation:

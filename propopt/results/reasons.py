@@ -318,7 +318,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
     @property
     def clear(self) -> NDArray[np.bool_]:
         """A mask (R,) of reasons that keep direction and rank under small changes."""
-        return np.asarray(self.best_ranks == self.worst_ranks)
+        return self.best_ranks == self.worst_ranks
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -343,7 +343,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         if self.predictions is None:
             return None
         ends = [self.predictions - self.contributions, self.predictions]
-        return np.asarray(expit(np.stack(ends, axis=1)))
+        return expit(np.stack(ends, axis=1))
 
     @property
     def words(self) -> tuple[str, ...]:

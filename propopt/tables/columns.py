@@ -162,7 +162,7 @@ class ObservedValues:
     @property
     def shares(self) -> Array:
         """The relative frequency of each value among those not missing, shape (m,)."""
-        return np.asarray(self.counts / self.counts.sum())
+        return self.counts / self.counts.sum()
 
     def share_between(self, low: Array, high: Array) -> Array:
         """The relative frequency of values within intervals.
@@ -178,7 +178,7 @@ class ObservedValues:
         """
         below = np.concatenate([[0.0], np.cumsum(self.shares)])
         ends = np.searchsorted(self.values, [low, np.maximum(low, high)], side="right")
-        return np.asarray(below[ends[1]] - below[ends[0]])
+        return below[ends[1]] - below[ends[0]]
 
 
 def observed_values_of(
@@ -274,7 +274,7 @@ class Numeric:
 
     def missing(self, values: Array) -> NDArray[np.bool_]:
         """Which of the encoded values are missing, (n,)."""
-        return np.asarray(np.isnan(values))
+        return np.isnan(values)
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         """The column in its dtype if that is exact, else in float64."""
@@ -429,7 +429,7 @@ class Categorical(CategoricalColumn):
 
     def is_new(self, values: Array) -> NDArray[np.bool_]:
         """Which codes are those of new categories, (n,)."""
-        return np.asarray(values > len(self.levels))
+        return values > len(self.levels)
 
     def _codes_of(self, column: pd.Series[Any]) -> Codes:
         """The code of each cell; −1 for unknown categories."""
@@ -481,7 +481,7 @@ class Categorical(CategoricalColumn):
 
     def missing(self, values: Array) -> NDArray[np.bool_]:
         """Which of the codes are those of missing values, (n,)."""
-        return np.asarray(values == len(self.levels))
+        return values == len(self.levels)
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         """The column in its dtype, extended if missing or new values need it."""

@@ -712,10 +712,10 @@ def document_directions(counts: Sparse) -> Sparse:
 
 def rarity(n_documents: int, with_word: Indices) -> Array:
     """The rarity log((1 + N) / (1 + N_v)) + 1 of words in N_v of N documents, (V,)."""
-    return np.asarray(1.0 + np.log((1.0 + n_documents) / (1.0 + with_word)))
+    return 1.0 + np.log((1.0 + n_documents) / (1.0 + with_word))
 
 
 def document_coordinates(counts: Array) -> Points:
     """:func:`document_directions` as a table: squared distances are 2 − 2 cos."""
     result = document_directions(sp.csr_array(np.asarray(counts, float)))
-    return np.asarray(result.toarray())
+    return result.toarray()

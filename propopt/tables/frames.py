@@ -578,10 +578,14 @@ class Labels:
 
     def of_positions(self, rows: slice | Sequence[int] | NDArray[np.intp]) -> Labels:
         """The names for some rows, by their positions."""
+        if self.points is None and self.texts is None:
+            return self
         return self._with(_selected(self.points, rows), _selected(self.texts, rows))
 
     def of_columns(self) -> Labels:
         """The names of the features without those of the rows."""
+        if self.points is None and self.texts is None:
+            return self
         return self._with(None, None)
 
     def _with(

@@ -150,7 +150,7 @@ class TableSchema:
         """
         return read_with_schema(X, categorical, groups, what, read)[0]
 
-    @property
+    @cached_property
     def names(self) -> tuple[Hashable, ...]:
         """The labels of the D encoded columns; one-hot columns have one label."""
         return tuple([column.name for column in self.columns])
@@ -538,7 +538,7 @@ def read_with_schema(
     table = frame.table
     declared = _read_declared(categorical, table.columns, what)
     feature_of = _read_groups(groups or {}, table.columns, declared)
-    names = dict.fromkeys(feature_of.get(label, label) for label in table.columns)
+    names = dict.fromkeys([feature_of.get(label, label) for label in table.columns])
     pairs = [
         _column(name, table, declared, groups or {}, what, read is None or name in read)
         for name in names

@@ -43,7 +43,6 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.saved_explainer import CHECKED_ROWS, SavedExplainer
-from propopt.explaining.targets import coordinates_of
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -250,8 +249,7 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(p
     # h w/ω + y = (Φ + 2b Σ s_j w_j)/ω where used, Σ w = t
     fitted = explainer.fitted_
     points = fitted.function.read(part.rows, "rows")[0]
-    place = coordinates_of(fitted.function, points, fitted.problem.sizes)[n]
-    ((near, s),) = fitted.neighbours_of(place[None], points[[n]])
+    ((near, s),) = fitted.neighbours_of(points[[n]])
     h = 1 + 2 * b * s.sum()
     p = (own + 2 * b * s @ reference.attributions[near]) / h
     ones = np.ones((used.sum(), 1))
@@ -330,8 +328,7 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     h = 1 + 2 * 0.2 * result.details["similarity"][1]
     p = result.contributions[1] / h
     fitted = explainer.fitted_
-    place = coordinates_of(fitted.function, rows, fitted.problem.sizes)[1]
-    (near,) = fitted.neighbours_of(place[None], rows[[1]])
+    (near,) = fitted.neighbours_of(rows[[1]])
     others = explainer.reference_.attributions[near.positions]
     p = p + 2 * 0.2 * near.similarities @ others / h
     total = switched(rows)[1] - result.base_value[1]

@@ -230,7 +230,7 @@ def test_a_bar_is_shown_only_of_work_that_takes_a_second(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_own_values_of_tables_are_those_of_the_sets_to_the_last_bit(seed, monkeypatch):
     model = LGBMRegressor(**SMALL, random_state=seed).fit(X, SCORE * (seed + 1))
-    rule = explained(model, X).fitted_.main_effect_rule
+    rule = explained(model, X).fitted_.problem.main_effect_rule
     points, labels = rule.function.read(table(seed + 2, 200))
     points = points.copy()
     for j in range(5):  # at the ends of sets, and beside them

@@ -3,6 +3,8 @@
 Seeds are fixed: no run differs from another.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from coalitions import shapley_by_definition
@@ -237,7 +239,7 @@ def test_a_rule_takes_a_hundred_pairs_and_nothing_else():
     assert known.evaluations == base + ends + (base + ends) + orders
     # one row, with a base that is known
     before = function.calls.rows
-    rule.settled(ROWS, 0).of_row(ROWS[:1], labels, 0.0)
+    replace(rule).of_row(ROWS[:1], labels, 0.0)
     assert function.calls.rows - before == 2 + 80 + orders / 3
 
 

@@ -149,7 +149,7 @@ class SmoothedGradients(Sampler):
     @property
     def standard_errors(self) -> Array:
         """Of the means, (N, D)."""
-        return np.asarray(np.sqrt(self.squares / (self.n_draws - 1) / self.n_draws))
+        return np.sqrt(self.squares / (self.n_draws - 1) / self.n_draws)
 
     @property
     def error(self) -> float:

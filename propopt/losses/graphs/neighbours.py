@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 import scipy.sparse as sp
 
-from propopt.base.arrays import Array, Indices, Points, Sparse
+from propopt.base.arrays import Array, Indices, Mask, Points, Sparse
 from propopt.base.checks import read_count
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.suggestions import suggests_arguments
@@ -127,28 +127,21 @@ class RowNeighbours:
     @cached_property
     def _listed(self) -> tuple[Indices, Indices, Array, Array]:
         """Row, neighbour, distance and share of ties for each pair."""
-        n_rows = len(self.coordinates)
+        in_full = np.arange(len(self.coordinates))
         parts = []
-        if self._searched is None:
-            in_full = np.arange(n_rows)
-        else:
-            listed, in_full = self._among_searched(self._searched)
-            parts.append(listed)
+        if self._searched is not None:
+            listed, goes_on = self._among_searched(self._searched)
+            in_full = np.flatnonzero(goes_on)
+            parts.append([x[~goes_on[listed[0]]] for x in listed])
         for block in BATCH_BUDGET.blocks(len(in_full), 8 * self.coordinates.size):
             rows = in_full[block]
             apart = distances_between(self.coordinates[rows], self.coordinates)
-            for n, from_row in zip(rows, apart, strict=True):
-                others = np.flatnonzero(from_row > 0.0)
-                chosen, share = nearest_with_ties(from_row[others], self.count)
-                others = others[chosen]
-                row = np.full(len(others), n)
-                parts.append((row, others, from_row[others], share))
+            row, other, share, _ = shares_of_ties(apart, self.count)
+            parts.append([rows[row], other, apart[row, other], share])
         return tuple(map(np.concatenate, zip(*parts, strict=True)))  # type: ignore[return-value]
 
-    def _among_searched(
-        self, searched: NearestRows
-    ) -> tuple[tuple[Indices, Indices, Array, Array], Indices]:
-        """The pairs by :func:`nearest_with_ties`, and rows whose ties may go on.
+    def _among_searched(self, searched: NearestRows) -> tuple[list[Any], Mask]:
+        """The pairs among the rows found, and which rows may have ties beyond them.
 
         The latter are compared with all rows, unless the search was approximate.
         """
@@ -157,26 +150,13 @@ class RowNeighbours:
         first = np.repeat(np.arange(n_rows), n_candidates)
         pairs = np.column_stack([first, nearest.ravel()])
         apart = pair_distances(self.coordinates, pairs).reshape(nearest.shape)
-        furthest = apart.max(axis=1)
-        apart[apart == 0.0] = np.inf  # equal rows are no neighbours
-        last = np.partition(apart, self.count - 1, axis=1)[:, self.count - 1]
+        row, column, share, last = shares_of_ties(apart, self.count)
         # also if there are fewer different rows, as ``last`` is infinite
-        goes_on = last >= furthest * (1.0 - _TIED)
+        goes_on = last >= apart.max(axis=1) * (1.0 - _TIED)
         if searched.recall is not None:
             goes_on[:] = False
-        chosen = (apart <= last[:, None] * (1.0 + _TIED)) & np.isfinite(apart)
-        inside = apart < last[:, None] * (1.0 - _TIED)
-        n_inside = inside.sum(axis=1)
-        tied = np.maximum(chosen.sum(axis=1) - n_inside, 1)
-        shares = np.where(inside, 1.0, ((self.count - n_inside) / tied)[:, None])
-        row, column = np.nonzero(chosen & ~goes_on[:, None])
-        listed = (
-            row,
-            nearest[row, column].astype(np.intp),
-            apart[row, column],
-            np.minimum(shares[row, column], 1.0),
-        )
-        return listed, np.flatnonzero(goes_on)
+        other = nearest[row, column].astype(np.intp)
+        return [row, other, apart[row, column], share], goes_on
 
     @cached_property
     def reach(self) -> float:
@@ -222,6 +202,23 @@ class RowNeighbours:
         positions = np.split(np.asarray(joined.indices, np.intp), ends)
         similarities = np.split(np.asarray(joined.data), ends)
         return [*map(RowMatches, positions, similarities)][: len(rows)]
+
+
+def shares_of_ties(apart: Array, count: int) -> tuple[Indices, Indices, Array, Array]:
+    """The ``count`` smallest distances above zero of each row (n, m), with ties.
+
+    Row, column and share of each, as in :func:`nearest_with_ties`, and the last
+    distance of each row, infinite if it has fewer. Equal rows are no neighbours.
+    """
+    apart = np.where(apart == 0.0, np.inf, apart)
+    last = np.partition(apart, count - 1, axis=1)[:, count - 1]
+    chosen = (apart <= last[:, None] * (1.0 + _TIED)) & np.isfinite(apart)
+    inside = apart < last[:, None] * (1.0 - _TIED)
+    n_inside = inside.sum(axis=1)
+    tied = np.maximum(chosen.sum(axis=1) - n_inside, 1)
+    shares = np.where(inside, 1.0, ((count - n_inside) / tied)[:, None])
+    row, column = np.nonzero(chosen)
+    return row, column, shares[row, column], last
 
 
 def nearest_with_ties(apart: Array, count: int) -> tuple[Indices, Array]:

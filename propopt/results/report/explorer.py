@@ -355,7 +355,7 @@ class Explorer:
     def components(self) -> Array:
         """All z_k (K, n, D); attributions of the n rows on the page are their sums."""
         if self.front_path is None:
-            return np.asarray(self.best.attributions[None, self.rows])
+            return self.best.attributions[None, self.rows]
         return self.front_path.components(self.rows)
 
     def _shares(self, index: int | None) -> Array:
@@ -457,8 +457,8 @@ class Explorer:
     def _dashed_values(self) -> Array:
         """Values of dashed bars (n, D): the reference, or W at the smallest weight."""
         if self.reference is not None:
-            return np.asarray(self.reference[self.rows])
-        return np.asarray(np.tensordot(self._shares(0), self.components, axes=1))
+            return self.reference[self.rows]
+        return np.tensordot(self._shares(0), self.components, axes=1)
 
     @property
     def has_dashes(self) -> bool:

@@ -94,7 +94,7 @@ class Neighbours:
                 np.arange(len(i)), len(i) * W.shape[1] // 10**6 + 1
             )
         ]
-        return np.asarray(self.similarity * np.concatenate(parts))
+        return self.similarity * np.concatenate(parts)
 
     def worst(self, best: Optimum) -> tuple[pd.DataFrame, list[int]]:
         """The pairs that differ most as a table, and the rows in these pairs."""
@@ -147,7 +147,7 @@ def _standardised(best: Optimum) -> Array | None:
     mean = np.where(observed, X, 0.0).sum(axis=0) / count
     centred = np.where(observed, X - mean, 0.0)
     scale = np.sqrt((centred**2).mean(axis=0))
-    return np.asarray(centred / np.where(scale > 0.0, scale, 1.0))
+    return centred / np.where(scale > 0.0, scale, 1.0)
 
 
 def named(attribution: float, value: str) -> str:

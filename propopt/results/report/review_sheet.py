@@ -49,7 +49,7 @@ class ReviewSheet:
 
     @cached_property
     def _values(self) -> Array:
-        return np.asarray(self.result.attributions)
+        return self.result.attributions
 
     @cached_property
     def _differences(self) -> Array | None:
@@ -77,7 +77,7 @@ class ReviewSheet:
         wrong = np.abs(self._sum_errors) > (self.tolerance or 0.0)
         if self._differences is not None:
             wrong |= (self._differences > (self.tolerance or 0.0)).any(axis=1)
-        return np.asarray(wrong)
+        return wrong
 
     # ---- the verdict
 
