@@ -13,7 +13,8 @@ from lightgbm import LGBMRegressor
 import propopt as po
 from benchmarks.peers import path_dependent
 from benchmarks.timing import OURS, Method, Row, race
-from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.laws.background import Reference
+from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.panels import Panels
 
 

@@ -13,8 +13,7 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.row_sample import SAMPLED_ABOVE
-from propopt.laws.background import N_BACKGROUND, affordable_rows
-from propopt.laws.data_law import MOST_ROWS
+from propopt.laws.background import MOST_ROWS, N_BACKGROUND, affordable_rows
 from propopt.laws.shapley_draws import QUICK_ROWS
 from propopt.losses.graphs.neighbours import N_NEIGHBORS, N_REFERENCE
 from propopt.structures.boxes.links import MOST_LINK_STEPS

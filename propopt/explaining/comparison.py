@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -68,60 +68,52 @@ from propopt.tables.schema import TableSchema
 # ---- Targets of any model for the same rows, with one background and one base
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _TargetSettings:
-    """Rows and settings of a target; only the model varies between versions."""
+def _problem_of_versions(
+    settings: CheckedSettings, model: Any, data: Any, X: Any
+) -> RowsProblem:
+    """Rows and settings of the old version; only the model varies between versions."""
+    replace(settings, graph=None).refuse_joint_settings()  # versions share a graph
+    # one program for both versions: main effects would belong to one of them
+    settings = replace(settings, offset=None)
+    return RowsProblem.of(settings, model, data, X, None)
 
-    problem: RowsProblem  # of the old version
 
-    @classmethod
-    def of(
-        cls, settings: CheckedSettings, model: Any, data: Any, X: Any
-    ) -> _TargetSettings:
-        """From a model and its table."""
-        replace(settings, graph=None).refuse_joint_settings()  # versions share a graph
-        # one program for both versions: main effects would belong to one of them
-        settings = replace(settings, offset=None)
-        return cls(problem=RowsProblem.of(settings, model, data, X, None))
-
-    def function(self, model: Any) -> Function:
-        """A version as a function of the same columns."""
-        problem = self.problem
-        settings = self.problem.settings
-        if not isinstance(model, Function):
-            table: Any = problem.function.schema
-            table = problem.reference.points if table is None else table
-            versions = problem.function, model
-            kinds = [default_kind(x, settings.target) for x in versions]
-            output = shared_output(settings.output, kinds, versions)
-            model, _ = wrap_with_table(
-                *(model, None, settings.target, output, table, None),
-                settings.outcome,
-            )
-        _refuse_other_quantity(problem.function.quantity, model.quantity)
-        _refuse_other_codes(problem.function.schema, model.schema)
-        return model
-
-    def targets(self, model: Any) -> Targets:
-        """The targets of a version at the rows."""
-        function = self.function(model)
-        problem = self.problem
-        rule = problem.rule
-        if not isinstance(rule, TargetRule):
-            rule = replace(rule, function=function)
-            return rule.of(problem.points, problem.labels)
-        law: LawChoice = problem.settings.law_of_columns
-        if law == "auto":  # both versions are averaged in the same way
-            law = "none" if rule.function is problem.function else "data"
-        slopes = target_rule(
-            function,
-            problem.reference,
-            problem.sizes,
-            law=law,
-            rng=problem.settings.seed,
+def _version(problem: RowsProblem, model: Any) -> Function:
+    """A version as a function of the same columns."""
+    settings = problem.settings
+    if not isinstance(model, Function):
+        table: Any = problem.function.schema
+        table = problem.reference.points if table is None else table
+        versions = problem.function, model
+        kinds = [default_kind(x, settings.target) for x in versions]
+        output = shared_output(settings.output, kinds, versions)
+        model, _ = wrap_with_table(
+            *(model, None, settings.target, output, table, None),
+            settings.outcome,
         )
-        return Targets(estimate=slopes.at(problem.points, problem.labels))
+    _refuse_other_quantity(problem.function.quantity, model.quantity)
+    _refuse_other_codes(problem.function.schema, model.schema)
+    return model
+
+
+def _targets(problem: RowsProblem, model: Any) -> Targets:
+    """The targets of a version at the rows."""
+    function = _version(problem, model)
+    rule = problem.rule
+    if not isinstance(rule, TargetRule):
+        rule = replace(rule, function=function)
+        return rule.of(problem.points, problem.labels)
+    law: LawChoice = problem.settings.law_of_columns
+    if law == "auto":  # both versions are averaged in the same way
+        law = "none" if rule.function is problem.function else "data"
+    slopes = target_rule(
+        function,
+        problem.reference,
+        problem.sizes,
+        law=law,
+        rng=problem.settings.seed,
+    )
+    return Targets(estimate=slopes.at(problem.points, problem.labels))
 
 
 def default_kind(model: Any, target: Target) -> QuantityKind:
@@ -506,12 +498,11 @@ def compare(passed: _Arguments) -> Comparison:
         output = shared_output(checked.output, kinds, (before, after))
         checked = replace(checked, output=output)
     with _errors_of(BEFORE):
-        shared = _TargetSettings.of(checked, before, data, X)
-        problem = shared.problem
-        old = shared.targets(before)
+        problem = _problem_of_versions(checked, before, data, X)
+        old = _targets(problem, before)
         best = problem.nearest(old, problem.metric_of(old))
     with _errors_of(AFTER):
-        new = shared.targets(after)
+        new = _targets(problem, after)
         c = [*best.weights.values()][1]
         problem = replace(problem, settings=replace(problem.settings, robustness=c))
         other = problem.nearest(new, problem.metric_of(new))
@@ -519,7 +510,7 @@ def compare(passed: _Arguments) -> Comparison:
     if level is not None:
 
         def parts(model: Any) -> Parts:
-            targets = shared.targets(model)
+            targets = _targets(problem, model)
             return targets.estimate.values, targets.base
 
         null = level_of(level, parts, progress)
@@ -535,16 +526,16 @@ def compare(passed: _Arguments) -> Comparison:
         level=null,
         base_values=_common_bases(old.base, new.base),
         units=best.units,
-        quantity=shared.problem.function.quantity,
+        quantity=problem.function.quantity,
         parameters={
             # the other unit is named if both versions have it
             "output": min(quantities, key=lambda x: x.alternative or "").choice,
             "robustness": c,
-            "graph": repr(shared.problem.graph),
+            "graph": repr(problem.graph),
             "rows": len(problem.points),
             "reference": problem.reference.in_words(),
         },
-        **_distances_and_prices(best, other, moved, shared.problem),
+        **_distances_and_prices(best, other, moved, problem),
     )
 
 
@@ -622,8 +613,8 @@ def _compare_groups(
         raise InvalidInput(
             f"rows: expected two rows or more in each group, got {sizes}"
         )
-    shared = _TargetSettings.of(settings, model, data, _joined(names, tables))
-    targets = shared.targets(shared.problem.function)
+    problem = _problem_of_versions(settings, model, data, _joined(names, tables))
+    targets = _targets(problem, problem.function)
     phi = targets.estimate.values
     n = sizes[0]
     source = targets.estimate.source
@@ -644,7 +635,7 @@ def _compare_groups(
         ),
         base_values=_common_bases(targets.base, targets.base),
         units="output" if targets.base is not None else "scaled",
-        quantity=shared.problem.function.quantity,
+        quantity=problem.function.quantity,
         parameters={"rows": f"{n} and {sizes[1]}"},
     )
 

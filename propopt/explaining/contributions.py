@@ -21,8 +21,13 @@ from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_ru
 from propopt.functions import Function
 from propopt.functions.function import EXACT
 from propopt.functions.means import CheckedLink, CheckedStructure
-from propopt.laws.background import Background, affordable_rows
-from propopt.laws.data_law import MOST_ROWS, Reference, canonical_rows
+from propopt.laws.background import (
+    MOST_ROWS,
+    Background,
+    Reference,
+    affordable_rows,
+    canonical_rows,
+)
 from propopt.laws.players import Players
 from propopt.laws.sampling import Pooled
 from propopt.laws.shapley_draws import (

@@ -31,6 +31,7 @@ from propopt.explaining.targets import LawChoice, Targets, error_of_parts
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
+from propopt.laws.background import canonical_order, digests_of
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.shapley_draws import shapley_orders
 from propopt.lime.explaining import explain_documents
@@ -53,7 +54,6 @@ from propopt.tables.documents import (
 )
 from propopt.tables.frames import Labels, listed
 from propopt.tables.imported import aligned
-from propopt.tables.row_order import canonical_order, digests_of
 
 
 # ---- Targets of words: effects of deletion, limits of LIME, Shapley values

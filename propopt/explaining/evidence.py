@@ -32,8 +32,7 @@ from propopt.functions.means import CheckedStructure
 from propopt.functions.models import NumericalModel
 from propopt.functions.outputs import Target, outputs_of
 from propopt.functions.wrapping import ReferenceTable, wrap_with_table
-from propopt.laws.background import N_BACKGROUND, Background
-from propopt.laws.data_law import Reference
+from propopt.laws.background import N_BACKGROUND, Background, Reference
 from propopt.losses import PairwiseRobustness
 from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation

@@ -45,7 +45,7 @@ from propopt.explaining.targets import (
     warn_of_patterns,
 )
 from propopt.functions import Function
-from propopt.laws.data_law import row_keys
+from propopt.laws.background import row_keys
 from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.algebra import _RecastLoss
 from propopt.losses.faithfulness import Estimate

@@ -58,10 +58,12 @@ from propopt.laws.background import (
     N_BACKGROUND,
     Background,
     OffData,
+    Reference,
     affordable_rows,
+    canonical_order,
+    row_digests,
     steps_of_row,
 )
-from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
 from propopt.laws.players import Players
 from propopt.losses import PairwiseRobustness, SharedRobustness
@@ -75,7 +77,6 @@ from propopt.structures.boxes.links import MOST_LINK_STEPS
 from propopt.structures.kinds import has_method, name_of
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, numbers_of_rows
-from propopt.tables.row_order import canonical_order, row_digests
 from propopt.tables.schema import ColumnScale, TableSchema
 
 

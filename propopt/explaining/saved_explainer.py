@@ -34,8 +34,7 @@ from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import wrap_with_table
-from propopt.laws.background import Background
-from propopt.laws.data_law import Reference
+from propopt.laws.background import Background, Reference
 from propopt.laws.players import Players
 from propopt.losses.graphs.neighbours import Nearest
 from propopt.results.explanation import Explanation

@@ -24,7 +24,8 @@ from propopt.explaining.sweeping import sweep
 from propopt.functions import Function, smoothed
 from propopt.functions.function import EXACT
 from propopt.functions.means import ExactMean
-from propopt.laws.data_law import Reference, constant_in_words
+from propopt.laws.background import Reference
+from propopt.laws.data_law import constant_in_words
 from propopt.losses import (
     Completeness,
     GradientMatching,

@@ -14,7 +14,8 @@ from propopt.base.suggestions import suggests_arguments
 from propopt.functions.function import Function, read_function
 from propopt.functions.gaussian_means import SmoothedFunction
 from propopt.functions.means import CheckedStructure, ExactMean, SampledMean
-from propopt.laws.data_law import DataLaw, Reference
+from propopt.laws.background import Reference
+from propopt.laws.data_law import DataLaw
 from propopt.laws.draws import N_BLOCKS, fewest_draws
 from propopt.structures.products.sums import SumOfProducts
 

@@ -1,37 +1,47 @@
-"""The background: rows that replace the values of unknown columns.
+"""The rows of a table that stand for it: its reference rows, and the background.
 
-A Shapley value, a centred partial dependence and the base are means over the same rows.
-If a table has more rows than affordable, some are drawn, by the digests of their values
-(:mod:`propopt.tables.row_order`). The draw depends only on the set of rows, so it is
-the same in every call and for any order of the table, with a computable error: the mean
-of M rows out of M₀ has the variance s²/M (1 − M/M₀).
+Rows of a table are a set with repetitions. If they are sorted by a digest of their
+values, sums over them round alike and samples of them are equal for any order of the
+table, any types of its columns and any names of its rows. Digests are uniform, so the
+first rows are a random sample, which one more row of the table changes in at most one
+row.
+
+A Shapley value, a centred partial dependence and the base are means over the same
+background rows, which replace the values of unknown columns. If a table has more rows
+than affordable, some are drawn by their digests, with a computable error: the mean of M
+rows out of M₀ has the variance s²/M (1 − M/M₀).
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Self, final
+from numbers import Real
+from typing import Any, Final, Self, TypeAlias, final
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.checks import read_only
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
-from propopt.laws.data_law import MOST_ROWS, Reference, canonical_rows, row_keys
 from propopt.laws.players import Players
 from propopt.losses.graphs.distances import distances_between
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import box_steps
 from propopt.structures.products.sums import Game, SumOfProducts
-from propopt.tables.frames import numbers_of_rows
-from propopt.tables.row_order import canonical_order, row_digests
+from propopt.tables.columns import CategoricalColumn
+from propopt.tables.frames import Labels, numbers_of_rows
 from propopt.tables.schema import TableSchema
 
+
+MOST_ROWS: Final = 10_000
+"""Of larger tables, this many rows are taken."""
 
 N_BACKGROUND: Final = 100
 """Background rows of a black-box model, and the minimum for all models."""
@@ -47,6 +57,144 @@ _STEPS: Final = 5e7
 
 _PRODUCT_STEPS: Final = 5e6
 """Operations per row for other sums of products, which are slower."""
+
+
+# ---- The canonical order of rows: by digests of their values, not by their places
+
+
+Digests: TypeAlias = NDArray[np.uint64]
+"""A digest of 64 bits for each row."""
+
+_STEP: Final = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ over the golden ratio, so that no column and no copy has the step zero."""
+
+
+def row_digests(points: Points, schema: TableSchema | None = None) -> Digests:
+    """Digests (N,) of encoded rows; codes count as the categories that they encode."""
+    digests = np.zeros(len(points), np.uint64)
+    for j, values in enumerate(points.T):
+        column = None if schema is None else schema.columns[j]
+        if isinstance(column, CategoricalColumn):
+            bits = digests_of(column.categories)[column.codes(values)]
+        else:
+            bits = _bits(values)
+        digests = _mixed((digests + _STEP) ^ bits)
+    return digests
+
+
+def digests_of(values: Iterable[Any]) -> Digests:
+    """Digests (n,) of texts or categories: numbers have that of a column of numbers."""
+    return np.array([_digest_of(value) for value in values], np.uint64)
+
+
+def canonical_order(digests: Digests, weights: Values | None = None) -> Indices:
+    """The places (N,) of rows by digest; equal rows are in the order of their weights.
+
+    Each copy of a row has another digest, so that copies are no block of the order.
+    """
+    ties = np.zeros(len(digests)) if weights is None else weights
+    order = np.lexsort((ties, digests))
+    in_order = digests[order]
+    places = np.arange(len(digests))
+    repeats = np.append(False, in_order[1:] == in_order[:-1])
+    copies = places - np.maximum.accumulate(np.where(repeats, 0, places))
+    scattered = _mixed(in_order + copies.astype(np.uint64) * _STEP)
+    return order[np.argsort(scattered, kind="stable")]
+
+
+def _digest_of(value: Any) -> int:
+    if not isinstance(value, str) and pd.isna(value):
+        return int(_bits(np.array([np.nan]))[0])
+    if isinstance(value, Real | np.bool_) and float(value) == value:
+        return int(_bits(np.array([float(value)]))[0])
+    content = str(value).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+def _bits(values: Values) -> Digests:
+    """The bits of numbers, with one NaN and one zero."""
+    return np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)
+
+
+def _mixed(digests: Digests) -> Digests:
+    """Bits that all depend on each bit, by the finaliser of SplitMix64."""
+    digests = (digests ^ (digests >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    digests = (digests ^ (digests >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return digests ^ (digests >> np.uint64(31))
+
+
+# ---- Reference and background rows
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Reference:
+    """The reference rows of a table, such as training data, as encoded points."""
+
+    points: Points  # (R, D): numbers, NaN if missing, and codes
+    # (D,): the number of codes of each column; None for numbers
+    n_codes: tuple[int | None, ...]
+    labels: Labels
+    n_rows: int  # rows of the table before sampling
+
+    @classmethod
+    def of_points(
+        cls,
+        points: Points,
+        labels: Labels | None = None,
+        schema: TableSchema | None = None,
+    ) -> Reference:
+        """Take encoded rows in canonical order, or the first 10,000 of more."""
+        names = Labels() if labels is None else labels
+        n_rows, n_columns = points.shape
+        n_codes = (None,) * n_columns if schema is None else schema.n_codes
+        chosen = canonical_order(row_digests(points, schema))[:MOST_ROWS]
+        rows = points[chosen] + 0.0
+        names = names.of_positions(chosen)
+        return cls(read_only(rows), n_codes, names, n_rows)
+
+    def refuse_equal_rows(self) -> None:
+        """Raise an error if all rows are equal, as slopes would be zero."""
+        first = self.points[:1]
+        if ((self.points == first) | (np.isnan(self.points) & np.isnan(first))).all():
+            count = "1 row" if len(self.points) == 1 else f"{self.n_rows:,} equal rows"
+            raise InvalidInput(
+                f"data: expected rows that differ, got {count}, all equal; "
+                "give the table that the model was fitted on"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns (D,), for messages."""
+        return self.labels.feature_names(self.points.shape[1])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.in_words()})"
+
+    def in_words(self) -> str:
+        """Describe the size of the table and of the sample."""
+        rows, columns = self.points.shape
+        size = f"{rows:,} rows, {columns} columns"
+        drawn = "" if rows == self.n_rows else f", drawn from {self.n_rows:,}"
+        return f"{size}{drawn}"
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the rows in float64: equal for equal rows in any order."""
+        rows = np.where(np.isnan(self.points), np.nan, self.points)
+        content = hashlib.sha256(repr((rows.shape, self.n_codes)).encode())
+        content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
+        return content.hexdigest()
+
+
+def canonical_rows(points: Points) -> Points:
+    """Rows with one NaN and one zero, so that equal rows have equal bytes."""
+    return np.where(np.isnan(points), np.nan, points + 0.0)
+
+
+def row_keys(points: Points) -> list[bytes]:
+    """The values of each row as bytes, equal for equal rows."""
+    return [row.tobytes() for row in canonical_rows(points)]
 
 
 @final

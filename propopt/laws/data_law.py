@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -12,9 +11,8 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.checkpoints import checkpointed_array
-from propopt.base.checks import read_only
-from propopt.base.errors import InvalidInput
 from propopt.base.resources import SERIAL_BELOW, for_each_column
+from propopt.laws.background import Reference
 from propopt.laws.column_laws import (
     CodedLaw,
     ColumnLaw,
@@ -26,84 +24,6 @@ from propopt.laws.panels import Cuts, Panels
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.sums import ROWS_AT_ONCE, Mixing, SumOfProducts
-from propopt.tables.frames import Labels
-from propopt.tables.row_order import canonical_order, row_digests
-from propopt.tables.schema import TableSchema
-
-
-MOST_ROWS: Final = 10_000
-"""Of larger tables, this many rows are taken."""
-
-
-@final
-@dataclass(frozen=True, eq=False, repr=False)
-class Reference:
-    """The reference rows of a table, such as training data, as encoded points."""
-
-    points: Points  # (R, D): numbers, NaN if missing, and codes
-    # (D,): the number of codes of each column; None for numbers
-    n_codes: tuple[int | None, ...]
-    labels: Labels
-    n_rows: int  # rows of the table before sampling
-
-    @classmethod
-    def of_points(
-        cls,
-        points: Points,
-        labels: Labels | None = None,
-        schema: TableSchema | None = None,
-    ) -> Reference:
-        """Take encoded rows in canonical order, or the first 10,000 of more."""
-        names = Labels() if labels is None else labels
-        n_rows, n_columns = points.shape
-        n_codes = (None,) * n_columns if schema is None else schema.n_codes
-        chosen = canonical_order(row_digests(points, schema))[:MOST_ROWS]
-        rows = points[chosen] + 0.0
-        names = names.of_positions(chosen)
-        return cls(read_only(rows), n_codes, names, n_rows)
-
-    def refuse_equal_rows(self) -> None:
-        """Raise an error if all rows are equal, as slopes would be zero."""
-        first = self.points[:1]
-        if ((self.points == first) | (np.isnan(self.points) & np.isnan(first))).all():
-            count = "1 row" if len(self.points) == 1 else f"{self.n_rows:,} equal rows"
-            raise InvalidInput(
-                f"data: expected rows that differ, got {count}, all equal; "
-                "give the table that the model was fitted on"
-            )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns (D,), for messages."""
-        return self.labels.feature_names(self.points.shape[1])
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.in_words()})"
-
-    def in_words(self) -> str:
-        """Describe the size of the table and of the sample."""
-        rows, columns = self.points.shape
-        size = f"{rows:,} rows, {columns} columns"
-        drawn = "" if rows == self.n_rows else f", drawn from {self.n_rows:,}"
-        return f"{size}{drawn}"
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the rows in float64: equal for equal rows in any order."""
-        rows = np.where(np.isnan(self.points), np.nan, self.points)
-        content = hashlib.sha256(repr((rows.shape, self.n_codes)).encode())
-        content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
-        return content.hexdigest()
-
-
-def canonical_rows(points: Points) -> Points:
-    """Rows with one NaN and one zero, so that equal rows have equal bytes."""
-    return np.where(np.isnan(points), np.nan, points + 0.0)
-
-
-def row_keys(points: Points) -> list[bytes]:
-    """The values of each row as bytes, equal for equal rows."""
-    return [row.tobytes() for row in canonical_rows(points)]
 
 
 @final

@@ -25,7 +25,7 @@ from propopt.functions.outputs import Output, Target, one_label
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
-from propopt.laws.data_law import Reference
+from propopt.laws.background import Reference
 from propopt.lime.documents import LimeDocuments
 from propopt.lime.exact_limits import effective_share
 from propopt.lime.laws.binned_columns import columns_of

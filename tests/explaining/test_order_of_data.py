@@ -22,10 +22,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
-from propopt.laws import data_law
-from propopt.laws.background import Background
-from propopt.laws.data_law import Reference
-from propopt.tables.row_order import canonical_order, digests_of, row_digests
+from propopt.laws import background
+from propopt.laws.background import (
+    Background,
+    Reference,
+    canonical_order,
+    digests_of,
+    row_digests,
+)
 from propopt.tables.schema import TableSchema
 
 
@@ -153,7 +157,7 @@ def test_streamed_rows_are_the_same_for_any_order_of_data(kind, tmp_path):
 
 def test_a_very_large_table_is_sampled_by_its_rows(monkeypatch):
     """As with more than 10,000 rows; one row more changes one row of the sample."""
-    monkeypatch.setattr(data_law, "MOST_ROWS", 150)
+    monkeypatch.setattr(background, "MOST_ROWS", 150)
     for kind in ("trees", "network"):
         model, data, new = case(kind)
         order = np.random.default_rng(4).permutation(N)

@@ -25,7 +25,8 @@ from sklearn.ensemble import (
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.functions.means import ExactMean, SampledMean
-from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.laws.background import Reference
+from propopt.laws.data_law import DataLaw, Means
 from propopt.tables.frames import Labels
 
 

@@ -31,7 +31,8 @@ from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.functions import PAPER_FUNCTIONS
 from propopt.functions.means import CheckedStructure, ExactMean
-from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.laws.background import Reference
+from propopt.laws.data_law import DataLaw, Means
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import Game, ProductShapley

@@ -10,10 +10,10 @@ from propopt.laws.background import (
     N_BACKGROUND,
     N_DRAWN_BLOCKS,
     Background,
+    Reference,
     affordable_rows,
     steps_of_row,
 )
-from propopt.laws.data_law import Reference
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 

@@ -10,8 +10,9 @@ from random_trees import boxes_of_trees, random_tree, some_rows
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.laws import data_law
+from propopt.laws.background import Reference
 from propopt.laws.column_laws import NoisyColumn, NumericLaw, temper
-from propopt.laws.data_law import DataLaw, Means, NoiseLaw, Reference
+from propopt.laws.data_law import DataLaw, Means, NoiseLaw
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import Powers
 from propopt.tables.frames import Labels

@@ -19,7 +19,8 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.laws import perturbations
 from propopt.laws import regressions as least_squares
-from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.laws.background import Reference
+from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.laws.perturbations import AntitheticPairs, Perturbations, prefetch
 from propopt.laws.regressions import Regressions

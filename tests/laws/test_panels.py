@@ -18,8 +18,9 @@ from propopt.base import resources
 from propopt.base.kernels import why_no_kernels
 from propopt.base.resources import Budget
 from propopt.laws import data_law, panels
+from propopt.laws.background import Reference
 from propopt.laws.column_laws import NumericLaw, least_spread_share, temper
-from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.panels import Cuts, Panels, has_table, truncation
 
 

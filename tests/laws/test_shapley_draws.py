@@ -17,7 +17,7 @@ import propopt as po
 from propopt.base.resources import Budget, DrawPlan
 from propopt.explaining.contributions import ContributionRule
 from propopt.laws import shapley_draws
-from propopt.laws.data_law import Reference
+from propopt.laws.background import Reference
 from propopt.laws.shapley_draws import (
     QUICK_ROWS,
     all_sets_are_cheap,

@@ -6,7 +6,7 @@ from problem_texts import FILE, LOSSES, instead
 
 import propopt as po
 from propopt.base.errors import InvalidInput, ProblemFileError
-from propopt.tables.row_order import canonical_order, row_digests
+from propopt.laws.background import canonical_order, row_digests
 
 
 EVERY_LOSS = """\

@@ -12,8 +12,9 @@ import numpy as np
 from column_oracle import contrast_at, law_at
 
 from propopt.base.arrays import Array, Points
+from propopt.laws.background import Reference
 from propopt.laws.column_laws import CodedLaw, NoisyColumn
-from propopt.laws.data_law import DataLaw, NoiseLaw, Reference
+from propopt.laws.data_law import DataLaw, NoiseLaw
 from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.tables.columns import ObservedValues

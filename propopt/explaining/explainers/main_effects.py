@@ -40,8 +40,7 @@ from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
-from propopt.laws.background import Background, affordable_rows
-from propopt.laws.data_law import Reference
+from propopt.laws.background import Background, Reference, affordable_rows
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.losses.graphs.points import Graph
 from propopt.proofs.near_optimal import root_mean_square
