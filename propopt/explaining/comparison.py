@@ -504,8 +504,8 @@ def compare(passed: _Arguments) -> Comparison:
     with _errors_of(AFTER):
         new = _targets(problem, after)
         c = [*best.weights.values()][1]
-        problem = replace(problem, settings=replace(problem.settings, robustness=c))
-        other = problem.nearest(new, problem.metric_of(new))
+        again = replace(problem, settings=replace(problem.settings, robustness=c))
+        other = again.nearest(new, again.metric_of(new))
     null = None
     if level is not None:
 

@@ -25,7 +25,12 @@ from propopt.base.errors import (
 from propopt.base.resources import few_threads
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.losses import MaxDifferenceRobustness, Program
+from propopt.losses import (
+    MaxDifferenceRobustness,
+    PairwiseRobustness,
+    Program,
+    SharedRobustness,
+)
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
@@ -485,8 +490,14 @@ class Task:
     @cached_property
     def _searches(self) -> dict[str, Parameter]:
         """How similar rows were found, unless all searches were exact."""
-        losses = self.program.all_losses
-        words = dict.fromkeys(x.similar_rows for x in losses if x.similar_rows)
+        graphs = [
+            loss.graph
+            for loss in self.program.all_losses
+            if isinstance(
+                loss, PairwiseRobustness | MaxDifferenceRobustness | SharedRobustness
+            )
+        ]
+        words = dict.fromkeys(filter(None, [x.recall_in_words for x in graphs]))
         return {"similar rows": "; ".join(words)} if words else {}
 
     def with_program(self, best: Explanation, weights: Array) -> Explanation:
