@@ -4,8 +4,13 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import Ridge
 from sklearn.neural_network import MLPRegressor
 
@@ -76,3 +81,18 @@ def test_a_generator_is_asked_for_one_seed():
     expected = other.explain(X.iloc[:3], progress=False).attributions
     np.testing.assert_array_equal(one.attributions, expected)
     assert rngs[0].random() == rngs[1].random()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_is_not_its_trees_has_one_background():
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(250, 3)))
+    model = GradientBoostingRegressor(n_estimators=5, random_state=0)
+    trees = model.fit(rows, rows[0] * rows[1]).predict
+    model.predict = lambda X: trees(X) + np.asarray(X)[:, 0] ** 2
+    explainer = po.Explainer(model, rows).fit()
+    reference = explainer.reference_
+    assert reference.parameters["background"].startswith("100 draws of 250")
+    again = explainer.explain(pd.DataFrame(explainer.fitted_.problem.points[:5]))
+    np.testing.assert_allclose(
+        again.attributions, reference.attributions[:5], rtol=0, atol=1e-12
+    )
