@@ -85,21 +85,3 @@ def test_the_recipe_asks_for_what_the_project_does():
     assert f"{{{{ PYTHON }}}} -m pip install {made['source']['path'][1:]}" in read(
         *META
     )
-
-
-def test_the_recipe_has_the_form_that_linters_ask_for():
-    text, made = read(*META), recipe()
-    order = ("package", "source", "build", "requirements", "test", "about")
-    assert tuple(made) == order
-    assert made["build"]["number"] == 0
-    assert list(made["requirements"]) == ["build", "host", "run"]
-    for one in (*made["requirements"]["host"], *made["requirements"]["run"]):
-        assert re.fullmatch(r"[a-z_-]+( [<>=\d][^ ]*)?", one), one
-    oldest = project()["requires-python"].removeprefix(">=").replace(".", "")
-    assert re.findall(r"#\s*\[(.+)\]", text) == [f"py<{oldest}", "unix"]
-    for line in re.findall(r"^\{%.*", text, re.MULTILINE):
-        assert re.fullmatch(r"\{% set \w+ = \S+ %\}", line), line
-    assert "PROPOPT_KERNELS=c propopt --version" in made["test"]["commands"]
-    assert text == text.rstrip("\n") + "\n"
-    assert "pip check" in made["test"]["commands"]
-    assert made["test"]["imports"][0] == "propopt"

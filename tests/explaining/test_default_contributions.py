@@ -173,16 +173,6 @@ def shuffled(rows, seed=0):
     return np.random.default_rng(seed).permutation(len(rows))
 
 
-@pytest.mark.parametrize("kind", ["trees", "linear"])
-def test_the_order_of_data_is_rounding(trees, kind):
-    model = trees.model if kind == "trees" else LinearRegression().fit(X, Y)
-    best = po.explain(model, ASKED, data=X)
-    for seed in range(3):
-        again = po.explain(model, ASKED, data=X[shuffled(X, seed)])
-        atol = 1e-12 * np.abs(best.attributions).max()
-        np.testing.assert_allclose(again.attributions, best.attributions, atol=atol)
-
-
 def test_ties_are_not_decided_by_order():
     """On a grid most eighth neighbours are equally far as others."""
     grid = np.stack(np.meshgrid(*[np.arange(4.0)] * 3), axis=-1).reshape(-1, 3)

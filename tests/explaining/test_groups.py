@@ -103,7 +103,6 @@ def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> N
         mixed[members] = table.loc[n, members].to_numpy()
         effect = np.average(f(mixed), weights=weights) - base
         assert main_effects[n, player] == pytest.approx(effect, abs=1e-8)
-    assert "exact" in str(result.parameters["contributions"])
     assert np.abs(result.completeness_gap).max() < 1e-8
     # a row that is among the reference rows has its joint optimum
     assert result.attributions == pytest.approx(
@@ -148,7 +147,6 @@ def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() ->
 
     result = po.explain(f, data[:4], data=data, groups=groups, robustness=0.0)
     assert result.standard_errors is not None
-    assert "orders of the features" in str(result.parameters["contributions"])
     phi = shapley_by_definition(f, data[:4], data, players=np.arange(16) // 2)
     assert result.base_value == pytest.approx(np.full(4, f(data).mean()), abs=1e-10)
     apart = np.abs(result.contributions - phi)

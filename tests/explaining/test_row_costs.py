@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from explainer_cases import same
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from lightgbm import Booster, LGBMClassifier, LGBMRegressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
@@ -59,52 +57,10 @@ NEW_WORDS = X_NEW.assign(kind=X_NEW.kind.astype(object))[["a", "c", "d", "kind"]
 NEW_WORDS.iloc[::3, 3] = "x"  # which the table has not
 
 
-def behind_indicators():
-    columns = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough"
-    )
-    forest = RandomForestRegressor(6, max_depth=5, random_state=0)
-    return make_pipeline(columns, forest).fit(WORDS, SCORE)
-
-
 def explained(model, data, **settings):
     return po.Explainer(
         model, data=data, graph=po.graphs.Nearest(n_reference=50), **settings
     ).fit()
-
-
-CASES = {
-    "slopes": lambda: (explained(boosted(), X, kind="slopes"), X_NEW),
-    "without main effects": lambda: (explained(boosted(), X), X_NEW),
-    "alike": lambda: (explained(boosted(), X, offset=None), X_NEW),
-    "groups": lambda: (explained(boosted(), X, groups={"ab": ["a", "b"]}), X_NEW),
-    "new categories": lambda: (explained(behind_indicators(), WORDS), NEW_WORDS),
-    "forest": lambda: (
-        explained(
-            RandomForestRegressor(6, max_depth=5, random_state=0).fit(NUMBERS, SCORE),
-            NUMBERS,
-        ),
-        pd.concat([NEW_NUMBERS[:-9], NUMBERS[:9]]),  # and rows of the reference
-    ),
-}
-
-
-@pytest.fixture(scope="module", params=CASES)
-def case(request):
-    explainer, rows = CASES[request.param]()
-    return explainer, rows, explainer.explain(rows)
-
-
-@settings(max_examples=12)
-@given(chosen=st.lists(st.integers(0, N_NEW - 1), min_size=1, max_size=45))
-def test_a_row_has_the_same_bits_in_any_block(case, chosen):
-    explainer, rows, whole = case
-    result = explainer.explain(rows.iloc[chosen])
-    same(result, whole, chosen)
-    for name in ("gradient", "contributions", "prediction", "completeness_gap"):
-        own, all_ = getattr(result, name), getattr(whole, name)
-        assert (own is None) == (all_ is None)
-        assert own is None or own.tobytes() == all_[chosen].tobytes()
 
 
 def test_new_categories_of_other_rows_change_no_bit():

@@ -233,27 +233,6 @@ def test_a_margin_of_one_of_three_classes_is_no_log_odds():
     assert po.wrap(model, target=2, output="log_odds").quantity.kind == "log_odds"
 
 
-@pytest.mark.parametrize(
-    ("outcome", "labels", "told"),
-    [
-        ("a flare", (0, 1), "a flare"),
-        ("An event", (False, True), "An event"),
-        ("the loss", (0.0, 1.0), "the loss"),
-        ("flare", (0, 1), "flare"),
-        ("grade", (1, 2), "grade = 2"),
-        ("a flare", (1, 2), "a flare = 2"),
-        ("a flare", ("no", "yes"), "a flare = yes"),
-    ],
-)
-def test_an_outcome_that_happens_is_no_column_that_equals_one(outcome, labels, told):
-    y = np.array(labels)[(np.arange(len(TABLE)) % 2)]
-    model = LogisticRegression().fit(np.arange(float(len(y)))[:, None] ** 2, y)
-    rows = np.arange(4.0)[:, None]
-    best = po.explain(model, rows, data=rows, output="log_odds", outcome=outcome)
-    assert best.quantity.in_words() == f"log-odds of {told}"
-    assert f" to the log-odds of {told}, by " in best.document().title
-
-
 def test_of_two_labels_the_second_is_explained_and_named():
     function = po.wrap(SCALED, outcome="cancer")
     assert function.quantity.label == SCALED.classes_[1] == "yes"

@@ -7,8 +7,15 @@ import pandas as pd
 import pytest
 from estimators import sk
 from model_answers import is_read
+from refusals import refusals
 from sklearn.pipeline import make_pipeline
-from tree_cases import CLASSES, X, Y, table, table_response
+from tree_cases import (
+    CLASSES,  # noqa: F401  # of refusals.txt
+    X,
+    Y,
+    table,
+    table_response,
+)
 
 import propopt as po
 from propopt.base.text import Reason
@@ -120,51 +127,12 @@ def test_sums_of_models_are_read(model):
     is_read(wrapped(model, X, Y), X)
 
 
-TABLES = [
-    (make_pipeline(columns(), sk.PCA(4), sk.SVR()), "mix columns, as PCA does"),
-    (
-        behind_columns(
-            sk.Ridge(), sk.SimpleImputer(), sk.QuantileTransformer(n_quantiles=50)
-        ),
-        "neither affine, as of scalers",
-    ),
-    (
-        make_pipeline(columns(), sk.PCA(4), sk.DecisionTreeRegressor()),
-        "PCA may combine several",
-    ),
-    (
-        behind_columns(
-            sk.DecisionTreeRegressor(), sk.SimpleImputer(), sk.PowerTransformer()
-        ),
-        "has no exact sum of products",
-    ),
-    (behind_columns(sk.KNeighborsRegressor()), "depend on all columns jointly"),
-]
-CURVED = sk.TransformedTargetRegressor(
-    sk.SVR(), func=np.cbrt, inverse_func=lambda y: y**3
-)
-COUNTS = sk.HistGradientBoostingRegressor(loss="poisson", max_iter=3)
-NUMBERS_ALONE = [
-    (sk.SVC(probability=True), CLASSES, "wrap(model, output='margin') is exact"),
-    (sk.KernelRidge(kernel="laplacian"), Y, "its kernel has no exact form"),
-    (sk.AdaBoostRegressor(n_estimators=3), Y, "weighted median"),
-    (CURVED, Y, "a function other than a scaler"),
-    (
-        sk.StackingRegressor([("a", sk.Ridge())], sk.SVR(), cv=2),
-        Y,
-        "ends in SVR is no linear f",
-    ),
-    (COUNTS, np.exp(Y / 4), "a nonlinear function of its sum of trees"),
-]
+@pytest.mark.parametrize(("line", "reason"), refusals(__file__, "products"))
+def test_models_that_are_not_read_say_why(line, reason):
+    def of_table(model):
+        return wrapped(model, TABLE, RESPONSE)
 
-
-@pytest.mark.parametrize(
-    ("model", "data", "target", "reason"),
-    [(model, TABLE, RESPONSE, reason) for model, reason in TABLES]
-    + [(model, X, y, reason) for model, y, reason in NUMBERS_ALONE],
-)
-def test_models_that_are_not_read_say_why(model, data, target, reason):
-    refused = wrapped(model, data, target).products
+    refused = eval(line, globals() | locals()).products
     assert isinstance(refused, Reason)
     assert reason in refused.reason
 

@@ -73,11 +73,6 @@ def test_linear_functions_have_no_error_and_the_method_is_named(seed):
     np.testing.assert_allclose(smooth.gradient(X), np.tile(w, (12, 1)), rtol=1e-9)
     assert smooth.estimate(X).standard_errors.max() < 1e-12
 
-    smooth = po.functions.smoothed(Power(3), 0.5)
-    method = "Stein's identity over antithetic pairs, scale=0.5, n_samples=500"
-    assert smooth.gradient_method == method
-    assert repr(smooth) == "SmoothedFunction(Power(degree=3), scale=0.5, n_samples=500)"
-
 
 def test_results_depend_on_the_seed_and_on_nothing_else():
     smooth = po.functions.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)

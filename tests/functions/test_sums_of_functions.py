@@ -170,11 +170,8 @@ def test_words_say_what_changed():
     assert (
         made.quantity.in_words() == "prediction of Ridge − 0.5 × prediction of SVR − 3"
     )
-    assert repr(made).startswith("ExactModel(prediction of Ridge) - 0.5 * ")
-    assert repr(made).endswith(" - 3")
     many = sum(po.wrap(Ridge(a).fit(X, Y)) for a in range(1, 7))
     assert many.quantity.in_words() == "sum of predictions"
-    assert repr(many) == "SumOfFunctions(6 functions)"
 
 
 def test_boxes_and_products_are_summed_where_all_parts_have_some(f, g):
@@ -224,7 +221,6 @@ def test_what_changed_between_two_versions_of_a_table_with_categories():
     made, rows = new - old, table[:10]
     best = po.explain(made, rows, data=table, robustness=0.0, kind="slopes")
     assert best.target.source == "exact (computed from the model)"
-    assert "difference of log-odds of sick" in str(best)
     whole, first, second = (slopes(h, table, rows) for h in (made, new, old))
     assert_same(whole.values, first.values - second.values)
     assert whole.effects[:, 4].all()

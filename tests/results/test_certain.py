@@ -143,20 +143,16 @@ def test_the_target_error_widens_by_what_solving_for_each_block_says():
     wider = certain.half_widths - plain.half_widths
     np.testing.assert_allclose(wider, T_7 * errors, rtol=1e-9)
     assert (certain.signs != 0).sum() < (plain.signs != 0).sum()
-    assert "8 blocks" in repr(certain)
     # with kinks: those of leaving out blocks
     best = po.solve(with_target(target) + SPARSE)
     plain, certain = po.solve(objective() + SPARSE).certain(), best.certain()
     wider = certain.half_widths - plain.half_widths
     np.testing.assert_allclose(wider, T_7 * best.standard_errors, atol=1e-4)
-    assert "standard errors" in certain.notes[0].sentence
     assert certain.notes[0].basis == "estimated"
     # nothing for an exact target, and nothing for one with unknown errors
-    assert "unknown" in repr(BEST.certain())
     assert BEST.certain().notes[0].basis == "not said"
     exact = Estimate(values=G.copy(), source="exact", exact=True)
     certain = po.solve(with_target(exact)).certain()
-    assert "computed exactly" in repr(certain)
     assert certain.notes[0].basis == "checked"
     reference = dataclasses.replace(
         BEST, standard_errors=np.full(G.shape, 0.01)
@@ -185,7 +181,6 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
     np.testing.assert_allclose(ball.half_widths, ball.budget, rtol=1e-12)
-    assert "upper bounds" in repr(ball)
     assert [note.basis for note in ball.notes] == ["not said", "proved"]
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
     np.testing.assert_allclose(named.half_widths[0], ball.half_widths[0], rtol=1e-12)
@@ -318,7 +313,6 @@ def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums)
         assert not values[~PRESENT].any()
     share = np.count_nonzero(certain.signs) / PRESENT.sum()
     assert certain.share == pytest.approx(share)
-    assert f"of {PRESENT.sum()} signs" in repr(certain)
     order = np.argsort(-np.abs(certain.attributions[2]))[:3]
     assert list(certain.of_row(2).index) == [f"x{d}" for d in order]
     assert certain.of_row(4).empty

@@ -212,7 +212,6 @@ def test_ranks_by_half_widths_hold_in_every_near_optimal_explanation(monkeypatch
     exact = po.solve(problem).certain()
     monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
     ball = po.solve(problem).certain()
-    assert "upper bounds" in repr(ball)
     assert (ball.best_ranks <= exact.best_ranks).all()
     assert (ball.worst_ranks >= exact.worst_ranks).all()
     certainly_first = ball.worst_ranks[:, 0] == 1

@@ -100,11 +100,6 @@ def test_native_boosters_and_modules_have_scores_without_labels():
 # ---- The sign, compared with the label, wherever it is shown
 
 
-def raised_by_a(target):
-    """Whether a larger "a" raises the probability of the explained class."""
-    return target == 1
-
-
 SIDES = [(0, "refused", "paid"), (1, "paid", "refused")]
 
 

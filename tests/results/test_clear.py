@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refusals
 from scipy.stats import t as student
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -274,14 +275,7 @@ def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
     assert plain.clear().document().trust[-1] == note
 
 
-WRONG = {
-    "delta: expected": lambda: parts().clear(-1.0),
-    "order: expected": lambda: parts().clear(order="up"),
-    "groups: 'a': no feature 'z'": lambda: parts().clear(groups={"a": ["z"]}),
-}
-
-
-@pytest.mark.parametrize("message", WRONG)
-def test_what_cannot_be_is_refused(message):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "clear"))
+def test_what_cannot_be_is_refused(line, message):
     with pytest.raises(InvalidInput, match=message):
-        WRONG[message]()
+        eval(line)

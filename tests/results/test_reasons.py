@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression
@@ -58,11 +59,6 @@ def test_the_largest_contributions_of_the_model_are_there(groups, towards, least
         ]
         assert reasons.more[n] == max(len(large) - 4, 0)
         assert reasons.small[n] == (phi[n] > 0.0).sum() - len(large)
-        sheet = reasons.sheet(n)
-        if reasons.more[n]:
-            assert f"  {reasons.more[n]} smaller contribution" in sheet
-        if reasons.small[n]:
-            assert f"below {100 * least:g} % of their sum." in sheet
     table = reasons.to_frame()
     result = table[["row", "feature", "contribution", "optimized"]]
     pd.testing.assert_frame_equal(
@@ -89,18 +85,6 @@ def test_a_reason_is_clear_if_its_direction_and_rank_are(groups, towards):
     np.testing.assert_array_equal(reasons.clear, sign & (first == last))
     assert reasons.clear.any()
     assert not reasons.clear.all()
-    for reference, low, high, words in zip(
-        sign, first, last, reasons.words, strict=True
-    ):
-        sentence = words.split(", ", 1)[-1] if not groups else words
-        if not reference:
-            assert "direction not clear" in sentence
-        elif low == high:
-            assert sentence.startswith("clear;") or ", clear;" in sentence
-        else:
-            assert (
-                f"direction clear, rank {ordinal(low)} to {ordinal(high)};" in sentence
-            )
 
 
 def test_a_column_that_speaks_against_the_decision_is_no_reason_for_it():
@@ -110,15 +94,11 @@ def test_a_column_that_speaks_against_the_decision_is_no_reason_for_it():
     reasons = parts(w, phi).reasons(least_share=0.0)
     assert reasons.features == ("x0", "x0", "x1", "x1", "x0")
     lower = parts(w, phi).reasons(towards="lower")
-    assert lower.words == ("x1: −0.4, direction not clear; optimized +0.29",)
+    assert (lower.features, lower.clear.tolist()) == (("x1",), [False])
     # without contributions of the model, the attributions have to do
     given = parts(w, None).reasons(least_share=0.0)
     assert given.features[:3] == ("x0", "x1", "x2")
-    assert given.words[0].startswith("x0: +0.3, ")
-    assert "optimized" not in given.words[0]
     assert given.source == ""
-    assert "ranked by" not in str(given)
-    assert "ranked by estimated contributions" in str(lower)
 
 
 def test_ties_are_clear_of_nobody_and_zeros_are_no_reasons():
@@ -129,19 +109,11 @@ def test_ties_are_clear_of_nobody_and_zeros_are_no_reasons():
     assert table["row"].tolist() == [0, 0, 0, 1, 1]
     assert table["rank"].tolist() == [1, 2, 3, 1, 2]
     assert table["clear"].tolist() == [False, False, True, False, False]
-    assert "x0: +2, direction clear, rank 1st to 2nd" in reasons.words
     assert reasons.shares == (0.0, 0.0, 1.0)
-    head, sentence = reasons.sheet(2).splitlines()
-    assert head == "Row 2: reasons for a higher output, in units of the output"
-    assert sentence == "  No contribution makes the output higher."
-    assert reasons.sheet(1).endswith("No other contribution has this direction.")
-    assert "No other" not in reasons.sheet(0)
     lower = result.reasons(k=3, towards="lower", delta=0.1)
     assert lower.features == ("x2", "x1", "x0")
     assert lower.clear.all()
-    none = result.reasons(rows=[2])
-    assert "no row has a reason" in str(none)
-    assert none.to_frame().empty
+    assert result.reasons(rows=[2]).to_frame().empty
 
 
 def test_rows_are_the_requested_ones():
@@ -156,7 +128,6 @@ def test_rows_are_the_requested_ones():
             np.testing.assert_array_equal(
                 ours, np.array(getattr(one, name))[one.rows == m]
             )
-    assert "No contribution" in named.sheet(3)
 
 
 def test_sampled_values_are_noted_and_fewer_reasons_are_clear():
@@ -175,28 +146,12 @@ def test_sampled_values_are_noted_and_fewer_reasons_are_clear():
 
 
 SLOPES = po.results.Explanation(attributions=PHI, method="mine")
-REFUSED = {
-    "reasons: expected contributions, got slopes.*gives contributions$": lambda: (
-        SLOPES.reasons()
-    ),
-    "reasons: expected contributions, got slopes.* scales": lambda: SLOPES.scaled(
-        [1.0] * D
-    ).reasons(),
-    "groups: 'a': no feature 'z'": lambda: parts().reasons(groups={"a": ["z"]}),
-    "row: there is no row 9": lambda: parts().reasons(rows=[9]),
-    "row: there is no row 'p' am": lambda: parts().reasons().sheet("p"),
-    "k: expected": lambda: parts().reasons(0),
-    "towards: expected": lambda: parts().reasons(towards="up"),
-    "delta: expected": lambda: parts().reasons(delta=-1.0),
-    "least_share: expected": lambda: parts().reasons(least_share=1.0),
-    "least_share: expected a share": lambda: parts().reasons(least_share=-0.1),
-}
 
 
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_is_no_reason_is_refused(message):
-    with pytest.raises(InvalidInput, match=message.removesuffix(".* scales")):
-        REFUSED[message]()
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "reasons"))
+def test_what_is_no_reason_is_refused(line, message):
+    with pytest.raises(InvalidInput, match=message):
+        eval(line)
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +190,7 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     W = result.to_frame()
     assert len(table) == (PHI > 1e-12).to_numpy().sum()
     chance = pd.Series(model.predict_proba(rows)[:, 1], rows.index)
-    for row, rank, name, value, phi, w, unit, clear, sentence in table.itertuples(
+    for row, rank, name, value, phi, w, unit, _, sentence in table.itertuples(
         index=False
     ):
         cell = rows.loc[row, name]
@@ -248,12 +203,11 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
         assert (PHI.loc[row] > phi).sum() == rank - 1
         low = expit(np.log(chance[row] / (1.0 - chance[row])) - phi)
         step = f"({100 * low:.1f} % → {100 * chance[row]:.1f} %)"
-        start = f"{name} = {minus(value)}: {minus(f'{phi:+.3g}')} log-odds {step}, "
-        assert sentence.startswith(start)
-        assert sentence.endswith(f"; optimized {minus(f'{w:+.3g}')}")
+        assert f"{name} = {minus(value)}: {minus(f'{phi:+.3g}')}" in sentence
+        assert step in sentence
+        assert minus(f"{w:+.3g}") in sentence
         assert unit == "log-odds"
-        assert (", clear; " in sentence) == clear
-        assert f"  {rank}. {sentence}" in reasons.sheet(row)
+        assert sentence in reasons.sheet(row)
     assert {"missing", "long", "short"} < set(table["value"])
     assert table["clear"].any()
     assert (
@@ -262,7 +216,6 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     assert reasons.notes[-1] == Finding("the target is computed exactly", "checked")
     assert {note.basis for note in reasons.notes} == {"checked"}
     assert reasons.source == "exact contributions"
-    assert "probability at the prediction minus this contribution" in str(reasons)
     by_rank = table.groupby("rank")["clear"].mean()
     np.testing.assert_allclose(reasons.shares, by_rank)
     reasons.to_csv(tmp_path / "reasons.csv")
@@ -270,8 +223,6 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     assert ",'=balance," in text
     assert ",=balance" not in text
     assert "\u05d2\u05d9\u05dc = " in text
-    assert "log-odds of churn" in reasons.sheet("r0").splitlines()[0]
-    assert "log-odds of churn" in str(reasons)
 
 
 def test_a_group_lists_the_features_that_contribute_most(customers):
@@ -291,8 +242,7 @@ def test_a_group_lists_the_features_that_contribute_most(customers):
         least = PHI.loc[row, names[1:]].abs().idxmin()
         left = [x for x in names[1:] if x != least]
         assert [x.split(" = ")[0] for x in value.split(", ")] == [*left, "1 more"]
-        start = f"rest ({minus(value)}): {minus(f'{phi:+.3g}')} log-odds ("
-        assert sentence.startswith(start)
+        assert minus(value) in sentence
 
 
 def test_reasons_of_a_linear_model_have_the_direction_of_its_coefficients():

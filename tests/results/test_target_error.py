@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from exact_forests import TABLES, ForestCase
+from refusals import refusals
 from scipy import stats
 
 import propopt as po
@@ -34,44 +35,12 @@ def solved(target, *others, **named):
     return po.solve(po.GradientMatching(target) + ROBUST + sum(others), **named)
 
 
-WORDS = {
-    "target exact (computed from the model)": lambda: solved(EXACT),
-    "target exact (computed from the model) ": lambda: po.solve(
-        0.0 * po.GradientMatching(DRAWN) + po.GradientMatching(EXACT, name="own")
-    ),
-    "target exact": lambda: solved(po.functions.Power(3).estimate(X)),
-    "target by central differences": lambda: solved(DIFFERENCES),
-    "target given as numbers, its error is unknown": lambda: solved(DRAWN.values),
-    "target exact (function values)": lambda: po.solve(
-        po.losses.FunctionMatching(X, X.sum(axis=1)) + ROBUST
-    ),
-    "target exact (function values) and exact (computed from the model)": lambda: (
-        po.solve(
-            po.losses.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
-        )
-    ),
-    "target of gradient_matching and b: the joint distribution of their errors is "
-    "unknown": (lambda: solved(DRAWN, po.GradientMatching(DRAWN, name="b"))),
-    "target not used": lambda: po.solve(
-        0.0 * po.GradientMatching(DRAWN) + 1.0 * ROBUST
-    ),
-    "target estimated and matched in l1: its error is unknown": lambda: po.solve(
-        po.GradientMatching(DRAWN, norm="l1") + ROBUST
-    ),
-    "target estimated and only bounded, by gradient_matching: its error is unknown": (
-        lambda: po.solve(1.0 * ROBUST, subject_to=[po.GradientMatching(DRAWN) <= 1.0])
-    ),
-}
-
-
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.TrivialObjectiveWarning")
-def test_targets_are_described_in_words():
-    for words, solve in WORDS.items():
-        best = solve()
-        assert best.target.in_words() == words.rstrip()
-        unknown = "known" in words or "differences" in words
-        assert math.isnan(best.target_error) if unknown else best.target_error == 0.0
-        assert best.standard_errors is None
+@pytest.mark.parametrize(("line", "error"), refusals(__file__, "errors of targets"))
+def test_errors_that_are_zero_or_not_known(line, error):
+    best = eval(line)
+    assert math.isnan(best.target_error) if error == "nan" else best.target_error == 0.0
+    assert best.standard_errors is None
 
 
 def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():

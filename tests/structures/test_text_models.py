@@ -7,6 +7,7 @@ import pytest
 from estimators import sk
 from odd_texts import ODD_TEXTS
 from quiet_boosters import booster
+from refusals import refusals
 from sklearn.pipeline import make_pipeline
 from subset_oracle import assert_means, masks
 
@@ -226,41 +227,13 @@ VOTE = sk.VotingClassifier([("a", LOGISTIC)], voting="soft")
 VOTE_OF_PIPELINES = sk.VotingClassifier([("a", tfidf(LOGISTIC))], voting="soft")
 CALIBRATED = sk.CalibratedClassifierCV(sk.LinearSVC())
 SUBLINEAR = sk.TfidfTransformer(norm=None, sublinear_tf=True)
-NORM = "a norm follows"
-REFUSED = [
-    (tfidf(LOGISTIC), TWO, "probability", "output='log_odds'"),
-    (tfidf(LOGISTIC), THREE, "log_odds", "output='margin'"),
-    (tfidf(sk.MultinomialNB()), THREE, "log_odds", "one of several classes"),
-    (tfidf(sk.BernoulliNB()), THREE, "log_odds", "'log_odds' of two classes is"),
-    (tfidf(sk.PoissonRegressor()), abs(NUMBERS), "value", "not linear"),
-    (tfidf(sk.SVC()), TWO, "margin", "not linear"),
-    (tfidf(sk.SVC(kernel="linear")), THREE, "margin", "SVC, with these settings"),
-    (tfidf(CALIBRATED), TWO, "log_odds", "[0].estimator, output='margin'"),
-    (tfidf(sk.BernoulliNB(binarize=0.2)), TWO, "log_odds", "norm='l2'"),
-    (tfidf(VOTE), TWO, "probability", "logistic function of log-odds"),
-    (counts(VOTE), TWO, "probability", "logistic function of log-odds"),
-    (VOTE_OF_PIPELINES, TWO, "probability", "logistic function of log-odds"),
-    (
-        sk.OneVsRestClassifier(tfidf(LOGISTIC)),
-        THREE,
-        "probability",
-        "'margin' is exact",
-    ),
-    (tfidf(sk.PolynomialFeatures(), LOGISTIC), TWO, "log_odds", "not linear"),
-    (tfidf(SVD, sk.Normalizer(), LOGISTIC), TWO, "log_odds", f"{NORM} TruncatedSVD"),
-    (tfidf(sk.Normalizer("max"), LOGISTIC), TWO, "log_odds", f"{NORM} Normalizer"),
-    (tfidf(SUBLINEAR, LOGISTIC), TWO, "log_odds", "TfidfTransformer"),
-    (tfidf(sk.RandomForestClassifier(3)), TWO, "probability", "norm='l2'"),
-    (counts(BOOSTED), TWO, "probability", "log_odds"),
-    (counts(LOGISTIC), TWO, "probability", "log_odds"),
-]
 
 
-@pytest.mark.parametrize(("model", "y", "output", "what"), REFUSED, ids=short)
-def test_what_is_no_sum_is_refused_with_what_is(model, y, output, what):
-    result, _ = read(model, y, output, None if output == "value" else 1)
+@pytest.mark.parametrize(("line", "reason"), refusals(__file__, "texts"))
+def test_what_is_no_sum_is_refused_with_what_is(line, reason):
+    result, _ = eval(line)
     assert isinstance(result, Reason)
-    assert what in result.reason
+    assert reason in result.reason
 
 
 def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
@@ -492,15 +465,8 @@ def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
     assert "not made of single words" in result.reason
 
 
-@pytest.mark.parametrize(
-    ("model", "reason"),
-    [
-        (len, "builtin_function_or_method is no scikit-learn"),
-        (make_pipeline(sk.MaxAbsScaler(), sk.Ridge()), "begins with MaxAbsScaler"),
-        (make_pipeline(OF_FILES, sk.Ridge()), "takes files"),
-    ],
-)
-def test_reasons(model, reason):
-    result = Vectoriser.of(model)
+@pytest.mark.parametrize(("line", "reason"), refusals(__file__, "vectorisers"))
+def test_what_is_no_vectoriser_says_why(line, reason):
+    result = Vectoriser.of(eval(line))
     assert isinstance(result, Reason)
     assert reason in result.reason
