@@ -242,24 +242,6 @@ def test_of_a_margin_with_a_link_by_a_function() -> None:
         po.explain(model, X[:5], data=X, base_margin=OFFSET[:5])
 
 
-def test_explainers_and_rows_together_take_them_too(tmp_path: Any) -> None:
-    model = LogisticRegression().fit(X, CLASS)
-    explainer = po.Explainer(model, X, output="log_odds").fit()
-    whole = po.explain(model, X, output="log_odds", base_margin=OFFSET)
-    explainer.save(tmp_path / "e.npz")
-    again = po.Explainer.load(tmp_path / "e.npz", model)
-    rows = X[:4]
-    seen = model.decision_function(rows) + OFFSET[:4]
-    for one in (explainer, again):
-        result = one.explain(rows, base_margin=OFFSET[:4])
-        assert result.prediction == pytest.approx(seen, abs=1e-9)
-        assert np.abs(result.completeness_gap).max() < 1e-9
-    assert whole.prediction[:4] == pytest.approx(seen, abs=1e-9)
-    result.save(tmp_path / "x.npz")
-    kept = po.results.Explanation.load(tmp_path / "x.npz")
-    assert np.array_equal(kept.base_value, result.base_value)
-
-
 def test_a_series_is_put_in_the_order_of_rows() -> None:
     model = LogisticRegression().fit(X, CLASS)
     named = pd.Series(OFFSET, index=X.index)

@@ -18,7 +18,6 @@ import propopt as po
 from propopt.explaining import main_effect_rule, out_of_sample
 from propopt.explaining.out_of_sample import (
     FittedContributions,
-    FittedReference,
     FittedRows,
 )
 from propopt.losses.graphs.distances import Distances, distances_between
@@ -152,35 +151,6 @@ def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
         for loss in program.losses:
             message = own.losses[loss.name]
             assert loss.value(Z) == pytest.approx(message, rel=1e-9, abs=1e-12)
-
-
-def test_a_bar_is_shown_only_of_work_that_takes_a_second(monkeypatch):
-    made, now = [], [0.0]
-
-    class Bar:
-        task_ids = (0,)
-
-        def __enter__(self):
-            made.append(0)
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def advance(self, _, count=1):
-            made[-1] += count
-
-    monkeypatch.setattr(out_of_sample, "progress_bar", lambda *_: Bar())
-    monkeypatch.setattr(out_of_sample.time, "perf_counter", lambda: now[0])
-
-    def shown(seconds, progress):
-        made.clear()
-        for _ in FittedReference.with_progress(range(5), progress):
-            now[0] += seconds
-        return list(made)
-
-    assert shown(0.19, None) == shown(0.19, False) == []
-    assert shown(0.3, None) == shown(0.0, True) == [5]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -129,24 +130,11 @@ def test_rows_of_arrays_have_no_names_to_compare():
         np.testing.assert_array_equal(best.attributions, expected)
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        (lambda row: {"age": row["age"]}, "'income'"),
-        (lambda row: {**row, "debt": 1}, "'debt'"),
-        (lambda row: [row, {**row, "debt": 1}], "row 1: .*'debt'"),
-        (lambda row: [row, {"age": 3}], "row 1: .*'income'"),
-        (lambda row: pd.Series(row).drop("plan"), "'plan'"),
-        (lambda row: {**row, "age": "old"}, "'age'"),
-        (lambda row: {**row, "grade": 9}, "9"),
-        (lambda row: {name: [cell] for name, cell in row.items()}, "got dict"),
-        (lambda row: X[next(iter(row))], "got Series"),
-    ],
-)
-def test_other_names_and_values_are_refused_and_named(change, named):
+@pytest.mark.parametrize(("line", "named"), refusals(__file__, "mappings"))
+def test_other_names_and_values_are_refused_and_named(line, named):
     model = encoded(RandomForestClassifier(9, random_state=0)).fit(X, y)
     explainer = po.Explainer(model, data=X).fit()
-    given = change(X.iloc[0].to_dict())
+    given = eval(line, globals() | {"row": X.iloc[0].to_dict()})
     for explain in (explainer.explain, explainer.transform):
         with pytest.raises(InvalidInput, match=named):
             explain(given)

@@ -164,21 +164,6 @@ def test_the_default_contributions_are_exact(name):
     np.testing.assert_allclose(best.base_value, logit(p).mean(), rtol=1e-9)
 
 
-def test_the_card_names_the_unit_and_the_other_one():
-    model = sk.LogisticRegression().fit(X, Y)
-    best = po.explain(model, X.iloc[:5], data=X)
-    (unit,) = [x for x in best.document().trust if x.question == "In which unit?"]
-    assert unit.answer == "log-odds"
-    advice = unit.sentence.partition("output=")[2].partition(" ")[0]
-    other = po.explain(model, X.iloc[:5], data=X, output=advice.strip("'"))
-    assert other.quantity.kind == "probability"
-    (unit,) = [x for x in other.document().trust if x.question == "In which unit?"]
-    assert "output='log_odds'" in unit.sentence
-    forest = ensemble.RandomForestClassifier(5, random_state=0).fit(X, Y)
-    best = po.explain(forest, X.iloc[:5], data=X)  # its log-odds may be infinite
-    assert not [x for x in best.document().trust if x.question == "In which unit?"]
-
-
 # ---- LIME explains probabilities, as the package lime
 
 

@@ -335,36 +335,18 @@ def limited(objective, *constraints):
     return po.solve(objective, subject_to=constraints)
 
 
+def slopes_of(a):
+    return po.explain(lambda P: P @ a, X, scale=None, kind="slopes")
+
+
 ROBUST = po.PairwiseRobustness(UNDER_GRAPH)
-VANISHING = {
-    "explain": lambda G: po.explain(
-        lambda P: P @ G[0, :3], X, scale=None, kind="slopes"
-    ),
-    "sweep": lambda G: po.sweep(
-        po.GradientMatching(G) + ROBUST, {"pairwise_robustness": [0.1, 1.0]}
-    ),
-    "bound": lambda G: limited(1.0 * ROBUST, po.GradientMatching(G) <= 1e-320),
-    "limit": lambda G: limited(po.GradientMatching(G), ROBUST <= 1e-320),
-    "totals": lambda G: limited(
-        po.GradientMatching(0.0 * G) + ROBUST, po.losses.Completeness(G[:, 0])
-    ),
-    "weights": lambda G: po.solve(1e-100 * po.GradientMatching(G) + 1e-100 * ROBUST),
-    "y": ridge_of,
-}
-OVERFLOWING = {
-    "values": lambda W: po.losses.FunctionMatching(X, W[:, 0]),
-    "X": lambda W: po.losses.FunctionMatching(W, X[:, 0]),
-    "sparsity: W": lambda W: po.Sparsity().value(W),
-    "W": lambda W: po.proofs.certify(1.0 * po.GradientMatching(X), W),
-    "G": lambda W: po.explain(lambda P: P @ W[0], X, scale=None, kind="slopes"),
-}
 
 
 @pytest.mark.parametrize("size", [1e-150, 1e-158, 1e-170])
-@pytest.mark.parametrize("use", VANISHING.values(), ids=VANISHING)
-def test_whatever_claims_a_gap_of_squares_that_vanish_is_refused(use, size):
-    with pytest.raises(InvalidInput, match=r"numbers up to .* are too small"):
-        use(size * UNDER)
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "vanishing"))
+def test_whatever_claims_a_gap_of_squares_that_vanish_is_refused(line, message, size):
+    with pytest.raises(InvalidInput, match=message):
+        eval(line, globals() | {"G": size * UNDER})
 
 
 @pytest.mark.parametrize("name", list(far_from_it(1.0)))
@@ -379,11 +361,11 @@ def test_gradients_whose_squares_vanish_are_named(name, size):
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e155, 1e300])
-@pytest.mark.parametrize(("what", "use"), OVERFLOWING.items(), ids=OVERFLOWING)
-def test_tables_whose_squares_overflow_are_named(what, use, scale):
+@pytest.mark.parametrize(("line", "what"), refusals(__file__, "overflowing"))
+def test_tables_whose_squares_overflow_are_named(line, what, scale):
     message = f"^{what}: sums of squares of numbers up to .* overflow; divide"
     with pytest.raises(InvalidInput, match=message):
-        use(scale * X)
+        eval(line, globals() | {"W": scale * X})
 
 
 def test_large_gradients_have_a_certified_gap():

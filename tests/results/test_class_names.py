@@ -223,34 +223,6 @@ def test_reasons_of_files_take_a_class(tmp_path):
     assert (table["contribution"] < 0.0).all()  # of the log-odds of malignant
 
 
-def test_lime_of_files_is_of_a_probability(tmp_path):
-    problem = write(tmp_path, "{0: malignant, 1: benign}", "lime: {rows: 2}")
-    found = problem.run(tmp_path / "out", quiet=True)
-    assert told(found) == "probability of malignant"
-
-
-def test_files_are_compared_in_one_unit(tmp_path):
-    X.assign(y=Y).to_csv(tmp_path / "data.csv", index=False)
-    for name, kind in (("old", "logistic"), ("new", "forest")):
-        (tmp_path / f"{name}.yaml").write_text(
-            "data: {csv: data.csv, target: y, explain: 20}\n"
-            f"model: {{kind: {kind}}}\n"
-            + ("compare: {before: old.yaml}\n" if name == "new" else "explain: {}\n"),
-            encoding="utf-8",
-        )
-    new = po.problems.read_problem(tmp_path / "new.yaml")
-    found = new.run(tmp_path / "out", quiet=True)
-    assert told(found) == "probability of y"
-    assert found.level.limit < 1.0
-    old = po.problems.read_problem(tmp_path / "old.yaml")
-    again = po.compare(
-        *(old.subject.estimator, new.subject.estimator, old.subject.points),
-        data=old.subject.others,
-        output="probability",
-    )
-    np.testing.assert_allclose(found.before, again.before, rtol=0.0, atol=1e-12)
-
-
 # ---- Quantities by themselves
 
 

@@ -194,21 +194,3 @@ def test_shap_takes_a_hundred_rows_of_a_background_and_bounds_errors_on_request(
     sampled = shap.PermutationExplainer(case.answer, case.background, seed=0)
     bounded = sampled(case.rows[:1], error_bounds=True, silent=True)
     assert (bounded.error_std > 0.0).any()
-
-
-def test_the_table_shows_the_worst_seed():
-    lines = pd.DataFrame(
-        {
-            "situation": "deep",
-            "model": "forest",
-            "library": "shap",
-            "seed": [0, 1, 2],
-            "word": ["right", "wrong", "right"],
-            "off": [1e-9, 0.25, 1e-9],
-            "base_off": 0.0,
-            "note": "",
-        }
-    )
-    record = tables.summed_up(lines)
-    assert tables.table(record).loc[("forest", "deep"), "shap"] == "wrong by 25.0%"
-    assert record.right.tolist() == [2]

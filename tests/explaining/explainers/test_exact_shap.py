@@ -1,6 +1,5 @@
 """Exact Shapley values of products and trees: all orders, the shap package, memory."""
 
-import pickle
 import tracemalloc
 
 import numpy as np
@@ -247,35 +246,3 @@ def test_a_function_that_is_read_wrongly_at_one_row_is_refused(
             pytest.raises(InvalidInput, match=f"{kind.method}: .*in row {row} of"),
         ):
             explainer.explain(function, X)
-
-
-@pytest.mark.parametrize("kind", [TreeShap, ExactShap])
-def test_a_second_call_prepares_nothing(kind, deep, monkeypatch):
-    prepared = []
-    own = shapley.BoxTables.of
-    monkeypatch.setattr(
-        shapley.BoxTables, "of", lambda *a: prepared.append(a) or own(*a)
-    )
-    shapley.RECENT.clear()
-    function, explainer = deep, kind(data=BACKGROUND)
-
-    def explained(by, rows):
-        return by.explain(function, rows).attributions
-
-    first, fresh = explained(explainer, X[:3]), explained(explainer, X[3:5])
-    assert len(prepared) == 1
-    np.testing.assert_array_equal(explained(kind(data=BACKGROUND), X[:3]), first)
-    np.testing.assert_array_equal(explained(explainer, X[3:5]), fresh)
-    assert len(prepared) == 1
-    data = pickle.dumps(explainer)
-    assert len(data) < 10_000
-    copy = pickle.loads(data)
-    assert copy.parameters == explainer.parameters
-    np.testing.assert_array_equal(explained(copy, X[:3]), first)
-    # other functions and backgrounds are prepared anew
-    few, small = kind(data=10), made("tree")[0]
-    for other in (function, small, function):
-        for rows in (X[:20], X[20:40]):  # whose background rows are others
-            result = few.explain(other, rows, rng=3).attributions
-            fresh = kind(data=10).explain(other, rows, rng=3).attributions
-            np.testing.assert_array_equal(result, fresh)
