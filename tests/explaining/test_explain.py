@@ -10,20 +10,11 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import sk
 from interaction_scores import scores_of
 from refusals import refusals
-from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    RandomForestRegressor,
-    VotingRegressor,
-)
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
 from propopt.base import checks
@@ -53,7 +44,7 @@ def X():
 
 @pytest.fixture(scope="module")
 def forest(X):
-    return RandomForestRegressor(20, random_state=0).fit(X, X[:, 0] + X[:, 1] ** 2)
+    return sk.RandomForestRegressor(20, random_state=0).fit(X, X[:, 0] + X[:, 1] ** 2)
 
 
 @pytest.fixture
@@ -71,9 +62,9 @@ def people(rng):
 
 @pytest.fixture
 def pipeline(people):
-    numbers = ("numbers", StandardScaler(), ["age", "income"])
-    columns = ColumnTransformer([numbers, ("city", OneHotEncoder(), ["city"])])
-    return make_pipeline(columns, LogisticRegression()).fit(*people)
+    numbers = ("numbers", sk.StandardScaler(), ["age", "income"])
+    columns = sk.ColumnTransformer([numbers, ("city", sk.OneHotEncoder(), ["city"])])
+    return make_pipeline(columns, sk.LogisticRegression()).fit(*people)
 
 
 def test_explain_sweep_and_each_baseline_keep_the_names(pipeline, people):
@@ -131,8 +122,8 @@ def test_attributions_are_effects_of_a_standard_deviation(pipeline, people, rng)
 def test_what_cannot_be_explained_is_refused(line, message, pipeline, people, forest):
     table, y = people
     rows = np.random.default_rng(0).normal(size=(N, D))
-    linear = LinearRegression().fit(rows, rows[:, 0])
-    numbers = LogisticRegression(max_iter=500).fit(table[["age", "income"]], y)
+    linear = sk.LinearRegression().fit(rows, rows[:, 0])
+    numbers = sk.LogisticRegression(max_iter=500).fit(table[["age", "income"]], y)
     with pytest.raises(InvalidInput, match=message):
         eval(line, globals() | locals())
 
@@ -147,7 +138,7 @@ def test_plain_gradients_slopes_and_the_knee(X, forest):
         cube, rows, scale=[1.0, 2.5, 3.0], robustness=0.0, kind="slopes"
     )
     assert result.parameters["scale"] == "1, 2.5, 3"
-    model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
+    model = sk.LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
     result = po.explain(model, X, kind="slopes")  # one explanation for all rows
     slopes = np.tile([1.0, 2.0, 3.0] * X.std(axis=0), (N, 1))
     np.testing.assert_allclose(result.attributions, slopes, rtol=1e-9)
@@ -197,7 +188,7 @@ def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
     slopes = po.functions.smoothed(po.wrap(forest), law="data", data=X).gradient(few)
     np.testing.assert_allclose(result.attributions, slopes * X.std(axis=0), rtol=1e-12)
     many = rng.normal(size=(12, 260))
-    wide = RandomForestRegressor(2, random_state=0).fit(many, many[:, 0])
+    wide = sk.RandomForestRegressor(2, random_state=0).fit(many, many[:, 0])
     assert po.explain(wide, many, kind="slopes").attributions.shape == (12, 260)
 
 
@@ -224,8 +215,8 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
     assert low < true < high
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the network has not converged
-        network = MLPRegressor(hidden_layer_sizes=5, max_iter=50)
-        vote = VotingRegressor([("forest", forest), ("network", network)])
+        network = sk.MLPRegressor(hidden_layer_sizes=5, max_iter=50)
+        vote = sk.VotingRegressor([("forest", forest), ("network", network)])
         vote.fit(X, X[:, 0])
     result = po.explain(vote, X[:9], data=X, kind="slopes")
     assert f"values near each row from {N} rows" in result.parameters["gradient"]
@@ -288,7 +279,7 @@ def test_batches_are_no_larger_than_asked(X):
 def gaps(X):
     table = pd.DataFrame(X.copy(), columns=["a", "b", "c"])
     table.loc[::3, "b"] = np.nan
-    model = HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5)
+    model = sk.HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5)
     return model.fit(table, X[:, 0] + X[:, 1] > 0), table
 
 
@@ -313,7 +304,7 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
 
 def test_slopes_are_scaled_and_effects_are_not(gaps, X):
     table, absent = gaps[1], gaps[1].isna().to_numpy()
-    model = make_pipeline(SimpleImputer(), Ridge()).fit(table, X[:, 0] + X[:, 1])
+    model = make_pipeline(sk.SimpleImputer(), sk.Ridge()).fit(table, X[:, 0] + X[:, 1])
     best = po.explain(
         model,
         table,
@@ -332,7 +323,7 @@ def _with_constant(X, unit):
     table = pd.DataFrame(X, columns=list("abc")).assign(same=50_000.0 / unit)
     new = table.iloc[:20].copy()
     new.iloc[3, 3], new.iloc[7, 3] = 60_000.0 / unit, 0.0
-    model = LogisticRegression().fit(table.assign(same=0.0), X[:, 0] > 0.0)
+    model = sk.LogisticRegression().fit(table.assign(same=0.0), X[:, 0] > 0.0)
     model.coef_ = np.array([[1.0, -2.0, 0.5, 2e-5 * unit]])
     return model, table, new
 
@@ -373,7 +364,7 @@ def test_a_constant_column_is_zero_in_baselines_per_standard_deviation(X):
 
 
 def test_one_row_is_a_baseline_of_parts_of_the_output(X):
-    linear = LinearRegression().fit(X, X[:, 0])
+    linear = sk.LinearRegression().fit(X, X[:, 0])
     settings = {"kind": "contributions", "scale": None, "robustness": 0.0}
     result = po.explain(linear, X, data=X[:1], **settings)
     expected = (X - X[0]) * linear.coef_
@@ -473,7 +464,7 @@ def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
     red = (T["a"] > 0).astype(float)
     table = T.drop(columns=["a"]).assign(a_red=red, a_blue=1.0 - red)
     schema = po.functions.TableSchema.of(table, groups={"a": ["a_red", "a_blue"]})
-    model = LinearRegression().fit(table, T["a"])
+    model = sk.LinearRegression().fit(table, T["a"])
     scores = scores_of(NAMES, SCORES)
     best = scores.noted_in(po.explain(model, table, data=schema, robustness=1.0))
     assert CLEAR in best.parameters["notes"]
@@ -492,7 +483,7 @@ def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
 
 
 def test_contributions_and_cards_have_the_note(T, tmp_path):
-    model = LinearRegression().fit(T, T["a"])
+    model = sk.LinearRegression().fit(T, T["a"])
     assert "notes" not in po.explain(model, T, robustness=1.0, kind="slopes").parameters
     plain = po.explain(model, T, kind="contributions", robustness=1.0)
     best = scores_of(NAMES, SCORES).noted_in(plain)
@@ -581,8 +572,8 @@ def counted(call, *given, **settings):
 def data():
     X, y = make_classification(120, 5, n_informative=4, n_redundant=0, random_state=0)
     table = pd.DataFrame(X, columns=COLUMNS)
-    boosted = HistGradientBoostingClassifier(max_iter=5).fit(table, y)
-    return LogisticRegression().fit(table, y), boosted, table
+    boosted = sk.HistGradientBoostingClassifier(max_iter=5).fit(table, y)
+    return sk.LogisticRegression().fit(table, y), boosted, table
 
 
 def test_explain_reads_its_table_once(data):

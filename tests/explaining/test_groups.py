@@ -11,17 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from coalitions import shapley_by_definition
+from estimators import sk
 from refusals import refusals
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestRegressor,
-)
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
 from propopt.base.errors import InvalidInput, PropoptError
@@ -51,23 +44,23 @@ def _product(x: Any) -> Any:
 
 HOLES = TABLE.mask(RNG.random(TABLE.shape) < 0.15)
 MODELS: dict[str, Any] = {
-    "forest": RandomForestRegressor(15, max_depth=6, random_state=0).fit(TABLE, Y),
-    "boosted": GradientBoostingClassifier(
+    "forest": sk.RandomForestRegressor(15, max_depth=6, random_state=0).fit(TABLE, Y),
+    "boosted": sk.GradientBoostingClassifier(
         n_estimators=20, max_depth=4, random_state=0
     ).fit(TABLE, Y > 0.0),
-    "missing": HistGradientBoostingRegressor(
+    "missing": sk.HistGradientBoostingRegressor(
         max_iter=20, min_samples_leaf=3, random_state=0
     ).fit(HOLES, Y),
-    "kernel": KernelRidge(kernel="rbf", gamma=0.2).fit(TABLE.to_numpy(), Y),
-    "linear": LinearRegression().fit(TABLE, Y),
+    "kernel": sk.KernelRidge(kernel="rbf", gamma=0.2).fit(TABLE.to_numpy(), Y),
+    "linear": sk.LinearRegression().fit(TABLE, Y),
     "called": _product,
 }
 
 
 def _value(model: Any, rows: pd.DataFrame) -> Any:
-    if isinstance(model, GradientBoostingClassifier):
+    if isinstance(model, sk.GradientBoostingClassifier):
         return model.decision_function(rows)
-    if isinstance(model, KernelRidge):
+    if isinstance(model, sk.KernelRidge):
         return model.predict(rows.to_numpy())
     return model(rows) if not hasattr(model, "predict") else model.predict(rows)
 
@@ -160,11 +153,11 @@ def test_one_hot_columns_of_a_pipeline_are_one_player_already() -> None:
     )
     y = TABLE["age"] * (data["city"] == "Rome") + TABLE["income"]
     encode = make_column_transformer(
-        (OneHotEncoder(sparse_output=False), ["city"]),
+        (sk.OneHotEncoder(sparse_output=False), ["city"]),
         remainder="passthrough",
         verbose_feature_names_out=False,
     ).set_output(transform="pandas")
-    forest = RandomForestRegressor(12, random_state=0)
+    forest = sk.RandomForestRegressor(12, random_state=0)
     pipeline = make_pipeline(encode, forest).fit(data, y)
     result = po.explain(pipeline, data[:3], data=data)
     phi = shapley_by_definition(pipeline.predict, data[:3], data)

@@ -6,31 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from coalitions import all_orders
+from estimators import sk
 from random_trees import boxes_of_trees
 from refusals import refusals
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import (
-    GradientBoostingRegressor,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    VotingRegressor,
-)
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.linear_model import (
-    LinearRegression,
-    LogisticRegression,  # noqa: F401  # of refusals.txt
-)
-from sklearn.neural_network import MLPRegressor  # noqa: F401  # of refusals.txt
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    OneHotEncoder,
-    PolynomialFeatures,
-    SplineTransformer,
-    StandardScaler,
-)
-from sklearn.svm import SVR
-from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
@@ -49,30 +29,33 @@ Y = X.a * X.b + np.sin(2 * X.c) + 0.1 * RNG.normal(size=N)
 BACKGROUND = X[100:120]
 HOLED = X.mask(RNG.random(X.shape) < 0.15)
 COLOURED = X.assign(d=RNG.choice(["red", "green", "blue"], N))
-TREE = DecisionTreeRegressor(random_state=0)
+TREE = sk.DecisionTreeRegressor(random_state=0)
 
 
 def onehot(last):
-    categories, numbers = (OneHotEncoder(), ["d"]), (StandardScaler(), ["a", "b", "c"])
+    categories, numbers = (
+        (sk.OneHotEncoder(), ["d"]),
+        (sk.StandardScaler(), ["a", "b", "c"]),
+    )
     columns = make_column_transformer(categories, numbers)
     return make_pipeline(columns, last)
 
 
-BOOSTING = GradientBoostingRegressor(n_estimators=8, random_state=0)
-PARTS = [("tree", DecisionTreeRegressor(max_depth=4)), ("boosting", BOOSTING)]
-VOTE = VotingRegressor(PARTS)
-HOLED_TREES = HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5)
+BOOSTING = sk.GradientBoostingRegressor(n_estimators=8, random_state=0)
+PARTS = [("tree", sk.DecisionTreeRegressor(max_depth=4)), ("boosting", BOOSTING)]
+VOTE = sk.VotingRegressor(PARTS)
+HOLED_TREES = sk.HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5)
 CASES = {
-    "kernels": (SVR(C=10.0), X),
-    "scaled kernels": (make_pipeline(StandardScaler(), SVR(C=10.0)), X),
-    "gaussian process": (GaussianProcessRegressor(alpha=0.1), X),
-    "polynomial": (make_pipeline(PolynomialFeatures(3), LinearRegression()), X),
-    "splines": (make_pipeline(SplineTransformer(), LinearRegression()), X),
-    "categories": (onehot(SVR(C=10.0)), COLOURED),
+    "kernels": (sk.SVR(C=10.0), X),
+    "scaled kernels": (make_pipeline(sk.StandardScaler(), sk.SVR(C=10.0)), X),
+    "gaussian process": (sk.GaussianProcessRegressor(alpha=0.1), X),
+    "polynomial": (make_pipeline(sk.PolynomialFeatures(3), sk.LinearRegression()), X),
+    "splines": (make_pipeline(sk.SplineTransformer(), sk.LinearRegression()), X),
+    "categories": (onehot(sk.SVR(C=10.0)), COLOURED),
     "tree": (TREE, X),
     "boosting": (BOOSTING, X),
     "missing": (HOLED_TREES, HOLED),
-    "categories, tree": (onehot(DecisionTreeRegressor(max_depth=6)), COLOURED),
+    "categories, tree": (onehot(sk.DecisionTreeRegressor(max_depth=6)), COLOURED),
     "vote": (VOTE, X),
 }
 TREES = list(CASES)[6:]
@@ -108,7 +91,7 @@ def test_the_shap_package_gives_the_same(library):
     shap = pytest.importorskip("shap")
     package = pytest.importorskip(library)
     if library == "sklearn":
-        model = RandomForestClassifier(n_estimators=20, random_state=0)
+        model = sk.RandomForestClassifier(n_estimators=20, random_state=0)
         model.fit(X, (Y > 0).astype(int))
     else:
         model = package.LGBMRegressor(n_estimators=30, verbose=-1).fit(X, Y)
@@ -122,7 +105,7 @@ def test_the_shap_package_gives_the_same(library):
 
 def test_columns_that_no_tree_asks_for_have_exactly_zero():
     table = X.assign(unused=RNG.normal(size=N), constant=1.0)
-    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(table, Y)
+    model = sk.DecisionTreeRegressor(max_depth=3, random_state=0).fit(table, Y)
     used = model.feature_importances_ > 0.0
     result = TreeShap(data=50).explain(po.wrap(model, data=table), table)
     assert (result.attributions[:, ~used] == 0.0).all()
@@ -174,7 +157,7 @@ def test_paths_of_more_columns_than_bits_are_refused():
 @pytest.fixture(scope="module")
 def deep():
     """A forest of full depth and its function."""
-    model = RandomForestRegressor(n_estimators=12, random_state=0).fit(X, Y)
+    model = sk.RandomForestRegressor(n_estimators=12, random_state=0).fit(X, Y)
     return po.wrap(model, data=X)
 
 
@@ -197,15 +180,15 @@ def test_what_is_made_at_once_takes_a_bounded_share_of_memory(deep, monkeypatch)
 
 @pytest.mark.parametrize("kind", [TreeShap, ExactShap])
 def test_a_second_call_asks_the_model_about_its_rows_alone(kind, monkeypatch):
-    asked, predict = [], RandomForestRegressor.predict
+    asked, predict = [], sk.RandomForestRegressor.predict
 
     def counted(model, rows):
         asked.append(len(rows))
         return predict(model, rows)
 
-    monkeypatch.setattr(RandomForestRegressor, "predict", counted)
+    monkeypatch.setattr(sk.RandomForestRegressor, "predict", counted)
     one, other = (
-        po.wrap(RandomForestRegressor(3, random_state=n).fit(X, Y), data=X)
+        po.wrap(sk.RandomForestRegressor(3, random_state=n).fit(X, Y), data=X)
         for n in range(2)
     )
     explainer = kind(data=BACKGROUND)
@@ -230,13 +213,13 @@ def test_a_second_call_asks_the_model_about_its_rows_alone(kind, monkeypatch):
 def test_a_function_that_is_read_wrongly_at_one_row_is_refused(
     kind, row, off, monkeypatch
 ):
-    predict, place = RandomForestRegressor.predict, X.to_numpy()[row]
+    predict, place = sk.RandomForestRegressor.predict, X.to_numpy()[row]
 
     def other(model, rows):
         return predict(model, rows) + off * (np.asarray(rows) == place).all(axis=1)
 
-    monkeypatch.setattr(RandomForestRegressor, "predict", other)
-    function = po.wrap(RandomForestRegressor(3, random_state=0).fit(X, Y), data=X)
+    monkeypatch.setattr(sk.RandomForestRegressor, "predict", other)
+    function = po.wrap(sk.RandomForestRegressor(3, random_state=0).fit(X, Y), data=X)
     explainer, rest = kind(data=BACKGROUND), X.drop(index=row)
     result = explainer.explain(function, rest if off else X)
     assert np.abs(result.completeness_gap).max() < 1e-12
