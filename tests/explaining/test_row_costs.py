@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import pickle
+from unittest.mock import MagicMock
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ import propopt as po
 from propopt.explaining import main_effect_rule, out_of_sample
 from propopt.explaining.out_of_sample import (
     FittedContributions,
+    FittedReference,
     FittedRows,
 )
 from propopt.losses.graphs.distances import Distances, distances_between
@@ -151,6 +153,23 @@ def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
         for loss in program.losses:
             message = own.losses[loss.name]
             assert loss.value(Z) == pytest.approx(message, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "progress", "is_shown"),
+    [(0.19, None, False), (0.19, False, False), (0.3, None, True), (0.0, True, True)],
+)
+def test_a_bar_is_shown_only_of_work_that_takes_a_second(
+    seconds, progress, is_shown, monkeypatch
+):
+    made, now = MagicMock(), [0.0]
+    monkeypatch.setattr(out_of_sample, "progress_bar", made)
+    monkeypatch.setattr(out_of_sample.time, "perf_counter", lambda: now[0])
+    for _ in FittedReference.with_progress(range(5), progress):
+        now[0] += seconds
+    assert made.called == is_shown
+    steps = made.return_value.__enter__.return_value.advance.call_args_list
+    assert sum((*call.args, 1)[1] for call in steps) == 5 * is_shown
 
 
 @pytest.mark.parametrize("seed", range(3))
