@@ -59,10 +59,8 @@ def test_a_file_is_explained_as_the_library_would(done):
     right = (subject.estimator.predict(X.loc[points.index]) == classes).mean()
     assert stored["score"]["value"] == right
     assert f"the model: accuracy {right:.3f} on 30 held-out rows" in printed
-    assert " matter most to the " in printed
     picked = stored["picked"]
     assert picked["shares"].keys() == picked["losses"].keys()
-    assert "% removed" not in printed  # of losses, which --verbose prints
 
 
 def test_each_command_runs_its_own_job(look, file, tmp_path, out, capsys):
@@ -144,10 +142,6 @@ def test_the_law_and_the_precision_are_those_of_the_file(done):
     stored = of_data.stored
     assert stored["picked"]["target_error"]["relative"] == 0
     assert stored["picked"]["parameters"]["graph"] == "8 nearest of 500 reference rows"
-    assert stored["units"] == (
-        "change of the log-odds of malignant per standard deviation of each feature"
-    )
-    assert "gap" in of_data.printed
     assert "target exact (computed from the model)" in of_data.printed
     assert "pairs" in gaussian.stored["picked"]["target_error"]["in_words"]
     assert 0 < precise.stored["picked"]["target_error"]["relative"] <= 0.5

@@ -61,10 +61,6 @@ def test_files_and_print_hold_what_the_library_finds(done):
     for message in (
         f"mean squared error at unseen rows: {mean:.4g} with all features, ",
         ", 5930 of a constant\n",
-        "90 %, for all 45 sets simultaneously · for new rows and new patches",
-        "442 rows × 10 columns",
-        "model: linear",
-        "features are left out by minipatches, n_patches 420",
         f"\n\n{result}\n",
         f"\n\n{main_effects}\n",
         f"wrote {patches.folder}/file_interactions.csv, _main_effects.csv, .svg, .npz",

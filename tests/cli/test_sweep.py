@@ -23,28 +23,16 @@ def test_a_sweep_writes_its_files_and_prints_front_and_excess(file, out, capsys)
     printed = capsys.readouterr()
     assert printed.err == ""
     lines = printed.out.splitlines()
-    assert lines[:4] == [
-        f"cubic ({file})",
-        "9 rows × 1 feature, 3 baselines",
-        "explained: prediction of Power",
-        "slopes: exact",
-    ]
-    front = po.TradeOffs.load(out / "cubic.npz")
-    assert lines[5] == front.document().title
-    assert lines[5].startswith("At the knee: 74 % as faithful as the target, ")
-    assert lines[6] == "3 optimized explanations, 3 baselines"
-    assert lines[7] == "largest gap 0, proved · target exact"
-    nearest = [line for line in lines if line.startswith("closest baseline at these")]
-    assert "gradient" in nearest[0] or "smoothgrad" in nearest[0]
+    assert lines[5] == po.TradeOffs.load(out / "cubic.npz").document().title
+    assert "74 % as faithful as the target" in lines[5]
+    assert "largest gap 0, proved · target exact" in lines
     assert len(lines) <= 25
+    assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
     # tables and settings where they are asked for
     assert sweep(file, "--output", out, "--verbose") == 0
     long = capsys.readouterr().out
-    assert "\nAll optima\n" in long
-    assert "\nOther explanations of the same rows\n" in long
     assert "\nsolver: " in long
     assert long.count("smoothgrad") >= 2
-    assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
 
 
 AIMED = FILE.partition("sweep:")[0] + "aim: {shares: {pairwise_robustness: -50%}}\n"
