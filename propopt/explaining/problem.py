@@ -52,7 +52,7 @@ from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.means import SampledMean
 from propopt.functions.models import CalledModel, ExactModel
-from propopt.functions.outputs import METHODS, Output, Target
+from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import other_classes, wrap_with_table
 from propopt.laws.background import (
     N_BACKGROUND,
@@ -528,7 +528,7 @@ class RowsProblem(ExplanationProblem):
                 f"base_margin: {model.name} of {name_of(owner)} may have a link, and "
                 "an intercept that margins replace; give the fitted model itself"
             )
-        if not any(map(model.has, METHODS.values())):
+        if not model.methods:
             return margins  # of a function
         if structure.output == "value" and not self._is_sum:
             remedy = (

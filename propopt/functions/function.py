@@ -622,16 +622,12 @@ class WrappedModel(Function):
 
     quantity: Quantity = field()  # the output
     # the schema of the table, if one was given
-    table: TableSchema | None = field(default=None, kw_only=True)
+    schema: TableSchema | None = field(default=None, kw_only=True)
     # the most rows in one call of the model
     batch_rows: int = field(default=sys.maxsize, kw_only=True)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.quantity})"
-
-    @property
-    def schema(self) -> TableSchema | None:
-        return self.table
 
 
 # ---- Sums of functions, such as the change between two models

@@ -124,11 +124,11 @@ class CalledModel(WrappedModel):
 
     def _refuse_cells(self, error: Exception, points: Points) -> None:
         """Refuse cells outside the categories and dtypes of data if the model fails."""
-        if self.table is None:
+        if self.schema is None:
             return
         message = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        count, others = self.table.unseen_categories(points)
-        wide = self.table.widened(points)
+        count, others = self.schema.unseen_categories(points)
+        wide = self.schema.widened(points)
         if count > 0:
             raise InvalidInput(
                 f"{self.quantity.model}: at categories absent from data, {others}, the "
@@ -175,35 +175,35 @@ class NumericalModel(CalledModel):
     )
 
     def with_categories_of(self, X: object) -> NumericalModel:
-        table = None if self.table is None else self.table.with_categories_of(X)
-        if table is None or table is self.table:
+        schema = None if self.schema is None else self.schema.with_categories_of(X)
+        if schema is None or schema is self.schema:
             return self
         assert self.structure is not None, "a torch module with a step has no table"
         assert self.structure.schema is not None, "the model takes the table"
         header = self.structure.schema.header
-        in_order = replace(table, header=header)
+        in_order = replace(schema, header=header)
         structure = replace(self.structure, schema=in_order)
         readout = replace(self.readout, table=in_order.decode)
-        wide = replace(self, table=table, structure=structure, readout=readout)
+        wide = replace(self, schema=schema, structure=structure, readout=readout)
         # the same model, which is not tested again
         vars(wide).update(calls=self.calls, trial=self.trial)
         return wide
 
     @property
     def observed(self) -> tuple[ObservedValues | None, ...] | None:
-        return self.observed_values if self.table is None else self.table.observed
+        return self.observed_values if self.schema is None else self.schema.observed
 
     @property
     def gradient_method(self) -> str:
         """The rule for numeric columns, its step, and the rule for categories."""
-        if self.table is None:
+        if self.schema is None:
             return describe_step(self._relative_step)
         rules = []
-        if not self.table.categorical.all():
+        if not self.schema.categorical.all():
             rules.append(describe_step(self._relative_step))
-        if self.table.categorical.any():
+        if self.schema.categorical.any():
             rules.append(CATEGORY_EFFECT)
-        if any(column.has_missing for column in self.table.columns):
+        if any(column.has_missing for column in self.schema.columns):
             rules.append(MISSING_EFFECT)
         return "; ".join(rules)
 
@@ -301,7 +301,7 @@ class NumericalModel(CalledModel):
         if moved.all() and not np.isnan(points).any():
             return slopes
         values = self._value(points, labels)
-        alternatives = alternatives_at(points, self.table, observed)
+        alternatives = alternatives_at(points, self.schema, observed)
         return slopes + replacement_effects(evaluate, points, values, alternatives)
 
 

@@ -51,9 +51,8 @@ def check_model(fitted: FittedModel) -> None:
         raise InvalidInput(
             f"model: {model.__name__} is a class; expected a fitted instance of it"
         )
-    values_with_precision = callable(model) or any(map(fitted.has, METHODS.values()))
     explains = is_foreign(model) and fitted.has("explain_row")
-    if not values_with_precision or explains:
+    if explains or not (callable(model) or fitted.methods):
         raise _no_numbers(model)
     owner = model.__self__ if inspect.ismethod(model) else None
     if has_fitted(owner, "classes_") and model.__name__ == "predict":
@@ -191,7 +190,7 @@ def call_of(model: FittedModel, output: str) -> Call:
     # decision_function of a forest of LightGBM is a sum, and its margin the mean
     if output == "margin" and model.margin is not None:
         return FewThreads(model.margin), "margin"
-    if model.has(METHODS[output]):
+    if METHODS[output] in model.methods:
         return FewThreads(getattr(model.estimator, METHODS[output])), output
     if output == "log_odds" and model.margin is not None:
         return FewThreads(model.margin), "margin"
@@ -322,7 +321,7 @@ def outputs_of(fitted: FittedModel) -> list[str]:
     _refuse_clusters(fitted)
     if fitted.has_custom_objective:  # its "probabilities" are scores
         return ["margin"]
-    outputs = [name for name, method in METHODS.items() if fitted.has(method)]
+    outputs = [name for name, method in METHODS.items() if method in fitted.methods]
     if not outputs and callable(model):
         return ["value"]
     if "margin" not in outputs and fitted.margin is not None:
@@ -533,15 +532,14 @@ class Readout:
 
     def __call__(self, points: Points | list[str], labels: Labels) -> Values:
         """Values of the output at points, shape (n,)."""
-        return self._chosen(self._columns(self._answer(points, labels), points, labels))
+        return self._chosen(self._answer(points, labels), points, labels)
 
     def values_with_precision(
         self, points: Points | list[str], labels: Labels
     ) -> ValuesWithPrecision:
         """Values of the output, with the precision of the model's computation."""
         predicted = self._answer(points, labels)
-        columns = self._columns(predicted, points, labels)
-        return self._chosen(columns), precision_of(predicted)
+        return self._chosen(predicted, points, labels), precision_of(predicted)
 
     def _answer(self, points: Points | list[str], labels: Labels) -> object:
         direct = self.direct if isinstance(points, np.ndarray) else None
@@ -554,10 +552,10 @@ class Readout:
             direct.compare(points, predicted)  # type: ignore[arg-type]
         return predicted
 
-    def _columns(
+    def _chosen(
         self, answer: object, points: Points | list[str], labels: Labels
-    ) -> Array:
-        """The model's result as a float64 copy, shape (n, K)."""
+    ) -> Values:
+        """The output in the model's result, which has the shape (n,) or (n, K)."""
         array = as_numbers(answer)
         n_rows = len(points)
         if array.ndim not in (1, 2) or len(array) != n_rows:
@@ -566,7 +564,16 @@ class Readout:
                 f"({n_rows},) or ({n_rows}, outputs); {ALL_ROWS} "
                 f"lambda X: {_row_by_row(self.table(points, labels))}"
             )
-        return array.reshape(n_rows, -1)
+        columns = array.reshape(n_rows, -1)
+        n_columns = columns.shape[1]
+        if self.output == "margin" and n_columns == 1:  # two classes share one margin
+            return -columns[:, 0] if self.index == 0 else columns[:, 0]
+        index = read_column(self.index, n_columns)
+        return (
+            _log_odds(columns, index)
+            if self.output == "log_odds"
+            else columns[:, index]
+        )
 
     def misfit(self, error: Exception, points: Any, labels: Labels) -> str:
         """A message with the input of a failing model, its error and a suggestion."""
@@ -578,16 +585,6 @@ class Readout:
         else:
             remedy = f"{ALL_ROWS} lambda X: {_row_by_row(table, error)}"
         return f"for a {given} it raises {message}; {remedy}"
-
-    def _chosen(self, columns: Array) -> Values:
-        n_columns = columns.shape[1]
-        match self.output:
-            case "log_odds":
-                return _log_odds(columns, read_column(self.index, n_columns))
-            case "margin" if n_columns == 1:  # two classes share one margin
-                return -columns[:, 0] if self.index == 0 else columns[:, 0]
-            case _:
-                return columns[:, read_column(self.index, n_columns)]
 
 
 def _row_by_row(table: object, error: Exception | None = None) -> str:

@@ -59,7 +59,7 @@ def dense(model: Any, X: Any) -> Array:
     if isinstance(model, Function):
         raise InvalidInput(f"model: expected the model itself, got {model!r}")
     fitted = FittedModel.of(model)
-    methods = [name for name in METHODS.values() if fitted.has(name)]
+    methods = [name for name in METHODS.values() if name in fitted.methods]
     predict = getattr(fitted.estimator, methods[0]) if methods else model
     order = np.random.default_rng(0).random(X.nnz)
     entries = X.tocoo()

@@ -26,7 +26,6 @@ from propopt.functions.jumps import allowed_difference
 from propopt.functions.models import ExactModel, GivenGradient, NumericalModel
 from propopt.functions.outputs import (
     MARGIN_ROWS,
-    METHODS,
     FittedColumns,
     Output,
     Readout,
@@ -362,7 +361,7 @@ def _of_inputs(
     model: FittedModel, input_shape: Sequence[int] | ImageShape
 ) -> FittedModel:
     """A callable for inputs of a shape, such as images, as one for rows of a table."""
-    if any(map(model.has, METHODS.values())):
+    if model.methods:
         raise InvalidInput(
             f"input_shape: {model.name} takes tables; expected a torch module, or "
             "a callable for arrays of this shape, such as model.predict"
@@ -421,7 +420,7 @@ def _wrapped(
         None if step is None else read_step(step),
         model.is_piecewise_constant,
         structure=structure,
-        table=schema,
+        schema=schema,
     )
     if schema is not None and isinstance(readout.method, FewThreads):
         function.try_at(reference.of_each_category(schema))
@@ -456,7 +455,7 @@ def _torch(model: WrappedModel, step: Any, schema: TableSchema | None) -> Wrappe
             "give a callable that encodes the DataFrame for it"
         )
     if step is None:
-        return replace(model, table=schema)
+        return replace(model, schema=schema)
     why = "numerical gradients of a torch module take no schema; leave the argument out"
     _refuse("data", schema, why)
     readout = Readout(model.value, as_given, "value", None)
@@ -481,7 +480,7 @@ def _exact(
         moves = np.eye(len(order))[order]
         network = Chain(Affine(moves, np.zeros(len(order))), network)
         columns = replace(columns, names=tuple(map(str, schema.header)))
-    return ExactModel(name, columns, network, link, table=schema, structure=structure)
+    return ExactModel(name, columns, network, link, schema=schema, structure=structure)
 
 
 def _agrees_with_model(exact: ExactModel, readout: Readout, points: Points) -> bool:

@@ -366,25 +366,26 @@ def affordable_rows(structure: SumOfProducts | Reason | None) -> int:
     """The number of affordable background rows, by a machine-independent count."""
     if structure is None or isinstance(structure, Reason):
         return N_BACKGROUND
-    high = MOST_ROWS
-    most = _PRODUCT_STEPS
-    if isinstance(structure, Boxes):
-        prepared = box_steps(structure, 1)[0]
-        most = _STEPS
-        high = max(min(high, int(_PREPARED / max(prepared, 1.0))), N_BACKGROUND)
-    fixed = steps_of_row(structure, 0)
-    of_each = steps_of_row(structure, 1) - fixed
-    if of_each <= 0.0:
+    prepared, fixed, of_each = _steps(structure)
+    most = _STEPS if isinstance(structure, Boxes) else _PRODUCT_STEPS
+    high = max(min(MOST_ROWS, int(_PREPARED / max(prepared, 1))), N_BACKGROUND)
+    if of_each == 0:
         return high if fixed <= most else N_BACKGROUND
     return int(np.clip((most - fixed) // of_each, N_BACKGROUND, high))
 
 
 def steps_of_row(structure: SumOfProducts, n_background: int) -> float:
     """Operations for the Shapley values of a row against ``n_background`` rows."""
+    _, fixed, of_each = _steps(structure)
+    return float(fixed + of_each * n_background)
+
+
+def _steps(structure: SumOfProducts) -> tuple[int, int, int]:
+    """Operations for each background row once, for each row, and for each pair."""
     if isinstance(structure, Boxes):
-        return box_steps(structure, n_background)[1]
-    lengths = structure.lengths.astype(float)
-    return float((lengths * -(-lengths // 2)).sum()) * n_background
+        return box_steps(structure)
+    lengths = structure.lengths
+    return 0, 0, int((lengths * -(-lengths // 2)).sum())
 
 
 # ---- The distance of mixed rows from the data

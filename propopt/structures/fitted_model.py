@@ -23,6 +23,7 @@ from propopt.base.text import QuantityKind, Reason
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores, exact_score
 from propopt.structures.kinds import (
+    PREDICTION_METHODS,
     UNREADABLE,
     fitted_value,
     has_fitted,
@@ -123,6 +124,11 @@ class FittedModel:
         return has_method(self.estimator, method)
 
     @cached_property
+    def methods(self) -> list[str]:
+        """The methods by which the model predicts."""
+        return list(filter(self.has, PREDICTION_METHODS))
+
+    @cached_property
     def warned(self) -> set[str]:
         """Reasons why readers failed for which a warning was issued."""
         return set()
@@ -183,7 +189,7 @@ class FittedModel:
 
     # ---- Columns and classes
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...] | None:
         """The names of the columns that the model was fitted on, if it has them."""
         return fitted_names(self.entry)
@@ -224,7 +230,7 @@ class FittedModel:
             return None
         return frozenset().union(*(labels for labels in reads if labels is not None))
 
-    @property
+    @cached_property
     def classes(self) -> Any:
         """The class labels of a classifier; None for other models."""
         classes = fitted_value(self.estimator, "classes_")
@@ -266,8 +272,7 @@ class FittedModel:
         if rule is None:
             return None
         scores = partial(getattr(self.core, rule.method), **rule.settings)
-        weight = rule.weight(self.core)
-        if weight != 1.0:
+        if rule.weight is not None and (weight := rule.weight(self.core)) != 1.0:
             scores = partial(_weighted, weight, scores)
         return self.behind_steps(scores)
 
@@ -327,12 +332,14 @@ class FittedModel:
         classes = self.classes
         if classes is None or len(classes) != 2 or core.network is None:
             return False
+        from propopt.structures.networks import Affine
         from propopt.structures.readers.model_products import network_products
 
         link = core.link("log_odds", 1)
-        return link is not None and isinstance(
-            network_products(core.network, link, core.n_columns or 0), SumOfProducts
-        )
+        if link is None or isinstance(core.network, Affine):
+            return link is not None
+        products = network_products(core.network, link, core.n_columns or 0)
+        return isinstance(products, SumOfProducts)
 
     @property
     def has_custom_objective(self) -> bool:

@@ -579,11 +579,9 @@ def n_with_tables(lengths: Indices, most: int = TABLE_BYTES) -> int:
     return int(np.searchsorted(sizes, most, side="right"))
 
 
-def box_steps(boxes: Boxes, n_background: int) -> tuple[float, float]:
-    """The operation counts to prepare boxes, and for the Shapley values of each row."""
+def box_steps(boxes: Boxes) -> tuple[int, int, int]:
+    """Operations for each background row once, for each row, and for each pair."""
     lengths = np.sort(boxes.lengths)
-    tabulated, others = np.split(lengths, [n_with_tables(lengths)])
-    row = float((tabulated + 1).sum() + others.sum()) + float(n_background) * len(
-        others
-    )
-    return float(n_background) * float(lengths.sum()), row
+    n_tabulated = n_with_tables(lengths)
+    whole = int(lengths.sum())
+    return whole, whole + n_tabulated, len(lengths) - n_tabulated

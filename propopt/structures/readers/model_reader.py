@@ -46,7 +46,7 @@ class MarginRule(NamedTuple):
     # the factor from the margin to the log-odds of the second of two classes
     logit: Callable[[Any], float | None]
     # the factor from these scores to the margin, such as 1/T for a mean of T trees
-    weight: Callable[[Any], float] = lambda _model: 1.0
+    weight: Callable[[Any], float] | None = None
 
 
 @final
