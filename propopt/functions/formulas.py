@@ -38,11 +38,11 @@ class ExactFormula(Function):
 
     def _value(self, points: Points, _: Labels, /) -> Values:
         with np.errstate(over="ignore", invalid="ignore"):  # reported by row, as errors
-            return np.asarray(self._at(points))
+            return self._at(points)
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(self._slope(points))
+            return self._slope(points)
 
     @abstractmethod
     def _at(self, points: Points) -> Values:
@@ -71,7 +71,7 @@ class Separable(ExactFormula):
             return self._term(x)
 
     def _at(self, points: Points) -> Values:
-        return np.asarray(self._term(points).sum(axis=1))
+        return self._term(points).sum(axis=1)
 
     @abstractmethod
     def _term(self, x: Array) -> Array:
@@ -127,10 +127,10 @@ class Interactions(ExactFormula):
         return quadratic_sum(means, forms, np.ones(1), 0.0)
 
     def _at(self, points: Points) -> Values:
-        return np.asarray((points**2).sum(axis=1) + points.sum(axis=1) ** 2)
+        return (points**2).sum(axis=1) + points.sum(axis=1) ** 2
 
     def _slope(self, x: Array) -> Array:
-        return np.asarray(2.0 * (x + x.sum(axis=1, keepdims=True)))
+        return 2.0 * (x + x.sum(axis=1, keepdims=True))
 
 
 @suggests_arguments

@@ -810,7 +810,7 @@ def _first(items: Iterable[_Item | None]) -> _Item | None:
 
 def _total(parts: Sequence[Array]) -> Array:
     """The sum of arrays, in order."""
-    return np.asarray(reduce(np.add, parts))
+    return reduce(np.add, parts)
 
 
 def _either(effects: Sequence[NDArray[np.bool_] | None]) -> NDArray[np.bool_] | None:

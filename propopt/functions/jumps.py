@@ -95,7 +95,7 @@ def allowed_difference(
     """
     size = np.abs(values) if terms is None else np.maximum(terms, np.abs(values))
     most = MOST_TERMS_SINGLE if epsilon >= SINGLE else MOST_TERMS
-    return np.asarray(tolerance * np.ptp(values) + most * epsilon * size)
+    return tolerance * np.ptp(values) + most * epsilon * size
 
 
 def _plain(answer: object, source: str) -> NDArray[Any]:

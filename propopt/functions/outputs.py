@@ -304,7 +304,7 @@ def _times(factor: float, scores: Callable[[Any], object], table: Any) -> Values
 def _difference(log_probabilities: Callable[[Any], Array], table: Any) -> Values:
     """Log-odds of two classes; log p retains its digits if p is close to 1."""
     first, second = log_probabilities(table).T
-    return np.asarray(second - first)
+    return second - first
 
 
 def _read_scores(network: Network, link: Link, table: Any) -> Values:

@@ -105,7 +105,7 @@ class DocumentFunction(DerivedFunction):
                 f"is absent and 1 where it is present, got an array of shape "
                 f"{points.shape}"
             )
-        return np.asarray(points == 1.0)
+        return points == 1.0
 
 
 def without_each(document: TextDocument, present: Mask | None = None) -> Iterator[str]:

@@ -283,4 +283,4 @@ def _matrix(answer: object, n_rows: int) -> Tensor:
 
 
 def _numbers(tensor: Tensor) -> Array:
-    return np.asarray(tensor.detach().cpu().double().numpy())
+    return tensor.detach().cpu().double().numpy()

@@ -42,12 +42,12 @@ class ScoreLink(Link):
 
     def value(self, scores: Array) -> Values:
         """Values h(± z_t), shape (n,)."""
-        return np.asarray(CURVES[self.curve][0](self.sign * scores[:, self.index]))
+        return CURVES[self.curve][0](self.sign * scores[:, self.index])
 
     def cotangents(self, scores: Array) -> Array:
         """Gradients ± h′ e_t, shape (n, K)."""
         slopes = CURVES[self.curve][1](self.sign * scores[:, self.index])
-        return np.asarray(self.sign * slopes[:, None] * _unit(scores, self.index))
+        return self.sign * slopes[:, None] * _unit(scores, self.index)
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class Softmax(Link):
 
     def value(self, scores: Array) -> Values:
         """Probabilities of class t, shape (n,)."""
-        return np.asarray(softmax(scores, axis=1)[:, self.index])
+        return softmax(scores, axis=1)[:, self.index]
 
     def cotangents(self, scores: Array) -> Array:
         """Gradients p_t (e_t − p), shape (n, K)."""
         p = softmax(scores, axis=1)
-        return np.asarray(p[:, [self.index]] * (_unit(scores, self.index) - p))
+        return p[:, [self.index]] * (_unit(scores, self.index) - p)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class LogOdds(Link):
 
     def value(self, scores: Array) -> Values:
         """Log-odds of class t, shape (n,)."""
-        return np.asarray(scores[:, self.index] - logsumexp(self._others(scores), 1))
+        return scores[:, self.index] - logsumexp(self._others(scores), 1)
 
     def cotangents(self, scores: Array) -> Array:
         """Gradients e_t − softmax of the other scores, shape (n, K)."""

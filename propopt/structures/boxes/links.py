@@ -93,7 +93,7 @@ class LinkedShapley:
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 for columns without a box."""
-        return np.asarray(self.of_blocks(points).mean(axis=1))
+        return self.of_blocks(points).mean(axis=1)
 
     def of_blocks(self, points: Points) -> Array:
         """Shapley values against each background block separately, (N, blocks, D)."""
@@ -179,7 +179,7 @@ class _Mixtures:
         outer = _expanded(start + only_b, only_x, values, ~fewer, shape)
         # B ∩ S = ∅ where B is in the columns that S lacks
         total = _over_subsets(inner) + _over_subsets(outer)[:, ::-1]
-        return np.asarray(total + self.boxes.base)
+        return total + self.boxes.base
 
 
 @final

@@ -88,7 +88,7 @@ class Sets:
     def full(self) -> Mask:
         """Which sets contain every number and NaN, shape (U,)."""
         whole = (self.low == -np.inf) & (self.high == np.inf) & self.missing
-        return np.asarray(whole & ~self.coded)
+        return whole & ~self.coded
 
     def take(self, chosen: Indices | Mask) -> Sets:
         """The chosen sets, in that order; they share ``members``."""

@@ -160,10 +160,10 @@ class OrderedBoxes:
 
         def share(bits: NDArray[np.uint64]) -> Array:  # (l, W)
             if weights is None:
-                return np.asarray(np.bitwise_count(bits).sum(axis=1) / n_rows)
+                return np.bitwise_count(bits).sum(axis=1) / n_rows
             packed = bits.view(np.uint8)
             indicators = np.unpackbits(packed, axis=1, count=n_rows, bitorder="little")
-            return np.asarray((indicators * weights).sum(axis=1))
+            return (indicators * weights).sum(axis=1)
 
         means = np.zeros((2, len(self.owner)))
         for batch in self.batches:

@@ -118,7 +118,7 @@ class Bumps(Family):
 
     def at(self, values: Array) -> Array:
         center, width = self._for(values.ndim)
-        return np.asarray(np.exp(-0.5 * ((values - center) / width) ** 2))
+        return np.exp(-0.5 * ((values - center) / width) ** 2)
 
     def under(self, normals: Normals) -> Array:
         """Means (U, S), from the mass of another normal between the same ends.
@@ -136,13 +136,13 @@ class Bumps(Family):
         log_mean = (
             np.log(narrow / normals.sd) + apart + log_mass(*ends) - normals.log_mass
         )
-        return np.asarray(np.exp(np.minimum(log_mean, 0.0)))
+        return np.exp(np.minimum(log_mean, 0.0))
 
     def slopes_under(self, normals: Normals) -> Array:
         """Derivatives −(μ − c)/(γ² + σ²) E g, shape (U, S)."""
         center, width = self._for(len(normals.shape))
         pull = (center - normals.mean) / (width**2 + normals.sd**2)
-        return np.asarray(pull * self.under(normals))
+        return pull * self.under(normals)
 
 
 # ---- Arbitrary functions of one column, with means by quadrature
@@ -251,7 +251,7 @@ class Exponentials(Family):
 
     def at(self, values: Array) -> Array:
         rate, center = self._for(values.ndim)
-        return np.asarray(np.exp(rate * (values - center)))
+        return np.exp(rate * (values - center))
 
     def under(self, normals: Normals) -> Array:
         """Means (U, S), from the mass of another normal between the same ends.
@@ -264,7 +264,7 @@ class Exponentials(Family):
         low = normals.standardised(normals.low) - shift
         high = normals.standardised(normals.high) - shift
         peak = rate * (normals.mean - center) + 0.5 * shift**2
-        return np.asarray(np.exp(peak + log_mass(low, high) - normals.log_mass))
+        return np.exp(peak + log_mass(low, high) - normals.log_mass)
 
     def slopes_under(self, normals: Normals) -> Array:
         """Derivatives rate · E g, shape (U, S)."""
@@ -329,7 +329,7 @@ class Powers(Family):
 
     def at(self, values: Array) -> Array:
         degree, center = self._for(values.ndim)
-        return np.asarray((values - center) ** degree)
+        return (values - center) ** degree
 
     def under(self, normals: Normals) -> Array:
         # by quadrature: in far tails the recursion of the moments loses all digits

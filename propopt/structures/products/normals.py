@@ -46,7 +46,7 @@ def _log_difference(low: Array, high: Array) -> Array:
 
 def log_density(z: Array) -> Array:
     """Log-density log φ(z) of the standard normal."""
-    return np.asarray(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi))
+    return -0.5 * z**2 - 0.5 * np.log(2.0 * np.pi)
 
 
 def share(low: Array, high: Array, start: Array, stop: Array) -> Array:
@@ -84,7 +84,7 @@ def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
 def is_narrow(low: Array, high: Array, limit: float = NARROW_INTERVAL) -> Mask:
     """Whether h (1 + |m|) < limit, for the length h and the middle m of an interval."""
     with np.errstate(invalid="ignore"):
-        return np.asarray((high - low) * (1.0 + np.abs(0.5 * (low + high))) < limit)
+        return (high - low) * (1.0 + np.abs(0.5 * (low + high))) < limit
 
 
 def _length_and_middle(low: Array, high: Array) -> tuple[Array, Array]:
@@ -117,7 +117,7 @@ def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
 def _log_length(h: Array) -> Array:
     """The logarithm of a length; −∞ if rounding closed the interval."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(h))
+        return np.log(h)
 
 
 def _even(h: Array, m: Array) -> Array:
@@ -127,7 +127,7 @@ def _even(h: Array, m: Array) -> Array:
     second = u - v
     fourth = u * (u - 6.0 * v) + 3.0 * v * v
     sixth = u * (u * (u - 15.0 * v) + 45.0 * v * v) - 15.0 * v**3
-    return np.asarray(second / 24.0 + fourth / 1920.0 + sixth / 322560.0)
+    return second / 24.0 + fourth / 1920.0 + sixth / 322560.0
 
 
 def _odd(h: Array, m: Array) -> Array:
@@ -137,22 +137,22 @@ def _odd(h: Array, m: Array) -> Array:
     u = s**2
     third = u - 3.0 * v
     fifth = u * (u - 10.0 * v) + 15.0 * v * v
-    return np.asarray(h * s * (1.0 / 12.0 + third / 480.0 + fifth / 53760.0))
+    return h * s * (1.0 / 12.0 + third / 480.0 + fifth / 53760.0)
 
 
 def mills(z: Array) -> Array:
     """The Mills ratio (1 − Φ(z)) / φ(z) of the standard normal."""
-    return np.asarray(np.sqrt(0.5 * np.pi) * erfcx(z / np.sqrt(2.0)))
+    return np.sqrt(0.5 * np.pi) * erfcx(z / np.sqrt(2.0))
 
 
 def decay(a: Array, b: Array) -> Array:
     """φ(a) / φ(b) for a < b < 0, with the difference of the squares as a product."""
-    return np.asarray(np.exp(0.5 * (b - a) * (a + b)))
+    return np.exp(0.5 * (b - a) * (a + b))
 
 
 def _tail(a: Array, b: Array) -> Array:
     """(Φ(b) − Φ(a)) / φ(b) for a < b < 0."""
-    return np.asarray(mills(-b) - mills(-a) * decay(a, b))
+    return mills(-b) - mills(-a) * decay(a, b)
 
 
 def _below(a: Array, b: Array) -> Array:
@@ -163,7 +163,7 @@ def _below(a: Array, b: Array) -> Array:
     is_positive = ratio > 0.0
     far = np.where(is_positive, -a, 1.0)
     beyond = _left_of_one(far) + (far + b) * mills(far)
-    return np.asarray((_left_of_one(-b) - ratio * beyond) / _tail(a, b))
+    return (_left_of_one(-b) - ratio * beyond) / _tail(a, b)
 
 
 def _left_of_one(y: Array) -> Array:
@@ -295,7 +295,7 @@ class Quantiles:
         s = np.where(flat, u, -np.log1p(u * np.expm1(-curved)) / curved)
         low = self.normals.low[which]
         high = self.normals.high[which]
-        return np.asarray(np.clip(low + (high - low) * s, low, high))
+        return np.clip(low + (high - low) * s, low, high)
 
     def _in_tail(self, which: Indices, u: Array) -> Array:
         """Quantiles in a far tail, from the inner end, by Newton's method."""

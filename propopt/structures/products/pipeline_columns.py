@@ -97,7 +97,7 @@ _Run: TypeAlias = list[tuple[Factors, InputColumn]]
 def _product(run: _Run, values: Array) -> Array:
     """The product of the factors at values (n,) of the table column."""
     factors = [factor.at(seen.of(values))[0] for factor, seen in run]
-    return np.asarray(np.prod(factors, axis=0))
+    return np.prod(factors, axis=0)
 
 
 def _knots(run: _Run) -> Array:
@@ -184,7 +184,7 @@ def _are_joint(product: Indices, column: Indices, is_line: Mask, is_bent: Mask) 
     n = len(counts)
     lines = np.bincount(index, is_line, minlength=n) > 0
     bent = np.bincount(index, is_bent, minlength=n) > 0
-    return np.asarray((bent | (lines & (counts > 1)))[index])
+    return (bent | (lines & (counts > 1)))[index]
 
 
 def _lines(

@@ -162,7 +162,7 @@ class SumOfProducts:
     @cached_property
     def lengths(self) -> Indices:
         """The number of factors of each product, shape (L,)."""
-        return np.asarray((self.paths >= 0).sum(axis=1))
+        return (self.paths >= 0).sum(axis=1)
 
     @cached_property
     def columns(self) -> Indices:
@@ -592,8 +592,8 @@ class ProductShapley:
             others[:-1] *= np.multiply.accumulate(mixed[:0:-1], axis=0)[::-1]
             total += weight * others * step
         if self.game.weights is None:
-            return np.asarray(total.sum(axis=2))
-        return np.asarray(total @ self.game.weights)
+            return total.sum(axis=2)
+        return total @ self.game.weights
 
     def _blocks(self) -> Iterator[tuple[Indices, Indices]]:
         """Batches of products of equal length, with their factors (K, L)."""

@@ -224,4 +224,4 @@ def _coefficients(powers: np.ndarray, centers: Array, weights: Array) -> Array:
     degree = powers[0].sum()
     ways = np.rint(np.exp(gammaln(degree + 1) - gammaln(powers + 1).sum(axis=1)))
     sums = [weights @ np.prod(centers**p, axis=1) for p in powers]
-    return np.asarray(ways * np.array(sums))
+    return ways * np.array(sums)

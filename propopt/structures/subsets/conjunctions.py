@@ -96,7 +96,7 @@ class Conjunctions(Boxes):
     def mean_by_size(self) -> Values:
         kinds, which = self._kinds
         levels = np.bincount(which, self.values, len(kinds))  # the sum of v of each
-        return np.asarray(self.base + levels.astype(float) @ self._shares[0])
+        return self.base + levels.astype(float) @ self._shares[0]
 
     def first_moments(self, weights: Array, /) -> Array:
         d = self.n_words
@@ -162,14 +162,14 @@ class Enumerated:
 
     def value(self, bits: Mask, /) -> Values:
         powers = 1 << np.arange(self.n_words)
-        return np.asarray(self.values[np.asarray(bits, np.intp) @ powers])
+        return self.values[np.asarray(bits, np.intp) @ powers]
 
     def mean_by_size(self) -> Values:
-        return np.asarray(self.values @ self._shares)
+        return self.values @ self._shares
 
     def first_moments(self, weights: Array, /) -> Array:
         of_each = (np.asarray(weights) @ self._shares.T) * self.values
-        return np.asarray(of_each @ all_sets(self.n_words))
+        return of_each @ all_sets(self.n_words)
 
     @cached_property
     def _shares(self) -> Array:

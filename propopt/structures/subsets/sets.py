@@ -36,7 +36,7 @@ def sets_of_size(n_words: int, size: int) -> Mask:
 def random_sets(n_words: int, sizes: Indices, rng: np.random.Generator) -> Mask:
     """Random sets of given sizes (n,), uniform for each size, as bits (n, d)."""
     ranks = rng.random((len(sizes), n_words)).argsort(axis=1).argsort(axis=1)
-    return np.asarray(ranks >= (n_words - sizes)[:, None])
+    return ranks >= (n_words - sizes)[:, None]
 
 
 def shapley_of_coalitions(coalition_values: Array) -> Array:
@@ -127,7 +127,7 @@ def word_shapley(function: SetFunction) -> Values:
     with_word[1:] = 1.0 / m[1:]
     without[:-1] = 1.0 / (d - m[:-1])
     moments = function.first_moments((with_word + without)[None])[0]
-    return np.asarray(moments - without @ function.mean_by_size())
+    return moments - without @ function.mean_by_size()
 
 
 @final
@@ -165,7 +165,7 @@ class Blocks:
         """1 / C(b, i) in column i for a set of i words, (2^b, b + 1)."""
         sizes = np.bitwise_count(np.arange(2**n_words))
         has_size = sizes[:, None] == np.arange(n_words + 1)
-        return np.asarray(has_size / has_size.sum(axis=0))
+        return has_size / has_size.sum(axis=0)
 
     @cached_property
     def shares(self) -> Array:
@@ -175,4 +175,4 @@ class Blocks:
     def look_up(self, table: Array, bits: Mask) -> Array:
         """The sum over blocks of entries of a table (G, 2^b) at bits (n, d), (n,)."""
         states = np.asarray(bits[:, self.words] @ (1 << np.arange(self.n_words)))
-        return np.asarray(table[np.arange(len(table)), states].sum(axis=1))
+        return table[np.arange(len(table)), states].sum(axis=1)

@@ -141,7 +141,7 @@ def _binomial(d: int, p: float) -> Values:
     up = (d - m[mode:]) / (m[mode:] + 1.0) * odds
     down = (m[:mode] + 1.0) / (d - m[:mode]) / odds
     pmf = np.concatenate([np.cumprod(down[::-1])[::-1], [1.0], np.cumprod(up)])
-    return np.asarray(pmf / pmf.sum())
+    return pmf / pmf.sum()
 
 
 def _product(z: Array) -> Array:
@@ -177,7 +177,7 @@ class _Pairs:
 
     @property
     def _t(self) -> Array:
-        return np.asarray(np.exp(1j * self.angles))
+        return np.exp(1j * self.angles)
 
 
 @final
@@ -233,7 +233,7 @@ class _Words:
         close = np.log1p(np.maximum(square, -0.5))
         logs = np.where(square > -0.5, close, np.log(z.real**2 + z.imag**2))
         counts = self._counts[self._n_alone :]
-        return np.asarray(np.exp(0.5 * (counts @ logs) + 1j * (counts @ np.angle(z))))
+        return np.exp(0.5 * (counts @ logs) + 1j * (counts @ np.angle(z)))
 
     def accumulate(self, cached: Any, pairs: _Pairs, due: Array, V: Array) -> None:
         del pairs  # all nodes are added up
@@ -245,7 +245,7 @@ class _Words:
 
     def derivatives(self) -> Array:
         alone, with_values, both = self._sums[:, self._which].transpose(0, 2, 1)
-        return np.asarray((with_values + self._v * (alone - both))[:, :, None])
+        return (with_values + self._v * (alone - both))[:, :, None]
 
 
 @final

@@ -108,7 +108,7 @@ class NormalisedSum:
             sizes += blocks.look_up(blocks.sizes, z)
         nonempty = sizes > 0.0
         norms = np.where(nonempty, sizes, 1.0) ** self.power
-        return np.asarray(self.base + np.where(nonempty, values / norms, 0.0))
+        return self.base + np.where(nonempty, values / norms, 0.0)
 
     def mean_by_size(self) -> Values:
         return self._means
@@ -190,7 +190,7 @@ class AddedSets:
     def value(self, bits: Mask, /) -> Values:
         sizes = np.asarray(bits, bool).sum(axis=1)
         values = np.broadcast_to(self.base, self.n_words + 1)[sizes]
-        return np.asarray(values + sum(w * part.value(bits) for w, part in self.parts))
+        return values + sum(w * part.value(bits) for w, part in self.parts)
 
     def mean_by_size(self) -> Values:
         means = sum(weight * part.mean_by_size() for weight, part in self.parts)
@@ -200,4 +200,4 @@ class AddedSets:
         # E_m z_j = m / d
         share = np.arange(self.n_words + 1) / self.n_words
         moments = sum(w * part.first_moments(weights) for w, part in self.parts)
-        return np.asarray((self.base * np.asarray(weights) @ share)[:, None] + moments)
+        return (self.base * np.asarray(weights) @ share)[:, None] + moments
