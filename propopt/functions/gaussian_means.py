@@ -30,7 +30,6 @@ from propopt.structures.products.families import ClosedFactors
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import CategoricalColumn, observed_values_of
 from propopt.tables.frames import Labels
-from propopt.tables.schema import TableSchema
 
 
 Effects: TypeAlias = tuple[int, slice | NDArray[np.intp], Array]
@@ -107,15 +106,12 @@ class SmoothedFunction(DerivedFunction):
         The number S of pairs.
     seed : int
         The seed of the draws.
-    schema : TableSchema or None
-        The schema of the function.
     """
 
     function: Function
     scale: Array
     n_samples: int
     seed: int
-    schema: TableSchema | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.function!r}, {self._settings})"

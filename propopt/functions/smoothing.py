@@ -139,7 +139,7 @@ def smoothed(
     match law:
         case "gaussian":
             settings = _read_widths(scale), n_draws or N_DRAWS, seed
-            smooth = SmoothedFunction(function, *settings, function.schema)
+            smooth = SmoothedFunction(function, *settings)
             if data is not None:
                 smooth.checked.at(*function.read(data, "data"))
             return smooth

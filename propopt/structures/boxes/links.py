@@ -11,7 +11,7 @@ subsets, which take d 2^d additions for all S.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
 
@@ -127,10 +127,8 @@ class LinkedShapley:
     def _mixtures(self) -> list[_Mixtures | _AdditiveMixtures]:
         rest = self.game.background, self.linked.columns
         return [
-            _Mixtures.of(exact_score, *rest)
-            if isinstance(exact_score, Boxes)
-            else _AdditiveMixtures.of(exact_score, *rest)
-            for exact_score in self.linked.scores
+            (_Mixtures if isinstance(part, Boxes) else _AdditiveMixtures)(part, *rest)
+            for part in self.linked.scores
         ]
 
 
@@ -140,19 +138,19 @@ class _Mixtures:
     """A sum of boxes at all mixtures of a row with background rows."""
 
     boxes: Boxes
-    bits: Indices  # (L, K): the bit of the column of each set, 0 where there is none
-    full: Indices  # (L,): the bits of all sets of each box
-    background_bits: Indices  # (L, B): bits of sets with each row
-    n_columns: int  # d
+    background: Points  # (B, D)
+    columns: Indices  # (d,): those that are used
 
-    @classmethod
-    def of(cls, boxes: Boxes, background: Points, columns: Indices) -> _Mixtures:
-        """Bits stand for positions of columns among those that are used."""
-        position = np.searchsorted(columns, boxes.column)
-        bit = np.append(1 << position, 0).astype(np.int64)
-        bits = bit[boxes.paths]
-        start = cls(boxes, bits, bits.sum(axis=1), np.zeros(0, np.intp), len(columns))
-        return replace(start, background_bits=start.bits_holding(background))
+    @cached_property
+    def bits(self) -> Indices:
+        """The bit of the column of each set, by its position, or 0, (L, K)."""
+        position = np.searchsorted(self.columns, self.boxes.column)
+        return np.append(1 << position, 0).astype(np.int64)[self.boxes.paths]
+
+    @cached_property
+    def background_bits(self) -> Indices:
+        """The bits of the sets that contain each background row, (L, B)."""
+        return self.bits_holding(self.background)
 
     def bits_holding(self, points: Points) -> Indices:
         """The bits of the sets of each box that contain points, (L, N)."""
@@ -166,8 +164,9 @@ class _Mixtures:
     def scores_of(self, x: Values) -> Array:
         """Scores of all mixtures of x (D,), (B, 2^d); bit j is for column j of x."""
         of_x = self.bits_holding(x[None])
-        size = 1 << self.n_columns
-        box, row = np.nonzero((of_x | self.background_bits) == self.full[:, None])
+        size = 1 << len(self.columns)
+        full = self.bits.sum(axis=1, keepdims=True)  # all sets of each box
+        box, row = np.nonzero((of_x | self.background_bits) == full)
         of_b = self.background_bits[box, row]
         only_x = of_x[box, 0] & ~of_b
         only_b = of_b & ~of_x[box, 0]
@@ -188,18 +187,13 @@ class _AdditiveMixtures:
     """An additive function at all mixtures of a row with background rows."""
 
     structure: SumOfProducts
+    background: Points  # (B, D)
     columns: Indices  # (d,)
-    at_background: Values  # (B,): values at the background rows
-    background_terms: Array  # (d, B): the term of each column at these rows
 
-    @classmethod
-    def of(
-        cls, structure: SumOfProducts, background: Points, columns: Indices
-    ) -> _AdditiveMixtures:
-        """The mixtures with background rows (B, D), of the columns (d,)."""
-        values = structure.value(background)
-        start = cls(structure, columns, values, np.zeros((0, 0)))
-        return replace(start, background_terms=start.terms(background))
+    @cached_property
+    def at_background(self) -> tuple[Values, Array]:
+        """The values at the background rows (B,), and the term of each column there."""
+        return self.structure.value(self.background), self.terms(self.background)
 
     def terms(self, points: Points) -> Array:
         """The term of each column at points, (d, n)."""
@@ -215,8 +209,9 @@ class _AdditiveMixtures:
 
     def scores_of(self, x: Values) -> Array:
         """Scores of all mixtures of x (D,), (B, 2^d); bit j is for column j of x."""
-        total = self.at_background[:, None]
-        for change in self.terms(x[None]) - self.background_terms:
+        values, terms = self.at_background
+        total = values[:, None]
+        for change in self.terms(x[None]) - terms:
             total = np.concatenate([total, total + change[:, None]], axis=1)
         return total
 

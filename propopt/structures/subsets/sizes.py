@@ -54,66 +54,45 @@ _AT_ONCE: Final = 2**14
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Circle:
-    """One probability p of all words, for consecutive sizes, with A angles."""
-
-    p: float
-    sizes: slice  # of m
-    points: slice  # its angles among those of all circles
-    # (sizes, A): means over sets of m words are the real part of this @ F
-    weights: Array
-
-
-@final
-@dataclass(frozen=True, eq=False)
 class _Circles:
-    """The circles that serve the sizes m = 1, …, d − 1 of d words."""
+    """Probabilities p of all words, each for consecutive sizes m, with some angles."""
 
-    each: tuple[_Circle, ...]
-    p: Values  # (C,): of each circle
+    p: Values  # (C,)
     circle: Indices  # (P,): of each point
     angles: Values  # (P,): φ, above 0 and below π
-
-    @classmethod
-    def of(cls, d: int) -> _Circles:
-        # m = d sin²(θ/2) has a standard deviation of 1/√d in θ, whatever p
-        theta = 2.0 * np.arcsin(np.sqrt(np.arange(1, d) / d))
-        span = theta[-1] - theta[0]
-        count = max(1, math.ceil(span * math.sqrt(d) / (2.0 * _REACH)))
-        position = np.minimum((theta - theta[0]) / (span or 1.0) * count, count - 1)
-        each: list[_Circle] = []
-        angles: list[Values] = []
-        n_points = 0
-        for k in range(count):
-            sizes = 1 + np.flatnonzero(position.astype(int) == k)
-            if not sizes.size:
-                continue
-            middle = theta[0] + (k + 0.5) * span / count
-            p = float(np.sin(middle / 2.0) ** 2)
-            phi, weights = _angles(d, p, sizes)
-            points = slice(n_points, n_points + len(phi))
-            n_points = points.stop
-            size_range = slice(int(sizes[0]), int(sizes[-1]) + 1)
-            each.append(_Circle(p, size_range, points, weights))
-            angles.append(phi)
-        of_point = np.repeat(np.arange(len(each)), list(map(len, angles)))
-        p_each = np.array([circle.p for circle in each])
-        return cls(tuple(each), p_each, of_point, np.concatenate(angles))
+    # (sizes, A) of each circle: means over sets of m words are the real part of this @
+    # F at its points
+    weights: list[Array]
 
     def means(self, F: Array) -> Values:
         """Means at m = 1, …, d − 1, from values of F at all points (P,)."""
-        parts = [(c.weights @ F[c.points]).real for c in self.each]
-        return np.concatenate(parts)
+        ends = np.cumsum([len(weights.T) for weights in self.weights])
+        parts = zip(self.weights, np.split(F, ends[:-1]), strict=True)
+        return np.concatenate([(weights @ part).real for weights, part in parts])
 
     def adjoint(self, weights: Array) -> Array:
         """The derivatives of sums of means with weights (K, d + 1) by F, (K, P)."""
-        parts = [weights[:, c.sizes] @ c.weights for c in self.each]
-        return np.concatenate(parts, axis=1)
+        ends = np.cumsum([len(of_circle) for of_circle in self.weights])
+        parts = np.split(weights[:, 1:-1], ends[:-1], axis=1)
+        return np.concatenate(list(map(np.matmul, parts, self.weights)), axis=1)
 
 
 @lru_cache(maxsize=4)
 def _circles(d: int) -> _Circles:
-    return _Circles.of(d)
+    """The circles that serve the sizes m = 1, …, d − 1 of d words."""
+    # m = d sin²(θ/2) has a standard deviation of 1/√d in θ, whatever p
+    theta = 2.0 * np.arcsin(np.sqrt(np.arange(1, d) / d))
+    span = theta[-1] - theta[0]
+    count = max(1, math.ceil(span * math.sqrt(d) / (2.0 * _REACH)))
+    position = np.minimum((theta - theta[0]) / (span or 1.0) * count, count - 1)
+    used, first = np.unique(position.astype(int), return_index=True)
+    middles = [theta[0] + (k + 0.5) * span / count for k in used.tolist()]
+    p = np.array([np.sin(middle / 2.0) ** 2 for middle in middles])
+    sizes = np.split(np.arange(1, d), first[1:])
+    each = [_angles(d, *pair) for pair in zip(p.tolist(), sizes, strict=True)]
+    angles, weights = zip(*each, strict=True)
+    circle = np.repeat(np.arange(len(p)), list(map(len, angles)))
+    return _Circles(p, circle, np.concatenate(angles), list(weights))
 
 
 def _angles(d: int, p: float, sizes: Indices) -> tuple[Values, Array]:
