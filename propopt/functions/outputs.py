@@ -144,15 +144,14 @@ def read_output(model: FittedModel, output: str) -> str:
 
 
 def read_index(
-    model: FittedModel, output: str, target: Target, few: Any = None
+    model: FittedModel, output: str, target: Target, scale: MarginScale | None = None
 ) -> int | None:
     """Index of the class or of the output column; None if there should be only one."""
     classes = model.classes
     if output == "value" or classes is None:
-        scale = None if target is None else _scale_of(model, output, few)
         index = _read_position(target)
         # the first margin of two classes would have the other sign
-        return None if index == 0 and scale is not None and scale.is_single else index
+        return None if index == 0 and scale is not None and scale[1] else index
     labels = np.asarray(classes).tolist()
     if output == "margin":
         shape = fitted_value(model.final, "decision_function_shape")
@@ -214,19 +213,18 @@ def direct_call(model: FittedModel, output: str) -> DirectCall | None:
 
 
 def quantity_of(
-    model: FittedModel, output: str, index: int | None, few: Any = None
+    model: FittedModel,
+    output: str,
+    index: int | None,
+    scale: MarginScale | None = None,
 ) -> Quantity:
-    """The name, kind and class of an output of a model; a margin may be log-odds.
-
-    ``few`` are rows of its input table, at which margin and prediction are compared.
-    """
+    """The name, kind and class of an output of a model; a margin may be log-odds."""
     name = name_of(model.final)
     classes = model.classes
     kind: Any = output
     if output == "value" or classes is None:
-        scale = _scale_of(model, output, few)
         if scale is not None:
-            kind = scale.kind
+            kind = scale[0]
         elif output == "margin" and index is None and _has_logit_margin(model):
             kind = "log_odds"  # of a native booster, which has no labels
         return Quantity(model=name, kind=kind, position=index)
@@ -248,11 +246,14 @@ def _has_finite_log_odds(model: FittedModel, index: int | None) -> bool:
     return exact_scores(model.at_core, "log_odds", index or 0) is not None
 
 
-def _scale_of(model: FittedModel, output: str, few: Any) -> MarginScale | None:
-    """The scale of the margin; None for classifiers, which have one for each class."""
+def scale_of(model: FittedModel, output: str, few: Any) -> MarginScale | None:
+    """The scale of the margin; None for classifiers, which have one for each class.
+
+    ``few`` are rows of its input table, at which margin and prediction are compared.
+    """
     if output != "margin" or model.margin is None or model.is_explained_by_margin:
         return None
-    return MarginScale("score", False) if few is None else model.margin_scale(few)
+    return ("score", False) if few is None else model.margin_scale(few)
 
 
 def _has_logit_margin(model: FittedModel) -> bool:

@@ -41,6 +41,7 @@ from propopt.functions.outputs import (
     quantity_of,
     read_index,
     read_output,
+    scale_of,
 )
 from propopt.structures.fitted_model import FittedModel, ModelStructure
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
@@ -394,8 +395,9 @@ def _wrapped(
         if not header.equals(schema.header):
             table = replace(schema, header=header)
     few = _few_rows(model, table, reference) if quantity == "margin" else None
-    index = read_index(model, quantity, target, few)
-    name = quantity_of(model, quantity, index, few)
+    scale = scale_of(model, quantity, few)
+    index = read_index(model, quantity, target, scale)
+    name = quantity_of(model, quantity, index, scale)
     structure = model.structure(quantity, index, table)
     if gradient is not None:
         if not callable(gradient):

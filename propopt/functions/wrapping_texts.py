@@ -16,6 +16,7 @@ from propopt.functions.outputs import (
     quantity_of,
     read_index,
     read_output,
+    scale_of,
 )
 from propopt.functions.texts import TextFunction, as_texts
 from propopt.structures.fitted_model import FittedModel
@@ -87,10 +88,11 @@ def wrap_texts(
     quantity = read_output(fitted, output)
     schema = text_schema_of(model, data, label)
     few = [document.text for document in schema.documents[:MARGIN_ROWS]]
-    index = read_index(fitted, quantity, target, few)
+    scale = scale_of(fitted, quantity, few)
+    index = read_index(fitted, quantity, target, scale)
     method, output_name = call_of(fitted, quantity)
     return TextFunction(
-        quantity=quantity_of(fitted, quantity, index, few),
+        quantity=quantity_of(fitted, quantity, index, scale),
         values_of=Readout(method, as_texts, output_name, index),
         text_schema=schema,
         structure=fitted.structure(quantity, index).words,

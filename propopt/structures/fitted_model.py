@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 import numpy as np
 import pandas as pd
@@ -59,11 +59,9 @@ _SHIFT_TOLERANCE: Final = 1e-3
 _Read = TypeVar("_Read")
 
 
-class MarginScale(NamedTuple):
-    """The scale of the margin of a model without classes."""
-
-    kind: QuantityKind  # of the margin: the prediction itself, or a function of it
-    is_single: bool  # whether there is one margin for each row
+MarginScale: TypeAlias = tuple[QuantityKind, bool]
+"""The kind of a margin without classes, the prediction itself or a function of it, and
+whether there is one for each row."""
 
 
 _SCALE_TOLERANCE: Final = 1e-4
@@ -306,7 +304,7 @@ class FittedModel:
             margins = np.asarray(self.margin(table), dtype=np.float64)
             predicted = np.asarray(self.estimator.predict(table), dtype=np.float64)
         except Exception:  # noqa: BLE001 - refused where these rows are explained
-            return MarginScale("score", is_single=False)
+            return "score", False
         is_single = margins.size == len(margins)
         margins = margins.reshape(predicted.shape if is_single else margins.shape)
         if margins.shape == predicted.shape:
@@ -318,8 +316,8 @@ class FittedModel:
                 )
             for kind, linked in links:
                 if np.allclose(linked, predicted, rtol=_SCALE_TOLERANCE, atol=0.0):
-                    return MarginScale(kind, is_single)
-        return MarginScale("score", is_single)
+                    return kind, is_single
+        return "score", is_single
 
     @cached_property
     def has_exact_log_odds(self) -> bool:
