@@ -19,6 +19,7 @@ from papers.lime.runs import RunSettings, fit_bits
 from papers.lime.statements import BAND, equals
 from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import drawn_runs, expected_words
+from papers.text_lime.set_functions import conjunctions
 from papers.text_lime.trees import tree
 from propopt.base.arrays import Array, Values
 from propopt.lime.text.word_limits import TextLaw, WordRegression
@@ -124,7 +125,7 @@ def came_curves() -> CameCurves:
 def products_are_known(curves: CameCurves) -> Invariant:
     """Seven numbers."""
     del curves
-    pair = Conjunctions.of([1.0], [[0, 1]], [[]], 20)
+    pair = conjunctions([1.0], [[0, 1]], [[]], 20)
     result = WordRegression(pair).at(np.array([*_KNOWN])).coefficients[:, 0]
     known = np.array([*_KNOWN.values()])
     return equals("1{a} 1{b} gives a the known coefficients", result, known, 5.1e-4)
@@ -221,7 +222,7 @@ def tends_to_leaving_one_out(result: Array) -> Invariant:
 def _came() -> tuple[Conjunctions, int]:
     words = review_of(20).words
     came, late = words.index("came"), words.index("late")
-    f = Conjunctions.of([_SHARE, -1.0], [[came], [came, late]], [[], []], len(words))
+    f = conjunctions([_SHARE, -1.0], [[came], [came, late]], [[], []], len(words))
     return f, came
 
 

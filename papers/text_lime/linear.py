@@ -17,9 +17,9 @@ from papers.lime.runs import Runs, RunSettings
 from papers.lime.statements import equals, mean_is_expected
 from papers.text_lime.corpus import STAND_IN, review_of, vectoriser
 from papers.text_lime.runs import run_words
+from papers.text_lime.set_functions import single_words
 from propopt.base.arrays import Values
 from propopt.lime.text.word_limits import TextLaw
-from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
 
 
@@ -119,7 +119,7 @@ def linear_words(d: int) -> tuple[NormalisedSum, Values]:
     known = np.array(indices) >= 0
     tfidf = np.where(known, document.counts * model.idf_[indices], 0.0)
     values = slopes[indices] * tfidf
-    words = Blocks.of_words(values, tfidf**2, np.arange(d))
+    words = single_words(values, tfidf**2, np.arange(d))
     return NormalisedSum(0.0, (words,), 0.5), values / np.linalg.norm(tfidf)
 
 

@@ -17,6 +17,7 @@ from papers.lime.runs import RunSettings
 from papers.lime.statements import equals
 from papers.text_lime import formulas
 from papers.text_lime.runs import expected_words, limit_of
+from papers.text_lime.set_functions import conjunctions
 from propopt.base.arrays import Array, Values
 from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.subsets.conjunctions import Conjunctions
@@ -244,7 +245,7 @@ def constant_as_printed(kept: Values) -> Claim:
 
 
 def _product(p: int, d: int) -> Conjunctions:
-    return Conjunctions.of([1.0], [list(range(p))], [[]], d)
+    return conjunctions([1.0], [list(range(p))], [[]], d)
 
 
 def _outside(d: int, nu: float) -> float:

@@ -17,9 +17,9 @@ from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from papers.text_lime import formulas
 from papers.text_lime.linear import RULE
+from papers.text_lime.set_functions import single_words
 from propopt.base.arrays import Array, Values
 from propopt.lime.text.word_limits import WordRegression
-from propopt.structures.subsets.sets import Blocks
 from propopt.structures.subsets.sums import NormalisedSum
 
 
@@ -276,7 +276,7 @@ def leaks_can_be_dropped(result: Values) -> Claim:
 
 def _equal_words(slopes: Values) -> NormalisedSum:
     d = len(slopes)
-    return NormalisedSum(0.0, (Blocks.of_words(slopes, np.ones(d), np.arange(d)),), 0.5)
+    return NormalisedSum(0.0, (single_words(slopes, np.ones(d), np.arange(d)),), 0.5)
 
 
 def _shares(d: int) -> Values:

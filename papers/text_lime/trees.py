@@ -23,6 +23,7 @@ from papers.lime.studies import study_of_runs
 from papers.text_lime import formulas
 from papers.text_lime.corpus import review_of
 from papers.text_lime.runs import run_words
+from papers.text_lime.set_functions import conjunctions
 from propopt.base.arrays import Indices
 from propopt.lime.text.word_limits import TextLaw
 from propopt.structures.subsets.conjunctions import Conjunctions
@@ -139,7 +140,7 @@ def tree(name: Name, words: Sequence[str]) -> Conjunctions:
     present = [[food], [about, everything], [bad], [bad, character]]
     absent: list[list[int]] = [[], [food], [], []]
     n = 2 if name == "small" else 4
-    return Conjunctions.of([1.0] * n, present[:n], absent[:n], len(words))
+    return conjunctions([1.0] * n, present[:n], absent[:n], len(words))
 
 
 def ignored_are_small(runs: Runs, *, name: Name = "small") -> Claim:

@@ -5,8 +5,9 @@ import pytest
 from normal_samples import least_squares, with_intercept
 
 from papers.text_lime.leverage import effective_log_weights, mean_of_runs
+from papers.text_lime.set_functions import conjunctions
 from propopt.lime.text.word_limits import TextLaw
-from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import all_sets
 
 
@@ -39,7 +40,7 @@ def test_means_solve_the_mean_normal_equations(ridge, first_row):
 
 def test_published_numbers_of_the_package():
     # .6550 ± .0015 for the intercept, and .5452 ± .0009 and .382 for a coefficient
-    tree = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 29)
+    tree = conjunctions([1.0, 1.0], [[0], [1, 2]], [[], [0]], 29)
     for nu, n, index, known, atol in (
         (0.05, 5000, 0, 0.655, 0.0045),
         (0.25, 500, 1, 0.5452, 0.002),

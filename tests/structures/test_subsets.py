@@ -7,6 +7,7 @@ import pytest
 from coalitions import shapley_by_definition
 from subset_oracle import assert_means, masks
 
+from papers.text_lime.set_functions import conjunctions, single_words
 from propopt.base.errors import InvalidInput
 from propopt.lime.text.word_limits import WordRegression
 from propopt.structures.subsets import sizes
@@ -47,7 +48,7 @@ def words(coefficients, tfidf, power=0.5):
     """λ · φ of words with these TF-IDF, L2-normalised, or L1."""
     c, d = np.asarray(tfidf, float), len(tfidf)
     sizes = c**2 if power == 0.5 else c
-    blocks = Blocks.of_words(np.asarray(coefficients) * c, sizes, np.arange(d))
+    blocks = single_words(np.asarray(coefficients) * c, sizes, np.arange(d))
     return NormalisedSum(0.0, (blocks,), power)
 
 
@@ -62,7 +63,7 @@ def random_sum(rng, d, power, b=1, n_blocks=2):
     single_values[0] = size[0] = 0.0
     blocks = (
         Blocks(shared.reshape(n_blocks, b), values, sizes),
-        Blocks.of_words(single_values, size, single),
+        single_words(single_values, size, single),
     )
     return NormalisedSum(0.7, blocks, power)
 
@@ -98,7 +99,7 @@ def all_sets(rng):
     values[:, 0] = 0.0
     blocks = (
         Blocks(order[:6].reshape(2, 3), values, np.zeros((2, 8))),
-        Blocks.of_words(np.array([1.0, 0.0]), np.zeros(2), order[6:8]),
+        single_words(np.array([1.0, 0.0]), np.zeros(2), order[6:8]),
     )
     yield Conjunctions.of_blocks(0.2, blocks, 9), 1e-13
     whole = Blocks(np.array([[2, 0, 1]]), values[:1], np.zeros((1, 8)))
@@ -205,9 +206,7 @@ def test_many_weights_are_as_one_by_one(rng):
 
 
 def test_documents_without_a_feature_have_the_base():
-    f = NormalisedSum(
-        0.3, (Blocks.of_words(np.zeros(4), np.zeros(4), np.arange(4)),), 0.5
-    )
+    f = NormalisedSum(0.3, (single_words(np.zeros(4), np.zeros(4), np.arange(4)),), 0.5)
     assert (f.value(np.eye(4)) == 0.3).all()
     assert f.mean_by_size() == pytest.approx(np.full(5, 0.3))
     assert f.first_moments(np.eye(5)) == pytest.approx(
@@ -223,7 +222,7 @@ def drawn(d: int, n: int = 12, seed: int = 0) -> Conjunctions:
     cuts = np.sort(rng.integers(0, min(d, 9) + 1, (n, 2)), axis=1).tolist()
     present = [order[:p] for order, (p, _) in zip(orders, cuts, strict=True)]
     absent = [order[p:q] for order, (p, q) in zip(orders, cuts, strict=True)]
-    return Conjunctions.of(rng.normal(size=n).tolist(), present, absent, d, base=0.7)
+    return conjunctions(rng.normal(size=n).tolist(), present, absent, d, base=0.7)
 
 
 def plainly(f: Conjunctions, bits: np.ndarray) -> np.ndarray:
@@ -252,7 +251,7 @@ def test_enumerated_added_and_none():
     both = AddedSets([(2.0, first), (-0.5, second)], base=np.arange(6.0) ** 2)
     values = 2.0 * plainly(first, bits) - 0.5 * plainly(second, bits)
     assert_means(both, values + bits.sum(axis=1) ** 2, bits, atol=1e-13)
-    none = Conjunctions.of([], [], [], 3, base=2.0)
+    none = conjunctions([], [], [], 3, base=2.0)
     assert_means(none, np.full(8, 2.0), masks(3))
 
 

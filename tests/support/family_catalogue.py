@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from papers.text_lime.set_functions import conjunctions, single_words
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products import families
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
@@ -21,7 +22,7 @@ _AT = np.zeros(3, np.intp)
 _CENTERS = np.array([-0.5, 0.0, 2.0])
 _BUMPS = families.Bumps(_AT, _CENTERS, np.array([0.3, 1.0, 5.0]))
 _INF = np.inf
-_LEAVES = Conjunctions.of([2.0, -1.0, 0.5], [[0, 3], [1], []], [[2], [], [4]], 6, 0.7)
+_LEAVES = conjunctions([2.0, -1.0, 0.5], [[0, 3], [1], []], [[2], [], [4]], 6, 0.7)
 _NOTHING = np.zeros((1, 4))
 
 FAMILIES: Mapping[str, families.Factors] = {
@@ -57,12 +58,12 @@ WORD_FUNCTIONS: Mapping[str, SetFunction] = {
         0.2,
         (
             Blocks(np.array([[4, 0]]), np.array([[0.0, 1.0, -2.0, 0.3]]), _NOTHING),
-            Blocks.of_words(np.array([1.0, 0.0]), np.zeros(2), np.array([1, 5])),
+            single_words(np.array([1.0, 0.0]), np.zeros(2), np.array([1, 5])),
         ),
         6,
     ),
     "normalised sum": NormalisedSum(
-        0.7, (Blocks.of_words(_RNG.normal(size=6), _RNG.random(6), np.arange(6)),), 0.5
+        0.7, (single_words(_RNG.normal(size=6), _RNG.random(6), np.arange(6)),), 0.5
     ),
     "levels": AddedSets([(1.0, _LEAVES)], np.arange(7.0) ** 2),
     "added": AddedSets([(2.0, _LEAVES), (-0.5, _LEAVES)], base=1.25),

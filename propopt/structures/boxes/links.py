@@ -127,7 +127,9 @@ class LinkedShapley:
     def _mixtures(self) -> list[_Mixtures | _AdditiveMixtures]:
         rest = self.game.background, self.linked.columns
         return [
-            (_Mixtures if isinstance(part, Boxes) else _AdditiveMixtures)(part, *rest)
+            _Mixtures(part, *rest)
+            if isinstance(part, Boxes)
+            else _AdditiveMixtures(part, *rest)
             for part in self.linked.scores
         ]
 

@@ -42,25 +42,6 @@ class Conjunctions(Boxes):
         return cls(base, values, paths, (Sets.of_codes(words, is_present),), n_words)
 
     @classmethod
-    def of(
-        cls,
-        values: list[float],
-        present: list[list[int]],
-        absent: list[list[int]],
-        n_words: int,
-        base: float = 0.0,
-    ) -> Conjunctions:
-        """The same from lists of the words that are present and absent."""
-        rows = [
-            [*(2 * j + 1 for j in present_words), *(2 * j for j in absent_words)]
-            for present_words, absent_words in zip(present, absent, strict=True)
-        ]
-        paths = np.full((len(rows), max(map(len, rows), default=0)), -1, np.intp)
-        for path, row in zip(paths, rows, strict=True):
-            path[: len(row)] = row
-        return cls.of_factors(base, np.asarray(values, float), paths, n_words)
-
-    @classmethod
     def of_blocks(
         cls, base: float, blocks: Sequence[Blocks], n_words: int
     ) -> Conjunctions:

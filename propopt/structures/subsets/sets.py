@@ -140,16 +140,6 @@ class Blocks:
     values: Array
     sizes: Array  # (G, 2^b): the contribution of each set to the norm's power, ≥ 0
 
-    @classmethod
-    def of_words(cls, values: Array, sizes: Array, words: Indices) -> Blocks:
-        """Blocks of one word, with values (G,) and sizes (G,) of the retained words."""
-        nothing = np.zeros(len(words))
-        return cls(
-            words[:, None],
-            np.column_stack([nothing, values]),
-            np.column_stack([nothing, sizes]),
-        )
-
     @property
     def n_words(self) -> int:
         """The number b of words of each block."""

@@ -5,18 +5,18 @@ from itertools import product
 import numpy as np
 import pytest
 
+from papers.text_lime.set_functions import conjunctions, single_words
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import Limits
 from propopt.lime.paths import path_of_words
 from propopt.lime.text.word_limits import ExchangeableBits, TextLaw, WordRegression
-from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
-from propopt.structures.subsets.sets import Blocks
+from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sums import NormalisedSum
 
 
 def tree(d):
     """z_1 + (1 − z_1) z_2 z_3."""
-    return Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], d)
+    return conjunctions([1.0, 1.0], [[0], [1, 2]], [[], [0]], d)
 
 
 def at(function, *widths):
@@ -78,7 +78,7 @@ PRODUCTS = {  # ν, p: intercept, words of the product, others; d = 29
     (0.25, 3): (-0.500034, 0.442019, -0.001104),
     (np.inf, 2): (-0.155172, 0.498768, -0.001232),
 }
-MORE = Conjunctions.of([1.0] * 4, [[0], [1, 2], [3], [3, 4]], [[], [0], [], []], 29)
+MORE = conjunctions([1.0] * 4, [[0], [1, 2], [3], [3, 4]], [[], [0], [], []], 29)
 """Tree + 1bad + 1bad 1character."""
 
 
@@ -89,13 +89,13 @@ def test_published_coefficients():
         np.testing.assert_allclose(at(tree(d), nu)[0], expected, rtol=0, atol=atol)
     for (nu, p), (intercept, inside, outside) in PRODUCTS.items():
         expected = [intercept, *[inside] * p, *[outside] * (29 - p)]
-        result = at(Conjunctions.of([1.0], [list(range(p))], [[]], 29), nu)[0]
+        result = at(conjunctions([1.0], [list(range(p))], [[]], 29), nu)[0]
         np.testing.assert_allclose(result, expected, rtol=0, atol=6e-7)
     expected = [-0.23889, 0.55718, 0.20039, 0.20039, 1.64351, 0.64351]
     expected = [*expected, *[0.00030] * 24]
     np.testing.assert_allclose(at(MORE, 0.25)[0], expected, rtol=0, atol=6e-6)
     # equal weights of normalised words have less than published, 1.36 at all ν
-    blocks = Blocks.of_words(np.ones(29), np.ones(29), np.arange(29))
+    blocks = single_words(np.ones(29), np.ones(29), np.arange(29))
     equal = at(NormalisedSum(0.0, (blocks,), 0.5), 0.25, np.inf)[:, 1]
     assert equal * np.sqrt(29.0) == pytest.approx([0.654, 0.841], abs=5e-4)
 
@@ -153,7 +153,7 @@ def test_moments_and_penalised_systems_are_those_of_all_sets(kind):
 
 def product_less(a, d=20):
     """z_1 z_2 − a z_1."""
-    return Conjunctions.of([1.0, -a], [[0, 1], [0]], [[], []], d)
+    return conjunctions([1.0, -a], [[0, 1], [0]], [[], []], d)
 
 
 def test_published_coefficients_of_a_product_and_a_sign_between_them():
@@ -166,7 +166,7 @@ def test_published_coefficients_of_a_product_and_a_sign_between_them():
     assert roots == pytest.approx([0.1906], abs=5e-4)
     assert abs(at(product_less(0.7), *roots)[0, 1]) < 1e-13
     # words that are zero everywhere
-    f = Conjunctions.of([1.0, -2.0], [[0], [3]], [[], []], 30)
+    f = conjunctions([1.0, -2.0], [[0], [3]], [[], []], 30)
     changes = path_of_words(f).sign_changes
     assert [len(widths) for widths in changes] == [0] * 30
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import propopt as po
+from papers.text_lime.set_functions import conjunctions
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.functions import wrap
@@ -31,7 +32,7 @@ from propopt.lime.text.word_limits import (
     checked_subsets,
     compared_sets,
 )
-from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import all_sets
 from propopt.tables.documents import PatternWords, TextDocument
 
@@ -137,7 +138,7 @@ class Claimed:
 
     def at(self, document):
         nothing = [[] for _ in self.words]
-        return Conjunctions.of(self.values, self.words, nothing, document.n_words)
+        return conjunctions(self.values, self.words, nothing, document.n_words)
 
 
 def test_what_was_read_wrong_is_not_believed(tree):
@@ -313,7 +314,7 @@ def test_three_errors_of_a_hundred_samples_hold_what_three_normal_ones_do():
 
 def test_what_has_no_error_and_what_moves_the_intercept_alone():
     # words and pairs
-    tree = Conjunctions.of([1.0, 0.5, -2.0], [[0], [1, 2], []], [[], [], [3]], 20, 4.0)
+    tree = conjunctions([1.0, 0.5, -2.0], [[0], [1, 2], []], [[], [], [3]], 20, 4.0)
     result = estimated(tree.value, 20, 3000, 0)
     truth = WordRegression(tree).at(BANDWIDTHS)
     np.testing.assert_allclose(result.coefficients, truth.coefficients, atol=1e-6)

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import propopt as po
+from papers.text_lime.set_functions import conjunctions
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime.finite_samples import (
     expected_run,
@@ -17,7 +18,7 @@ from propopt.lime.finite_samples import (
     single_text_run,
 )
 from propopt.lime.text.word_limits import TextLaw, WordRegression
-from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import all_sets
 
 
@@ -28,7 +29,7 @@ ANY = Enumerated(np.random.default_rng(0).normal(size=2**7))
 
 def tree(d):
     """z_1 + (1 − z_1) z_2 z_3."""
-    return Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], d)
+    return conjunctions([1.0, 1.0], [[0], [1, 2]], [[], [0]], d)
 
 
 def fit_of(function, law=LAW, n=5000, ridge=1.0, first_row=True):
@@ -137,7 +138,7 @@ def test_samples_for_a_precision_and_what_does_not_scatter():
     n = int(required_samples(5000, run.standard_deviations, 0.005).max())
     precise = run_of(tree(29), n=n).standard_deviations
     assert precise.max() == pytest.approx(0.005, rel=0.02)
-    f = Conjunctions.of([1.0, -2.0], [[0], [3]], [[], []], 20)
+    f = conjunctions([1.0, -2.0], [[0], [3]], [[], []], 20)
     assert deviations(run_of(f, n=100, ridge=0.0)).max() < 1e-7
 
 
@@ -145,7 +146,7 @@ def test_samples_for_a_precision_and_what_does_not_scatter():
 @pytest.mark.parametrize("d", [2, 8])
 def test_where_no_sample_counts_the_ridge_leaves_the_row_itself(bandwidth, d):
     """Weights of exp(−1000) are zero in a run of the package, and so is its scatter."""
-    f = Conjunctions.of([2.0, 1.0], [[0], [1]], [[], [0]], d)
+    f = conjunctions([2.0, 1.0], [[0], [1]], [[], [0]], d)
     run = run_of(f, TextLaw(bandwidth))
     np.testing.assert_allclose(run.coefficients, 0.0, atol=1e-15)
     np.testing.assert_allclose(run.intercept, 2.0, rtol=1e-12)
