@@ -108,12 +108,10 @@ class Power(Separable):
         return Powers(columns, degrees, np.zeros(len(columns)))
 
     def _term(self, x: Array) -> Array:
-        powers: Array = x**self.degree
-        return powers
+        return x**self.degree
 
     def _slope(self, x: Array) -> Array:
-        slopes: Array = self.degree * x ** (self.degree - 1)
-        return slopes
+        return self.degree * x ** (self.degree - 1)
 
 
 @dataclass(frozen=True)

@@ -86,13 +86,11 @@ class _Splits:
 
     @cached_property
     def _floats(self) -> list[_Saved]:
-        features: list[_Saved] = self.saved["features_info"].get("float_features", [])
-        return features
+        return self.saved["features_info"].get("float_features", [])
 
     @cached_property
     def _categories(self) -> list[_Saved]:
-        features: list[_Saved] = self.saved["features_info"]["categorical_features"]
-        return features
+        return self.saved["features_info"]["categorical_features"]
 
     @cached_property
     def sources(self) -> list[ColumnSource]:

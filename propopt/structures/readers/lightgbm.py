@@ -49,13 +49,11 @@ class LightGBMBooster:
 
     def predict(self, table: Any) -> Array:
         """Predictions of the booster, in the units of its objective."""
-        predicted: Array = self.booster_.predict(table)
-        return predicted
+        return self.booster_.predict(table)
 
     def scores(self, table: Any) -> Array:
         """The sums of the trees, before any link."""
-        scores: Array = self.booster_.predict(table, raw_score=True)
-        return scores
+        return self.booster_.predict(table, raw_score=True)
 
 
 # ---- Objectives, and predictions of a booster
@@ -63,8 +61,7 @@ class LightGBMBooster:
 
 def _header(model: Any) -> Mapping[str, Any]:
     """The settings of a booster, since the dump of all trees is long."""
-    header: Mapping[str, Any] = model.booster_.dump_model(num_iteration=1)
-    return header
+    return model.booster_.dump_model(num_iteration=1)
 
 
 def _logit(model: Any) -> float | None:
@@ -123,10 +120,9 @@ def _direct_estimator(model: Any) -> Callable[..., Array] | None:
 def _of_booster(
     model: Any, settings: Mapping[str, Any], table: Any, raw_score: bool = False
 ) -> Array:
-    predicted: Array = model.booster_.predict(  # another one after refitting
+    return model.booster_.predict(  # another one after refitting
         table, raw_score=raw_score, **{**settings, "num_threads": 1}
     )
-    return predicted
 
 
 # ---- Trees

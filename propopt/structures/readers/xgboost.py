@@ -47,8 +47,7 @@ class XGBoostBooster:
     @property
     def feature_names_in_(self) -> list[str] | None:
         """The names of the columns that the booster was trained on, if they had any."""
-        names: list[str] | None = self.booster_.feature_names
-        return names
+        return self.booster_.feature_names
 
     @property
     def n_features_in_(self) -> int:
@@ -62,8 +61,7 @@ class XGBoostBooster:
         matrix = require("xgboost").DMatrix(
             table, enable_categorical=True, base_margin=base_margin
         )
-        predicted: Array = self.booster_.predict(matrix, output_margin=output_margin)
-        return predicted
+        return self.booster_.predict(matrix, output_margin=output_margin)
 
     def scores(self, table: Any) -> Array:
         """The sums of the trees, before any link."""
