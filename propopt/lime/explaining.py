@@ -23,7 +23,7 @@ from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target, one_label
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrap_with_table
+from propopt.functions.wrapping import opened, wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.laws.background import Reference
 from propopt.lime.documents import LimeDocuments
@@ -53,7 +53,7 @@ from propopt.lime.text.word_limits import (
 )
 from propopt.losses.faithfulness import relative_size
 from propopt.structures.fitted_model import FittedModel
-from propopt.structures.kinds import TORCH_MODULE, has_method, is_a
+from propopt.structures.kinds import has_method
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
 from propopt.tables.columns import CategoricalColumn
@@ -310,6 +310,7 @@ def _subject_of(
         )
     model_data = None if isinstance(function, Function) else data
     target, output, outcome = choice
+    function = opened(function)
     output = output_of_lime(function, target, output)
     f, reference_table = wrap_with_table(
         function, X, target, output, model_data, outcome=outcome
@@ -338,13 +339,13 @@ def _subject_of(
 
 
 def output_of_lime(model: Any, target: Target, output: Output) -> Output:
-    """The output to explain: as the package ``lime``, by default a probability.
+    """The output of an opened model: as in ``lime``, by default a probability.
 
     Boosted classifiers, and stacks that end in a logistic regression, have the margin.
     """
-    if output != "auto" or isinstance(model, Function) or is_a(model, TORCH_MODULE):
+    if output != "auto" or not isinstance(model, FittedModel):
         return output
-    one, _, _ = one_label(FittedModel.of(model), target)
+    one, _, _ = one_label(model, target)
     is_linked = one.has_exact_log_odds and not one.is_explained_by_margin
     return "probability" if is_linked else output
 
@@ -540,6 +541,7 @@ def text_limits(
     split = tuple([TextDocument.of(text, rule) for text in texts])
     if not isinstance(function, Function):
         schema = TextSchema(rule, vocabulary_of(split), split)
+        function = opened(function)
         output = output_of_lime(function, target, output)
         function, _ = wrap_with_table(
             function, documents, target, output, schema, outcome=outcome

@@ -124,7 +124,7 @@ class FittedModel:
     @cached_property
     def methods(self) -> list[str]:
         """The methods by which the model predicts."""
-        return list(filter(self.has, PREDICTION_METHODS))
+        return list(filter(partial(has_method, self.estimator), PREDICTION_METHODS))
 
     @cached_property
     def warned(self) -> set[str]:
@@ -197,7 +197,9 @@ class FittedModel:
 
         The same labels if the model has no names, or others.
         """
-        names = next((n for n in map(fitted_names, self.steps) if n is not None), None)
+        names = self.columns
+        for step in self.steps[1:]:
+            names = fitted_names(step) if names is None else names
         given = as_stored(header, names or ())
         if names is None or sorted(given) != sorted(names) or given == names:
             return header

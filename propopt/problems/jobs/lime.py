@@ -19,6 +19,7 @@ from propopt.base.files import write_csv
 from propopt.base.text import Reason, plural
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
+from propopt.functions.wrapping import opened
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.lime import LimeDocuments, LimeExplanation, TextLaw, limits, text_limits
 from propopt.lime.explaining import output_of_lime
@@ -140,7 +141,7 @@ class LimeSection(JobSection):
             yield from self.without_effect("law: gaussian", "weights")
 
     def output_of(self, model: Any, target: Any, output: Any) -> Any:
-        return output_of_lime(model, target, output)
+        return output_of_lime(opened(model), target, output)
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.value(points)
