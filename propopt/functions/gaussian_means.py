@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -38,24 +38,17 @@ Effects: TypeAlias = tuple[int, slice | NDArray[np.intp], Array]
 _NONE = np.zeros(0, dtype=np.intp)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class PairedValues:
-    """Odd differences and effects from antithetic pairs around n rows."""
-
-    pairs: AntitheticPairs  # S pairs
-    odd: Array  # (n, S): (f(x + e_s) − f(x − e_s))/2
-    effects: tuple[Effects, ...]  # of categories and missing numbers
-
-    def slopes(self, left_out: NDArray[np.intp] = _NONE) -> Attributions:
-        """Slopes and effects, (n, D), optionally without some of the pairs."""
-        if len(left_out):
-            slopes = self.pairs.slopes_without(self.odd, left_out)
-        else:
-            slopes = self.pairs.slopes(self.odd)
-        for column, rows, effects in self.effects:
-            slopes[rows, column] = np.delete(effects, left_out, axis=1).mean(axis=1)
-        return slopes
+def _slopes(
+    pairs: AntitheticPairs,  # S pairs
+    odd: Array,  # (n, S): (f(x + e_s) − f(x − e_s))/2
+    effects: Sequence[Effects],  # of categories and missing numbers
+    left_out: NDArray[np.intp],  # some of the pairs
+) -> Attributions:
+    """Slopes and effects at n rows, (n, D), without some of the pairs."""
+    slopes = pairs.slopes_without(odd, left_out) if len(left_out) else pairs.slopes(odd)
+    for column, rows, changes in effects:
+        slopes[rows, column] = np.delete(changes, left_out, axis=1).mean(axis=1)
+    return slopes
 
 
 Evaluate: TypeAlias = Callable[[Points], Values]
@@ -221,8 +214,8 @@ class SmoothedFunction(DerivedFunction):
         if exact is not None:
             return exact.of(points)[1]
         slopes = np.empty(points.shape)
-        for rows, sample in self._drawn(points, labels):
-            slopes[rows] = sample.slopes()
+        for rows, slopes_without in self._drawn(points, labels):
+            slopes[rows] = slopes_without(_NONE)
         return slopes
 
     def _estimate(self, points: Points, labels: Labels) -> Estimate:
@@ -232,10 +225,10 @@ class SmoothedFunction(DerivedFunction):
         slopes = np.empty(points.shape)
         without = np.empty((N_BLOCKS, *points.shape))
         tenths = np.array_split(np.arange(self.n_samples), N_BLOCKS)
-        for rows, sample in self._drawn(points, labels):
-            slopes[rows] = sample.slopes()
+        for rows, slopes_without in self._drawn(points, labels):
+            slopes[rows] = slopes_without(_NONE)
             for block, pairs in zip(without, tenths, strict=True):
-                block[rows] = sample.slopes(pairs)
+                block[rows] = slopes_without(pairs)
         enough = self.n_samples >= N_BLOCKS
         return Estimate(
             values=slopes,
@@ -249,14 +242,14 @@ class SmoothedFunction(DerivedFunction):
 
     def _drawn(
         self, points: Points, labels: Labels
-    ) -> Iterator[tuple[slice, PairedValues]]:
-        """Blocks of rows, with the values at their pairs."""
+    ) -> Iterator[tuple[slice, Callable[[NDArray[np.intp]], Attributions]]]:
+        """Blocks of rows, with their slopes as a function of the pairs left out."""
         evaluate = self._evaluator("perturbed points", labels)
         pairs = self._pairs(points.shape[1])
         for rows in row_blocks(len(points), self.n_samples, copies=4):
             ahead, behind = pairs.sides(evaluate, points[rows])
             effects = self._effects(evaluate, points[rows], _even(ahead, behind), pairs)
-            yield rows, PairedValues(pairs, 0.5 * (ahead - behind), tuple(effects))
+            yield rows, partial(_slopes, pairs, 0.5 * (ahead - behind), list(effects))
 
     def _refuse_missing(self, points: Points, labels: Labels) -> None:
         if self.function.observed is None:

@@ -10,7 +10,6 @@ from typing import Any, Final, Self, final
 import numpy as np
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
-from propopt.base.errors import InvalidInput
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.subsets.sets import Blocks, all_sets, shares_keeping
@@ -126,11 +125,6 @@ class Enumerated:
     @classmethod
     def of(cls, function: Callable[[Mask], Any], n_words: int) -> Enumerated:
         """Evaluate a function at all sets of words, in one call."""
-        if n_words > MOST_ENUMERATED:
-            raise InvalidInput(
-                f"{n_words} words have 2^{n_words} sets; all sets are evaluated for "
-                f"at most {MOST_ENUMERATED} words"
-            )
         return cls(np.asarray(function(all_sets(n_words)), np.float64))
 
     def __repr__(self) -> str:

@@ -24,10 +24,10 @@ _TAIL: Final = 37.0
 """Beyond this, e^(−u R) is below 1e-16 of the sum."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ExponentialSum:
-    r"""R^(−s) = Σ_q w_q exp(−u_q R) for r ≤ R ≤ 1, to a relative error below 2e-14.
+def exponential_sum(power: float, smallest: float) -> tuple[Values, Values]:
+    r"""Rates u and weights w (Q,) of a sum of exponentials, both positive.
+
+    R^(−s) = Σ_q w_q exp(−u_q R) for r ≤ R ≤ 1, to a relative error below 2e-14.
 
     Γ(s) R^(−s) = ∫ u^(s−1) exp(−u R) du, with u = exp(x − e^(−x)), is by the trapezoid
     rule with step h = 0.26 of the integrand
@@ -42,23 +42,16 @@ class ExponentialSum:
     each end leaves out less than 2e-16. So (33 + log(37/r)) / 0.26 nodes do at most,
     of which few are on the left: 48 for r = 0.01, 66 for 1e-4, 101 for 1e-8.
     """
-
-    rates: Values  # (Q,): u, positive
-    weights: Values  # (Q,): w, positive
-
-    @classmethod
-    def of(cls, power: float, smallest: float) -> ExponentialSum:
-        """The sum for R^(−s) down to the smallest R."""
-        lowest = (math.log(math.gamma(power + 1.0)) + math.log(1e-16)) / power
-        highest = math.log(_TAIL / smallest)
-        # log u = x − e^(−x) rises; at x = −log(2 − lowest) it is below the lowest
-        first = math.floor(-math.log(2.0 - lowest) / _STEP)
-        last = math.ceil((highest + 1.0) / _STEP)
-        x = _STEP * np.arange(first, last + 1)
-        logs = x - np.exp(-x)
-        used = (logs > lowest) & (logs < highest)
-        slopes = (1.0 + np.exp(-x[used])) * _STEP / math.gamma(power)
-        return cls(np.exp(logs[used]), np.exp(power * logs[used]) * slopes)
+    lowest = (math.log(math.gamma(power + 1.0)) + math.log(1e-16)) / power
+    highest = math.log(_TAIL / smallest)
+    # log u = x − e^(−x) rises; at x = −log(2 − lowest) it is below the lowest
+    first = math.floor(-math.log(2.0 - lowest) / _STEP)
+    last = math.ceil((highest + 1.0) / _STEP)
+    x = _STEP * np.arange(first, last + 1)
+    logs = x - np.exp(-x)
+    used = (logs > lowest) & (logs < highest)
+    slopes = (1.0 + np.exp(-x[used])) * _STEP / math.gamma(power)
+    return np.exp(logs[used]), np.exp(power * logs[used]) * slopes
 
 
 # ---- Sums over words that are divided by the norm of the retained words
@@ -141,27 +134,15 @@ class NormalisedSum:
     @cached_property
     def _symmetric(self) -> SymmetricMeans:
         """Means over sets of some words, but not all, without the base."""
-        powers = self._powers
-        return SymmetricMeans(self._scaled, powers.rates, powers.weights)
-
-    @cached_property
-    def _total(self) -> float:
-        """The largest size of a set; 1 if it is 0."""
-        return sum(float(b.sizes.max(axis=1).sum()) for b in self.blocks) or 1.0
-
-    @cached_property
-    def _scaled(self) -> tuple[Blocks, ...]:
-        """The blocks, with sizes scaled to a sum of at most 1."""
-        scale = self._total
-        return tuple(
-            Blocks(b.words, b.values / scale**self.power, b.sizes / scale)
+        total = sum(float(b.sizes.max(axis=1).sum()) for b in self.blocks) or 1.0
+        # sizes with a sum of at most 1
+        blocks = [
+            Blocks(b.words, b.values / total**self.power, b.sizes / total)
             for b in self.blocks
-        )
-
-    @cached_property
-    def _powers(self) -> ExponentialSum:
-        positive = [b.sizes[b.sizes > 0.0].min(initial=np.inf) for b in self._scaled]
-        return ExponentialSum.of(self.power, min(1.0, *positive))
+        ]
+        positive = [b.sizes[b.sizes > 0.0].min(initial=np.inf) for b in blocks]
+        exponentials = exponential_sum(self.power, min(1.0, *positive))
+        return SymmetricMeans(blocks, *exponentials)
 
 
 def _few(weights: Array) -> tuple[Array, Array]:
