@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from crafted_archives import header_of, members_of, npy, signed, with_header, write
 from exact_values import same
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as arrays_of
 from numpy.typing import NDArray
@@ -85,6 +85,7 @@ def path(tmp_path):
     return tmp_path / "whole.npz"
 
 
+@settings(max_examples=10)  # each is a file
 @given(
     W=arrays_of(np.float64, (3, 2), elements=st.floats(-1e300, 1e300)),
     weights=st.dictionaries(st.text(st.characters(codec="utf-8")), st.floats(0, 1e308)),

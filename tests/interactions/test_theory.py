@@ -76,7 +76,7 @@ def test_ideal_learners_by_patches(kind):
     rng = np.random.default_rng(4)
     X = rng.choice([-1.0, 1.0], size=(400, 10))
     y = sum_of_terms(PAPER, X) + rng.normal(size=len(X))
-    scheme = kind(n_patches=2000, rows=30, n_features=3)
+    scheme = kind(n_patches=1200, rows=30, n_features=3)
     model = ILOCO(OracleRegressor(PAPER), scheme, random_state=1, progress=False)
     result = model.fit(named(X), y).result_
     is_fixed = kind is PatchesOfOneSize

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from minipatch_cases import fitted, small_table
+from minipatch_cases import Quick, fitted, small_table
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error
@@ -39,7 +39,7 @@ def share(result):
 @pytest.fixture(scope="module")
 def requested():
     """Runs of a number of patches that was asked for, by that number."""
-    return {n: fitted(Minipatches(n_patches=n), X, Y, Ridge()) for n in LOOKS[:4]}
+    return {n: fitted(Minipatches(n_patches=n), X, Y, Quick()) for n in LOOKS[:4]}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_looks_are_at_the_first_and_each_root_two_times_as_many():
 
 
 def test_a_run_stops_at_the_first_look_that_is_precise(requested, between):
-    result = fitted(Minipatches(until=between), X, Y, Ridge())
+    result = fitted(Minipatches(until=between), X, Y, Quick())
     assert is_same(result, requested[800])
     assert (result.stop.why, result.stop.n_patches, result.stop.most) == (
         *("precise", 800),
@@ -85,7 +85,7 @@ def test_a_run_stops_at_the_first_look_that_is_precise(requested, between):
 @pytest.mark.parametrize("factor", [0.999, 1.001])
 def test_the_precision_is_the_one_that_was_asked_for(requested, factor):
     precise = share(requested[800])
-    result = fitted(Minipatches(n_patches=800, until=factor * precise), X, Y, Ridge())
+    result = fitted(Minipatches(n_patches=800, until=factor * precise), X, Y, Quick())
     assert result.stop.why == ("precise" if factor > 1 else "at most")
     assert is_same(result, requested[800])
 
@@ -94,9 +94,9 @@ def test_scores_do_not_depend_on_workers_keeping_or_calls(
     requested, between, monkeypatch
 ):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=150))
-    two = fitted(Minipatches(until=between), X, Y, Ridge(), n_jobs=2)
+    two = fitted(Minipatches(until=between), X, Y, Quick(), n_jobs=2)
     assert is_same(two, requested[800])
-    retained = fitted(Minipatches(until=between, keep=True), X, Y, Ridge())
+    retained = fitted(Minipatches(until=between, keep=True), X, Y, Quick())
     assert is_same(retained, requested[800])
     assert len(retained.predictors) == 800
 
@@ -104,7 +104,7 @@ def test_scores_do_not_depend_on_workers_keeping_or_calls(
 def test_where_it_stops_does_not_depend_on_the_sets_that_are_scored(between):
     scheme = Minipatches(until=between)
     for sets in ([(0, 1)], [(2, 5), (3, 4)]):
-        result = ILOCO(Ridge(), scheme, sets=sets).fit(X, Y).result_
+        result = ILOCO(Quick(), scheme, sets=sets).fit(X, Y).result_
         assert result.n_patches == 800
         assert result.notes[-1].startswith("800 patches were fitted")
         assert result.main.notes == ()
@@ -126,28 +126,28 @@ def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
     with monkeypatch.context() as patched:
         patched.setattr(fitting, "fit_part", interrupted)
         with pytest.warns(InterruptedWarning, match="566 of at most 10000 patches"):
-            half = fitted(scheme, X, Y, Ridge())
+            half = fitted(scheme, X, Y, Quick())
     assert (half.stop.why, half.stop.n_patches) == ("interrupted", 566)
     assert half.stop.share == pytest.approx(share(half), rel=1e-12)
-    again = fitted(scheme, X, Y, Ridge())
+    again = fitted(scheme, X, Y, Quick())
     assert is_same(again, requested[800])
     assert again.stop.why == "precise"
     # in a folder of more patches than are needed it stops at the same place
     more = Minipatches(n_patches=1131, folder=tmp_path / "more")
-    fitted(more, X, Y, Ridge())
-    result = fitted(Minipatches(until=between, folder=tmp_path / "more"), X, Y, Ridge())
+    fitted(more, X, Y, Quick())
+    result = fitted(Minipatches(until=between, folder=tmp_path / "more"), X, Y, Quick())
     assert is_same(result, requested[800])
 
 
 @pytest.mark.slow
 def test_it_does_not_stop_where_means_are_of_few_patches():
     scheme = Minipatches(n_features=0.9, until=0.99)  # a pair is absent from 1 of 100
-    result = fitted(scheme, X, Y, Ridge())
+    result = fitted(scheme, X, Y, Quick())
     assert result.stop.n_patches in LOOKS[5:-1]
     assert scores(result).counts.min() >= 30
     before = Minipatches(n_features=0.9, n_patches=result.stop.n_patches * 5 // 7)
     with pytest.warns(FewPatchesWarning):
-        fitted(before, X, Y, Ridge())
+        fitted(before, X, Y, Quick())
 
 
 def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(requested):
