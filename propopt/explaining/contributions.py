@@ -360,7 +360,11 @@ class ContributionRule:
         plan = DrawPlan(self.draws.n_samples) if alone else self.draws
         weights = drawn_from.weights, self._of_column
         shape = len(points), self._n_players
-        if all_sets_are_cheap(shape, len(rows), plan, self._quick_rows):
+        function = self.function
+        # trees and networks are fast
+        is_quick = function.piecewise_constant or function.gradient_method == EXACT
+        most = QUICK_ROWS if is_quick else 0
+        if all_sets_are_cheap(shape, len(rows), plan, most):
             values = ends[1], self.of_background
             whole = [np.arange(len(rows))]
             phi = shapley_of_sets(value, rows, points, values, parts or whole, *weights)
@@ -379,13 +383,6 @@ class ContributionRule:
         # more orders do not reduce the error of a sampled background
         drawn = drawn.enough(plan, None if self.error is None else size)
         return self._adding_up(drawn, ends, labels, drawn_from.correction)
-
-    @property
-    def _quick_rows(self) -> int:
-        """Rows of f that may be evaluated for each row: trees and networks are fast."""
-        function = self.function
-        quick = function.piecewise_constant or function.gradient_method == EXACT
-        return QUICK_ROWS if quick else 0
 
     def _adding_up(
         self,

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, final
@@ -130,13 +129,9 @@ class PartWriter:
     def _sizes(self, part: int) -> list[int]:
         """The numbers of rows of the blocks of a part."""
         n = len(self.header.rows_of(part))
-        size = self._block_rows
-        return [min(size, n - start) for start in range(0, n, size)]
-
-    @cached_property
-    def _block_rows(self) -> int:
         count = len(self.source.schema) + len(self.header.columns)
-        return _rows_within(_BLOCK_BYTES, _BLOCK_ROWS, count)
+        size = _rows_within(_BLOCK_BYTES, _BLOCK_ROWS, count)
+        return [min(size, n - start) for start in range(0, n, size)]
 
     def _frame(self, table: Any, first: int) -> pd.DataFrame:
         """The rows that are explained, whose names are their positions in the table."""
@@ -186,7 +181,10 @@ def explain_large(
     if to is None:
         what = f"the path {X!s}" if isinstance(X, str | os.PathLike) else "a dataset"
         raise InvalidInput(f"X: got {what}; give to=, a folder for its explained rows")
-    copied = _copied(keep)
+    copied = tuple(keep)
+    twice = [name for name, count in Counter(copied).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"keep: {twice[0]!r} is named twice; name it once")
     schema = rows.function.schema
     labels: tuple[Hashable, ...] = () if schema is None else tuple(schema.header)
     table = _as_table(X)
@@ -205,18 +203,12 @@ def explain_large(
     with locked_folder(writer.folder):
         missing = _missing_parts(writer)
         if scheduler is None:
-            _write_here(writer, missing, progress)
+            with _counting(writer.header, missing, progress) as advance:
+                for n_rows in writer.write(missing):
+                    advance(n_rows)
         else:
             _write_on_cluster(writer, missing, scheduler, progress)
     return ExplainedTable.load(writer.folder)
-
-
-def _copied(keep: Sequence[str]) -> tuple[str, ...]:
-    """The columns to copy; refuses one that is named twice."""
-    twice = [name for name, count in Counter(keep).items() if count > 1]
-    if twice:
-        raise InvalidInput(f"keep: {twice[0]!r} is named twice; name it once")
-    return tuple(keep)
 
 
 def _as_table(X: Any) -> Any:
@@ -321,13 +313,6 @@ def _refuse_other(before: TableHeader, header: TableHeader, folder: Path) -> Non
 
 
 # ---- Work in this process, or by workers of Dask
-
-
-def _write_here(writer: PartWriter, parts: list[int], progress: bool | None) -> None:
-    """Write parts in this process."""
-    with _counting(writer.header, parts, progress) as advance:
-        for n_rows in writer.write(parts):
-            advance(n_rows)
 
 
 def _write_on_cluster(

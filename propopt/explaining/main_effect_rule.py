@@ -153,7 +153,9 @@ class MainEffectRule:
             return None
         cells = {
             j: np.unique(
-                np.concatenate([sets.cells for sets in _sets_of(structure, j)])
+                np.concatenate(
+                    [cast(Sets, sets).cells for _, sets in structure.of_column(j)]
+                )
             )
             for j in structure.columns.tolist()
         }
@@ -179,11 +181,6 @@ class MainEffectRule:
                 parts = np.ascontiguousarray((c[numbers][:, None] * factors[numbers]).T)
                 G[rows, player] = parts.sum(axis=1) - mean[numbers].sum()
         return G
-
-
-def _sets_of(structure: Boxes, j: int) -> list[Sets]:
-    """The sets of one column, a family each."""
-    return [cast(Sets, sets) for _, sets in structure.of_column(j)]
 
 
 def distinct_values(values: Values) -> tuple[Values, Indices]:

@@ -856,14 +856,15 @@ class FittedContributions(FittedRows):
         """Rows with equally many neighbours, in z; all of them may move, or none."""
         of_w = super()._block(inputs, rows)
         moves = inputs.moves[rows]
+        roots = self.metric.roots
         rest = of_w.target - inputs.main_effects[rows]
-        apart = (of_w.fixed - rest[:, None]) / self.metric.roots
+        apart = (of_w.fixed - rest[:, None]) / roots
         of_z = replace(
             of_w,
             target=np.zeros(rest.shape),
             fixed=np.where(moves[:, None], apart, 0.0),
         )
-        axis = np.where(moves, self._roots, 0.0)
+        axis = np.where(moves, roots, 0.0)
         if not axis.any():
             return of_z
         return of_z.complete(axis, self.metric.axis, inputs.missed[rows])

@@ -577,7 +577,7 @@ class RowsProblem(ExplanationProblem):
         """The nearest neighbours of rows, for contributions."""
         return RowNeighbours(self.coordinates, self.n_neighbors)
 
-    @property
+    @cached_property
     def n_neighbors(self) -> int:
         """The number of neighbours of each row."""
         return min(self.settings.nearest.n_neighbors, len(self.points) - 1)

@@ -279,13 +279,13 @@ class Targets:
         ends: dict[str, Any] = {k: np.concatenate(x) for k, x in values.items() if x}
         return {**ends, "tolerance": max(part.tolerance for part in parts)}
 
-    @property
+    @cached_property
     def total(self) -> Array:
         """The totals t = f(x) − base of contributions, shape (N,)."""
         base, prediction = self._both
         return prediction - base
 
-    @property
+    @cached_property
     def rounding(self) -> Array:
         """The rounding error of each total, shape (N,)."""
         base, prediction = self._both

@@ -434,9 +434,17 @@ class Explanation(
 
     def _unclaimed(self) -> Explanation:
         """The same attributions without weights, certificate and program."""
-        optimum = replace(self, weights={}, multipliers={}, target=None)
-        unclaimed = replace(optimum, recorded_shares={}, problem_data={})
-        return replace(unclaimed, certificate=None, program=None, scaled_program=None)
+        return replace(
+            self,
+            weights={},
+            multipliers={},
+            target=None,
+            recorded_shares={},
+            problem_data={},
+            certificate=None,
+            program=None,
+            scaled_program=None,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame (N, D), with the names of the input."""

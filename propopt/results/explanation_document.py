@@ -165,8 +165,11 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
     for rows in blocks:
         w = W[rows]
         exact = phi[rows]
-        first = without_ties(exact)[np.arange(len(w)), np.abs(w).argmax(axis=1)]
-        is_large = np.abs(exact) > large
+        sizes = np.abs(exact)
+        # columns that are the largest of their row, up to rounding
+        firsts = sizes >= (1.0 - 1e-9) * sizes.max(axis=1, keepdims=True)
+        first = firsts[np.arange(len(w)), np.abs(w).argmax(axis=1)]
+        is_large = sizes > large
         same += int(first.sum())
         turned += int((is_large & (np.sign(w) != np.sign(exact))).sum())
         count += int(is_large.sum())
@@ -199,12 +202,6 @@ def _without_data(explanation: Optimum) -> Iterator[Finding]:
 
 _WITHOUT_DATA: Final = "without data"
 """The parameter with that warning, which the card shows as a separate line."""
-
-
-def without_ties(phi: Any) -> Any:
-    """Which columns are the largest of their row, up to rounding."""
-    sizes = np.abs(phi)
-    return sizes >= (1.0 - 1e-9) * sizes.max(axis=1, keepdims=True)
 
 
 _ON_PAGE: Final = 15

@@ -69,7 +69,12 @@ class ArrowTable:
         names = [*(columns or self.columns)]
         for name in names:
             if name not in self.files.index:  # names of rows may be dates
-                _check_type(self.files.schema.field(name).type, name, self.path)
+                kind = self.files.schema.field(name).type
+                if not (holds_text(kind) or _is_number(values_of(kind))):
+                    raise InvalidInput(
+                        f"{self.path}: column {name!r} holds {kind}; expected numbers, "
+                        "text or categories: convert it, or leave it out"
+                    )
         n_bytes = 16.0 * self.n_rows * len(names)
         require_memory(n_bytes, f"{self.path}", "leave rows out")
         count = max(1, _AT_ONCE // (8 * self.n_rows))
@@ -124,15 +129,6 @@ def _is_number(kind: Any) -> bool:
         or types.is_boolean(kind)
         or types.is_null(kind)
     )
-
-
-def _check_type(kind: Any, name: str, path: Path) -> None:
-    """Refuse times, bytes, lists and the like."""
-    if not (holds_text(kind) or _is_number(values_of(kind))):
-        raise InvalidInput(
-            f"{path}: column {name!r} holds {kind}; expected numbers, text or "
-            "categories: convert it, or leave it out"
-        )
 
 
 def _series_of(column: Any) -> pd.Series[Any]:

@@ -533,30 +533,19 @@ class NoBaseValue:
     def __repr__(self) -> str:
         return "None: slopes add up to no output"
 
-    def _refused(self) -> NoReturn:
+    def _refused(self, *_: object, **_named: object) -> NoReturn:
         raise InvalidInput(
             "base_values: slopes do not add up to an output, so they have no waterfall "
             "plot; contributions do, po.explain(model, X, data=X, "
             "kind='contributions').to_shap(X)"
         )
 
-    def __float__(self) -> NoReturn:
-        self._refused()
-
-    def __array__(self, *_: object, **_named: object) -> NoReturn:
-        self._refused()
-
-    def __getitem__(self, _: object) -> NoReturn:
-        self._refused()
-
-    def __format__(self, _: str) -> NoReturn:
-        self._refused()
-
-    def __add__(self, _: object) -> NoReturn:
-        self._refused()
-
-    def __radd__(self, _: object) -> NoReturn:
-        self._refused()
+    __float__ = _refused
+    __array__ = _refused
+    __getitem__ = _refused
+    __format__ = _refused
+    __add__ = _refused
+    __radd__ = _refused
 
     shape: ClassVar[tuple[()]] = ()
 

@@ -9,7 +9,6 @@ from typing import (
     ClassVar,
     Final,
     Literal,
-    NamedTuple,
     TypeAlias,
     final,
     get_args,
@@ -31,7 +30,6 @@ from propopt.explaining.explainers.baseline import (
     PackageUnits,
     Request,
 )
-from propopt.functions import Function
 from propopt.functions.means import CheckedStructure
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
@@ -516,15 +514,15 @@ class ExactShap(OfBackground):
         self, read: SumOfProducts, request: Request
     ) -> tuple[BoxShapley | ProductShapley, float]:
         """The Shapley values for the background, and its mean, cached for tables."""
+        served = weakref.ref(request.function), request.labels.features, read
         last = _LAST.get(self)
-        if last is not None and last.serves(read, request):
-            return last.exact, last.mean
+        if last is not None and last[0] == served:
+            return last[1:]
         background = background_rows(self.data, request)
         exact = shapley_against(read, Game(background))
         mean = float(request.value(background).mean())
         if not isinstance(self.data, int | str):
-            key = weakref.ref(request.function), request.labels.features
-            _LAST[self] = _Last(*key, read, exact, mean)
+            _LAST[self] = served, exact, mean
         return exact, mean
 
     def _read(self, request: Request) -> CheckedStructure:
@@ -532,22 +530,10 @@ class ExactShap(OfBackground):
         return CheckedStructure.of(request.function, request.points.shape[1])
 
 
-class _Last(NamedTuple):
-    """The cached game of the last function of an explainer."""
+_Shapley: TypeAlias = BoxShapley | ProductShapley
 
-    function: weakref.ref[Function]
-    features: tuple[str, ...] | None  # names of the columns of X
-    read: SumOfProducts
-    exact: BoxShapley | ProductShapley
-    mean: float  # of the function over the background
-
-    def serves(self, read: SumOfProducts, request: Request) -> bool:
-        """Whether a request is for the same function, with columns as named."""
-        same = self.function() is request.function and self.read is read
-        return same and self.features == request.labels.features
-
-
-_LAST: Final = weakref.WeakKeyDictionary[ExactShap, _Last]()
+_LAST: Final = weakref.WeakKeyDictionary[ExactShap, tuple[Any, _Shapley, float]]()
+"""For each explainer its last function, names and structure, with their game."""
 
 
 @final

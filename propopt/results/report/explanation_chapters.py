@@ -7,7 +7,6 @@ from typing import Final, get_args
 
 import numpy as np
 
-from propopt.base.arrays import Array
 from propopt.base.document import (
     Chapter,
     Table,
@@ -39,11 +38,12 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
     base = best.base_value
     prediction = best.prediction
     target = best.contributions
-    arrays = base, prediction, target
     if (
         base is None
         or prediction is None
-        or not (best.units == "output" and all(map(_is_finite, arrays)))
+        or target is None
+        or best.units != "output"
+        or not all(np.isfinite(x).all() for x in (base, prediction, target))
     ):
         unit = f"{best.units_in_words}."
         N = best.shape[0]
@@ -64,10 +64,6 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
         base=base,
         prediction=prediction,
     ).chapters()
-
-
-def _is_finite(array: Array | None) -> bool:
-    return array is not None and bool(np.isfinite(array).all())
 
 
 def _reasons(best: Optimum) -> Iterator[Chapter]:
