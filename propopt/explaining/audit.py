@@ -578,13 +578,13 @@ def audit(
     front = None
     if e.has_similar_rows:
         findings += _explained_differences(e)
-    if e.has_removable:
-        findings += [*_directions(e, diagnosis), *_prices(e, diagnosis)]
-        finding, causes = _causes(e)
-        findings.append(finding)
-        from_exact = e.is_exact and e.exact_front.is_rough
-        start = (e.exact_front, "exact") if from_exact else (e.audited_front, "these")
-        front = partial(_front, *start, e.labels, e.W)
+        if e.audited_front.is_rough:  # some of these differences are removable
+            findings += [*_directions(e, diagnosis), *_prices(e, diagnosis)]
+            finding, causes = _causes(e)
+            findings.append(finding)
+            of_exact = e.is_exact and e.exact_front.is_rough
+            start = (e.exact_front, "exact") if of_exact else (e.audited_front, "these")
+            front = partial(_front, *start, e.labels, e.W)
     findings.append(_background(e, diagnosis))
     return Audit(
         findings=tuple(findings),

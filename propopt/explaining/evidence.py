@@ -544,8 +544,3 @@ class AuditEvidence:
     def has_similar_rows(self) -> bool:
         """True if there are similar rows with different values."""
         return len(self.W) > 2 and self.audited_front.plain > 0.0
-
-    @property
-    def has_removable(self) -> bool:
-        """True if some of the differences between similar rows are removable."""
-        return self.has_similar_rows and self.audited_front.is_rough

@@ -582,7 +582,7 @@ class RowsProblem(ExplanationProblem):
         """The number of neighbours of each row."""
         return min(self.settings.nearest.n_neighbors, len(self.points) - 1)
 
-    @property
+    @cached_property
     def weight(self) -> tuple[float | str | None, str]:
         """The weight of robustness, and its rule in words.
 

@@ -54,11 +54,6 @@ IMPORTED_FILES: Final = "a .csv, .npz or .parquet file"
 """Files with attributions, in words; Arrow and Feather files are read too."""
 
 
-def is_imported(path: Path) -> bool:
-    """Whether a path may have attributions, by its suffix; or is a folder."""
-    return path.suffix.lower() in (".csv", ".npz") or is_arrow(path)
-
-
 class ExplanationFields:
     """The fields of an :class:`propopt.results.Explanation` that are used here."""
 
