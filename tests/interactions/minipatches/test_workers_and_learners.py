@@ -63,7 +63,7 @@ class Threads(Quick):
 
 def test_learners_have_one_thread_of_blas_and_a_bar_counts_patches(capsys):
     with ThreadpoolController().limit(limits=2):
-        source = fitted(many(150), X, Y, Threads(), order=1)
+        source = fitted(many(150), X, Y, Threads(), order=1, progress=False)
     assert set(np.unique(source.predictions)) == {0.0, 1.0}
     assert capsys.readouterr().err == ""
     fitted(many(150), X, Y, order=1, progress=True)
