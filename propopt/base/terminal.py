@@ -31,8 +31,11 @@ class PlainConsole(Console):
     """
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
+        stream = sys.stderr if stderr else sys.stdout
+        if not isinstance(stream, PatientStream):  # that of a command already is
+            stream = PatientStream(stream)
         super().__init__(
-            file=PatientStream(sys.stderr if stderr else sys.stdout),  # type: ignore[arg-type]  # rich declares all methods of IO
+            file=stream,  # type: ignore[arg-type]  # rich declares all methods of IO
             quiet=quiet,
             markup=False,
             emoji=False,

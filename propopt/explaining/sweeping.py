@@ -224,7 +224,7 @@ def sweep(
     terms += [(0.0, bound.loss) for bound in points[0][1]]
     traded = Objective.weighed(tuple(terms))
     traded_losses = traded.losses
-    bounds = bounds_of(subject_to, traded_losses)
+    bounds = bounds_of(subject_to, traded_losses) if subject_to else ()
     job = _Job(losses, bounds, solver, goal).ready(points)
     front = None if error is None else job.front(points, error)
     fixed = [(1.0, bound.loss) for bound in bounds if bound.loss not in traded_losses]

@@ -522,12 +522,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             One row per explanation: the optima, then the baselines.
         """
         every = self.explanations
-        settings = dict.fromkeys(k for one in self.baselines for k in one.parameters)
-        shares = [self.shares(one) for one in every]
         columns: dict[str, Sequence[Any]] = {
             "method": [one.method for one in every],
             **_columns("weight", self.losses, [one.rates for one in every]),
-            **_columns("parameter", settings, [one.parameters for one in every]),
+            **self._parameters,
             **_columns("loss", self.losses, [one.losses for one in every]),
             "objective": [one.objective for one in every],
             "gap": [one.gap for one in every],
@@ -535,17 +533,40 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             "on_front": self.on_front.tolist(),
             "seconds": [one.seconds for one in every],
             "target": [
-                None if one.gap is None else target_in_words(one) for one in every
+                target_in_words(one) if one.certificate else None for one in every
             ],
-            **{
-                k: [row_shares[k] for row_shares in shares]
-                for k in self.share_columns.values()
-            },
+            **self._shares,
         }
         if self.error is not None:
             columns["front_error"] = [self.error] * len(every)
         dtype = None if every else object
         return _with_counts(pd.DataFrame(columns, dtype=dtype))
+
+    def drawn(self) -> pd.DataFrame:
+        """The columns of the table that a plot needs: no proof, and no front."""
+        every = self.explanations
+        columns = {
+            "method": [one.method for one in every],
+            **self._parameters,
+            **_columns("loss", self.losses, [one.losses for one in every]),
+            **self._shares,
+        }
+        return _with_counts(pd.DataFrame(columns, dtype=None if every else object))
+
+    @property
+    def _parameters(self) -> dict[str, list[Any]]:
+        """A column for each parameter of a baseline."""
+        names = dict.fromkeys(k for one in self.baselines for k in one.parameters)
+        return _columns("parameter", names, [x.parameters for x in self.explanations])
+
+    @property
+    def _shares(self) -> dict[str, list[float]]:
+        """A column for the share of each loss; none without ends."""
+        if self.ends is None:
+            return {}
+        shares = [self.ends.shares(one.losses) for one in self.explanations]
+        columns = self.share_columns.items()
+        return {column: [row[name] for row in shares] for name, column in columns}
 
     def save(self, path: str | Path) -> None:
         """Write all explanations to one ``.npz`` file, with their attributions.

@@ -877,6 +877,19 @@ class Program:
         """The values of all losses at W (N, D), losses of bounds last."""
         return np.array([loss.value_at(W) for loss in self.all_losses])
 
+    def problem_data(self, shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
+        """Make the arrays of all losses, by loss and key, and the limits of bounds.
+
+        ``propopt/proofs/problem_data.py`` lists the keys.
+        """
+        arrays: dict[str, NDArray[Any]] = {}
+        for loss in self.all_losses:
+            arrays |= {f"{loss.name}.{key}": x for key, x in loss.arrays(shape)}
+        for bound in self.bounds:
+            if bound.limit > 0.0:
+                arrays[f"{bound.loss.name}.limit"] = np.array(bound.limit)
+        return arrays
+
     def weighed(self, weights: Array) -> Objective:
         """Make the objective with these weights (k,) ≥ 0, which are not checked."""
         return Objective.trusted(tuple(zip(weights.tolist(), self.losses, strict=True)))

@@ -72,6 +72,8 @@ class Restriction:
     ) -> Restriction:
         """The attributions with zero loss, for losses with exact zeros."""
         parts = [cls._by(loss, shape) for loss in losses]
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             Components.joined([part.points for part in parts]),
             Components.joined([part.features for part in parts]),

@@ -43,7 +43,7 @@ def draw_trade_offs(
     if scale not in get_args(AxisScale):
         raise InvalidInput(f"scale: expected 'linear' or 'log', got {scale!r}")
     axes = axes_or_new(ax, 6.0, 5.0)
-    frame = trade_offs.to_frame()
+    frame = trade_offs.drawn()
     n_optimized = len(trade_offs.optimized)
     table = frame.assign(x=frame[f"loss.{x}"], y=frame[f"loss.{y}"], nearest=False)
     table.loc[trade_offs.nearest_rows, "nearest"] = True

@@ -85,8 +85,11 @@ class ProblemSchema(SweepKeys):
     @property
     def job(self) -> JobSection:
         """The section of the job: the first one that the file has."""
-        sections = (getattr(self, job.key) for job in JOBS[1:])
-        return next((one for one in sections if one is not None), self)
+        for job in JOBS[1:]:
+            section: JobSection | None = getattr(self, job.key)
+            if section is not None:
+                return section
+        return self
 
     def conflicts(self) -> Iterator[PropoptError]:
         """Errors of files without a job, with two jobs, or with keys of other jobs."""
@@ -100,10 +103,11 @@ class ProblemSchema(SweepKeys):
             expected = f"expected exactly one of {listed_words(job_names)}"
             yield wrong(f"{expected}, got {got}", *keys[-1:])
             return
-        of_others = set().union(*(one.job_keys() for one in JOBS)) - job.job_keys()
-        for name in sorted(of_others & self.model_fields_set):
+        of_jobs = {key for one in JOBS for key in one.job_keys()}
+        of_others = (of_jobs - job.job_keys()) & self.model_fields_set
+        for name in sorted(of_others):
             yield wrong(f"has no effect with {job.key}", name)
-        if not (errors or of_others & self.model_fields_set):
+        if not (errors or of_others):
             yield from job.mistakes(self)
 
 

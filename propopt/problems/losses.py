@@ -280,7 +280,7 @@ class _AnyLosses(Section):
             with part("objective", name):
                 terms.append((loss.weight, loss.build(subject)))
         with part("objective"):
-            return Objective(tuple(terms))
+            return Objective.weighed(tuple(terms))
 
 
 def _optional(loss: type[LossSection]) -> Any:

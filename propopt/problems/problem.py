@@ -97,8 +97,8 @@ class Problem:
     @property
     def objective(self) -> Objective:
         """The weighted sum of the losses without limits."""
-        terms = self._whole.terms
-        return Objective(tuple(t for t in terms if t[1].name not in self.limits))
+        terms = [t for t in self._whole.terms if t[1].name not in self.limits]
+        return Objective.trusted(tuple(terms))
 
     @property
     def axes(self) -> tuple[str, str]:

@@ -176,17 +176,18 @@ def refused(error: PropoptError) -> PydanticCustomError:
 
 def inner_sections(
     section: Section, *outer: str | int
-) -> Iterator[tuple[Location, Section]]:
+) -> list[tuple[Location, Section]]:
     """The section and all sections inside it, each with its location."""
-    yield outer, section
+    sections: list[tuple[Location, Section]] = [(outer, section)]
     for name, value in section:
-        inner: Any = [((name,), value)]
-        if isinstance(value, list | Mapping):
-            items = enumerate(value) if isinstance(value, list) else value.items()
-            inner = [((name, key), one) for key, one in items]
-        for steps, one in inner:
-            if isinstance(one, Section):
-                yield from inner_sections(one, *outer, *steps)
+        if isinstance(value, Section):
+            sections += inner_sections(value, *outer, name)
+        elif isinstance(value, list | Mapping):
+            items: Any = enumerate(value) if isinstance(value, list) else value.items()
+            for key, one in items:
+                if isinstance(one, Section):
+                    sections += inner_sections(one, *outer, name, key)
+    return sections
 
 
 Made = TypeVar("Made", bound=Section)

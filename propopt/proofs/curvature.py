@@ -122,13 +122,10 @@ class Quadratic:
         self, matching: float, over_points: float, over_features: float
     ) -> Array:
         """The three losses in the order of the program."""
-        losses = np.zeros(sum(index is not None for index in self.positions))
-        for index, loss in zip(
-            self.positions, (matching, over_points, over_features), strict=True
-        ):
-            if index is not None:
-                losses[index] = loss
-        return losses
+        losses = (matching, over_points, over_features)
+        placed = dict(zip(self.positions, losses, strict=True))
+        placed.pop(None, None)
+        return np.array([placed[index] for index in range(len(placed))])
 
 
 def lattice_of(map_: LinearMap | None) -> LatticeLaplacian | None:

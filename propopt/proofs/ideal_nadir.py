@@ -203,7 +203,7 @@ def _both(
 ) -> tuple[_Measure, _Measure]:
     """Functions to losses at G and at the other end."""
     G = matched_target(program)
-    totals = Totals.of(program.bounds)
+    totals = Totals.of(program.bounds) if program.bounds else None
     if totals is not None:
         nearest = farthest = None if G is None else totals.expanded(G)
         if totals.is_shared:

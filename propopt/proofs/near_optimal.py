@@ -27,21 +27,18 @@ the order of values there is one, v_d − v_e.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask
-from propopt.base.checks import read_only
 from propopt.base.document import Finding
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import BATCH_BUDGET
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
 from propopt.losses.restricted import is_completeness
@@ -148,12 +145,6 @@ ZERO: Final = 1e-12
 def rounded_to_zero(W: Attributions) -> Attributions:
     """W with entries of at most 1e-12 max|w| set to zero."""
     return np.where(np.abs(W) <= ZERO * np.abs(W).max(initial=0.0), 0.0, W)
-
-
-def root_mean_square(W: Array) -> float:
-    """The root mean square of an array, without overflow."""
-    unit = float(np.abs(W).max(initial=0.0)) or 1.0
-    return unit * float(np.sqrt(np.mean((W / unit) ** 2)))
 
 
 # ---- Errors of attributions due to an estimated target
@@ -285,78 +276,6 @@ def in_order(W: Array, by: OrderBy, present: Mask) -> NDArray[np.intp]:
     """Positions of the features of each row, the largest first, absent ones last."""
     keys = np.where(present, np.abs(W) if by == "size" else W, -np.inf)
     return np.argsort(-keys, axis=1, kind="stable")
-
-
-SHARE: Final = 0.05
-"""A small change of a row, as a share of the root mean square size of a row."""
-
-
-def small_change(best: Optimum) -> float:
-    """δ of an explanation: 5 % of the root mean square size of a row.
-
-    By the reference rows where it has them, so that it is the same for one row alone.
-    """
-    return SHARE * _row_size(best)
-
-
-def _row_size(best: Optimum) -> float:
-    """The root mean square of ‖w_n‖ over the rows, or over the reference rows."""
-    if best.row_size is not None:
-        return float(best.row_size)
-    W = best.attributions
-    return root_mean_square(W) * math.sqrt(W.shape[1])
-
-
-def of_rows(best: Optimum, rows: Indices) -> Optimum:
-    """Some rows of an explanation with the δ of all, without losses and certificate.
-
-    Rows without names are named by their positions.
-    """
-    labels = best.labels.of_positions(rows)
-    if labels.points is None:
-        labels = replace(labels, points=tuple(rows.tolist()))
-    changed: dict[str, Any] = {"labels": labels, "row_size": _row_size(best)}
-    for name in _OF_ROWS:
-        array = getattr(best, name)
-        changed[name] = None if array is None else read_only(array[rows])
-    return replace(
-        best,
-        **changed,
-        weights={},
-        losses={},
-        multipliers={},
-        certificate=None,
-        details={},
-        recorded_shares={},
-        problem_data={},
-        program=None,
-        scaled_program=None,
-    )
-
-
-_OF_ROWS: Final = (
-    "attributions",
-    "standard_errors",
-    "points",
-    "gradient",
-    "contributions",
-    "base_value",
-    "prediction",
-    "effects",
-)
-"""Fields with a number, or numbers, for each row."""
-
-
-def blocks_of(best: Optimum) -> Iterator[Optimum]:
-    """An explanation in blocks of rows of bounded size; one block if it is small."""
-    N, D = best.shape
-    slices = list(BATCH_BUDGET.blocks(N, 8 * D))
-    if len(slices) == 1:
-        yield best
-        return
-    best = replace(best, row_size=_row_size(best))
-    for block in slices:
-        yield of_rows(best, np.arange(block.start, block.stop))
 
 
 def with_certificate(best: Optimum, objective: Objective) -> Optimum:

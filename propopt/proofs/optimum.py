@@ -1,4 +1,4 @@
-"""Optima with their fields, phrases for gap and target error, and checks of them.
+"""Optima: their fields, phrases for gap and target error, checks, and their rows.
 
 The gap bounds the distance of attributions from the optimum for the given target. The
 cost of the error of that target is shown with it everywhere.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Mask, Points, Values
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
+from propopt.base.checks import read_only
 from propopt.base.declared import Declared, field, transient
 from propopt.base.document import Basis
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Quantity, gap_cell, percent, value_in_words
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint
@@ -89,7 +92,7 @@ class Optimum(Declared, ExplanationFields, ABC):
         """The weighted sum of the losses; None without an objective."""
         if not self.weights or not self.weights.keys() <= self.losses.keys():
             return None
-        return sum(self.weights[name] * self.losses[name] for name in self.weights)
+        return sum([self.weights[name] * self.losses[name] for name in self.weights])
 
     @property
     def completeness_gap(self) -> Values | None:
@@ -303,3 +306,84 @@ def _most_above(certificate: Certificate, best: Optimum) -> float:
     if violation > SATISFIED and not per_total:
         return math.inf
     return allowed + 2.0 * violation * price
+
+
+# ---- The rows of an optimum, and how small a small change of one is
+
+
+def root_mean_square(W: Array) -> float:
+    """The root mean square of an array, without overflow."""
+    unit = float(np.abs(W).max(initial=0.0)) or 1.0
+    return unit * float(np.sqrt(np.mean((W / unit) ** 2)))
+
+
+SHARE: Final = 0.05
+"""A small change of a row, as a share of the root mean square size of a row."""
+
+
+def small_change(best: Optimum) -> float:
+    """δ of an explanation: 5 % of the root mean square size of a row.
+
+    By the reference rows where it has them, so that it is the same for one row alone.
+    """
+    return SHARE * _row_size(best)
+
+
+def _row_size(best: Optimum) -> float:
+    """The root mean square of ‖w_n‖ over the rows, or over the reference rows."""
+    if best.row_size is not None:
+        return float(best.row_size)
+    W = best.attributions
+    return root_mean_square(W) * math.sqrt(W.shape[1])
+
+
+def of_rows(best: Optimum, rows: Indices) -> Optimum:
+    """Some rows of an explanation with the δ of all, without losses and certificate.
+
+    Rows without names are named by their positions.
+    """
+    labels = best.labels.of_positions(rows)
+    if labels.points is None:
+        labels = replace(labels, points=tuple(rows.tolist()))
+    changed: dict[str, Any] = {"labels": labels, "row_size": _row_size(best)}
+    for name in _OF_ROWS:
+        array = getattr(best, name)
+        changed[name] = None if array is None else read_only(array[rows])
+    return replace(
+        best,
+        **changed,
+        weights={},
+        losses={},
+        multipliers={},
+        certificate=None,
+        details={},
+        recorded_shares={},
+        problem_data={},
+        program=None,
+        scaled_program=None,
+    )
+
+
+_OF_ROWS: Final = (
+    "attributions",
+    "standard_errors",
+    "points",
+    "gradient",
+    "contributions",
+    "base_value",
+    "prediction",
+    "effects",
+)
+"""Fields with a number, or numbers, for each row."""
+
+
+def blocks_of(best: Optimum) -> Iterator[Optimum]:
+    """An explanation in blocks of rows of bounded size; one block if it is small."""
+    N, D = best.shape
+    slices = BATCH_BUDGET.blocks(N, 8 * D)
+    if len(slices) == 1:
+        yield best
+        return
+    best = replace(best, row_size=_row_size(best))
+    for block in slices:
+        yield of_rows(best, np.arange(block.start, block.stop))

@@ -32,23 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.losses import (
-    Program,
-)
-from propopt.losses.restricted import is_completeness
-
-
-def problem_data_of(
-    program: Program, shape: tuple[int, int]
-) -> dict[str, NDArray[Any]]:
-    """The arrays above for each loss and bound of a program."""
-    problem_data: dict[str, NDArray[Any]] = {}
-    for loss in program.all_losses:
-        problem_data |= {f"{loss.name}.{key}": x for key, x in loss.arrays(shape)}
-    for bound in program.bounds:
-        if not is_completeness(bound):
-            problem_data[f"{bound.loss.name}.limit"] = np.array(bound.limit)
-    return problem_data
 
 
 def in_units_of_w(

@@ -25,10 +25,9 @@ from propopt.proofs.near_optimal import (
     OrderBy,
     compared,
     in_order,
-    small_change,
     target_half_widths,
 )
-from propopt.proofs.optimum import Optimum
+from propopt.proofs.optimum import Optimum, small_change
 from propopt.results.clear import SignsAndRanks
 from propopt.tables.frames import Labels, group_sums
 

@@ -36,13 +36,8 @@ from propopt.base.declared import field
 from propopt.base.document import Document, Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, for_quantity, plural, rounded_percent
-from propopt.proofs.near_optimal import (
-    ZERO,
-    OrderBy,
-    blocks_of,
-    small_change,
-)
-from propopt.proofs.optimum import Optimum
+from propopt.proofs.near_optimal import ZERO, OrderBy
+from propopt.proofs.optimum import Optimum, blocks_of, small_change
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
 

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -35,7 +36,7 @@ from propopt.proofs.certifying import certify
 from propopt.proofs.ideal_nadir import IdealNadir, weighted
 from propopt.proofs.near_optimal import OrderBy, with_certificate
 from propopt.proofs.optimum import SATISFIED, Optimum, refuse_contradiction
-from propopt.proofs.problem_data import in_units_of_w, problem_data_of
+from propopt.proofs.problem_data import in_units_of_w
 from propopt.proofs.target_error import TargetErrorOperator
 from propopt.results.certain import NearOptimalConclusions, certain_of
 from propopt.results.clear import Clear, clear_of
@@ -958,7 +959,7 @@ class Explanation(
         program = self.program or self.scaled_program
         if self.problem_data or program is None:
             return self.problem_data
-        problem_data = problem_data_of(program, self.shape)
+        problem_data = program.problem_data(self.shape)
         scales = self.scales
         if scales is None or self.contributions is None:
             return problem_data
@@ -972,11 +973,17 @@ class Explanation(
         :class:`propopt.results.Shares`. After loading they are those of the saved
         objective; empty without an objective.
         """
+        if self._ends is None:
+            return dict(self.recorded_shares)
+        return self._ends.shares(self.losses)
+
+    @cached_property
+    def _ends(self) -> IdealNadir | None:
+        """The losses at both ends of the trade-off; None without a program."""
         program = self.program or self.scaled_program
         if program is None:
-            return dict(self.recorded_shares)
-        ends = IdealNadir.of(program, weighted(self, None, program))
-        return ends.shares(self.losses)
+            return None
+        return IdealNadir.of(program, weighted(self, None, program))
 
     def _program_of(
         self, objective: Objective | PropertyLoss | None, question: str

@@ -46,8 +46,8 @@ from propopt.base.text import (
     printable,
     rounded_percent,
 )
-from propopt.proofs.near_optimal import in_order, of_rows
-from propopt.proofs.optimum import Optimum
+from propopt.proofs.near_optimal import in_order
+from propopt.proofs.optimum import Optimum, of_rows
 from propopt.results.clear import Clear, clear_of, dust_of, is_exact
 from propopt.results.result import Result
 from propopt.tables.frames import group_sums

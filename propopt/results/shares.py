@@ -27,8 +27,8 @@ from propopt.proofs.ideal_nadir import (
     neighbour_differences,
     weighted,
 )
-from propopt.proofs.near_optimal import root_mean_square, rounded_to_zero
-from propopt.proofs.optimum import Optimum
+from propopt.proofs.near_optimal import rounded_to_zero
+from propopt.proofs.optimum import Optimum, root_mean_square
 from propopt.results.result import Result
 
 

@@ -276,10 +276,9 @@ class Nodes:
         bounded from above.
         """
         retained = self.tau * self._largest_share(abc) ** 2
-        moved = sum(
-            weight * _root_sum(retained * errors**2)
-            for weight, errors in ((abc[1], self.theta_error), (abc[2], self.nu_error))
-        )
+        _, b, c = abc
+        moved = b * _root_sum(retained * self.theta_error**2)
+        moved += c * _root_sum(retained * self.nu_error**2)
         seen = np.maximum(self.theta_error, self.nu_error) > 0.0
         size = _root_sum(retained * seen)
         return 2.0 * size * moved + _DIGITS * self.optimum(abc)
@@ -493,10 +492,12 @@ class Diagonal(Curve):
 
         F(δ) ≤ a k/(a + k) ‖δ‖² for the largest curvature k of the other losses.
         """
-        bases = (self._over_points, self._over_features)
-        rate = sum(basis.rounding for basis in bases if isinstance(basis, Waves))
-        a, *others = abc
-        k = sum(c * basis.values.max() for c, basis in zip(others, bases, strict=True))
+        rate = sum([x.rounding for x in self.bases if isinstance(x, Waves)])
+        if not rate:
+            return 0.0
+        a, b, c = abc
+        points, features = self.bases
+        k = b * points.values.max() + c * features.values.max()
         moved = rate * float(np.sqrt(self._mass * a * k / (a + k)))
         return moved * (2.0 * float(np.sqrt(abc @ losses)) + moved)
 

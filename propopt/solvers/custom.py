@@ -22,7 +22,6 @@ from propopt.losses.algebra import Faithfulness
 from propopt.losses.custom import CustomConstraints
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.proofs.conic_bound import CustomProgram, Solved, clarabel_options
-from propopt.proofs.problem_data import problem_data_of
 from propopt.proofs.target_error import (
     TargetError,
     exact_source,
@@ -104,7 +103,7 @@ def solve_custom(
         },
         losses=values,
         target=_target(standard, scale),
-        problem_data=problem_data_of(standard, standard.shape),
+        problem_data=standard.problem_data(standard.shape),
         units=units_of_target(standard.all_losses) or "gradient",
         quantity=quantity_of_target(standard.all_losses),
         solver=backend,

@@ -608,7 +608,7 @@ class Task:
 
     def _total_details(self, solution: Solution, weights: Array) -> dict[str, Array]:
         """Multipliers of given row sums, and the irreducible part of each loss."""
-        if not self.program.bounds or self._totals is None:
+        if self._totals is None:
             return {}
         terms = self.program.weighed(weights).terms
         y = self._totals.multiplier(terms, solution.W, solution.duals)
@@ -617,7 +617,7 @@ class Task:
     @cached_property
     def _totals(self) -> Totals | None:
         """The given row sums, or None."""
-        return Totals.of(self.program.bounds)
+        return Totals.of(self.program.bounds) if self.program.bounds else None
 
     @cached_property
     def _irreducible(self) -> dict[str, Array]:

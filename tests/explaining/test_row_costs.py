@@ -23,7 +23,7 @@ from propopt.explaining.out_of_sample import (
     FittedRows,
 )
 from propopt.losses.graphs.distances import Distances, distances_between
-from propopt.proofs.problem_data import in_units_of_w, problem_data_of
+from propopt.proofs.problem_data import in_units_of_w
 from propopt.tables.schema import TableSchema
 
 
@@ -136,7 +136,7 @@ def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
     again = pickle.loads(pickle.dumps(explainer.explain(X_NEW[:7])))
     for own in (result, again):
         program = getattr(own, name)
-        problem_data = problem_data_of(program, own.shape)
+        problem_data = program.problem_data(own.shape)
         if own.scales is not None:
             problem_data = in_units_of_w(problem_data, own.contributions, own.scales)
         assert len(problem_data) == (1 if "kind" in settings else 3)

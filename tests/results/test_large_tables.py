@@ -13,8 +13,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
 from propopt.proofs import near_optimal
-from propopt.proofs.near_optimal import of_rows
-from propopt.proofs.optimum import Optimum
+from propopt.proofs.optimum import Optimum, of_rows
 from propopt.results import explanation_document, reasons
 from propopt.results.report import neighbours
 from propopt.results.report.explorer import Explorer

@@ -43,7 +43,7 @@ from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.background import Background, Reference, affordable_rows
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.losses.graphs.points import Graph
-from propopt.proofs.near_optimal import root_mean_square
+from propopt.proofs.optimum import root_mean_square
 from propopt.results.explanation import Explanation
 from propopt.results.result import Result
 from propopt.solvers.solving import solve

@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -182,7 +182,9 @@ class JobSection(Section):
                 page = partial(self.write_report, result, file)
                 yield JobOutput({".html": page}, is_lazy=True)
 
-        with checkpointing(checkpoint_folder(file, run.problem)) as checkpoint:
+        parts = checkpoint_folder(file, run.problem)
+        resumed = nullcontext() if parts is None else checkpointing(parts)
+        with resumed as checkpoint:
             result = run.do(solve, outputs)
         if checkpoint is not None and run.is_finished:
             checkpoint.forget()

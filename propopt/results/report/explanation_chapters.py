@@ -16,8 +16,7 @@ from propopt.base.document import (
 )
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
 from propopt.base.text import plural
-from propopt.proofs.near_optimal import of_rows
-from propopt.proofs.optimum import Optimum, is_sampled
+from propopt.proofs.optimum import Optimum, is_sampled, of_rows
 from propopt.results.reasons import Reasons, Towards
 from propopt.results.report.explorer import Explorer, FrontPath
 from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
