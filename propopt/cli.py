@@ -118,8 +118,10 @@ def _run_files(options: argparse.Namespace) -> int:
         files = [comparison_problem(*files)]
     writers: dict[str, Path] = {}
     for file in files:
-        file.require(options.job)
-        for name in (f"{file.name}{suffix}" for suffix in file.job.suffixes):
+        suffixes = file.require(options.job).suffixes
+        stem = file.name
+        for suffix in suffixes:
+            name = f"{stem}{suffix}"
             if name in writers:
                 raise file.source.error(
                     ("name",),

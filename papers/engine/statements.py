@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from papers.engine.findings import Invariant
 from papers.engine.panels import Solved, Statement
 from propopt.proofs.optimum import targets_in_words
-from propopt.results.explanation import Explanation, is_lazy
+from propopt.results.explanation import Explanation
 
 
 _ROUNDING = 1e-12
@@ -76,7 +76,7 @@ def _loss_errors(solved: Solved) -> Iterator[tuple[float, str]]:
     solved.trade_offs.prove()
     explanations = chain(solved.trade_offs.optimized, solved.trade_offs.baselines)
     for one in explanations:
-        if is_lazy(one):
+        if one.is_lazy("attributions"):
             continue
         for loss in solved.problem.objective.losses:
             stated, measured = one.losses[loss.name], loss.value(one.attributions)

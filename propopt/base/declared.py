@@ -195,6 +195,10 @@ class Declared:
         ]
         return {name: getattr(self, name) for name in names}
 
+    def is_lazy(self, name: str) -> bool:
+        """Whether the value of a field is computed when it is first read."""
+        return f"{name}{_LATER}" in vars(self)
+
     def store(self, name: str, value: Any) -> None:
         """Store the value of a lazy field, computed or not, in place of another."""
         fields = vars(self)

@@ -35,7 +35,7 @@ from propopt.losses.algebra import kind_of
 from propopt.losses.faithfulness import Units
 from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.proofs.optimum import target_basis, target_in_words, targets_in_words
-from propopt.results.explanation import Explanation, common_quantity, is_lazy
+from propopt.results.explanation import Explanation, common_quantity
 from propopt.results.explanation_document import made_by
 from propopt.results.result import Result
 
@@ -159,7 +159,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             ends = self.ends.at_target, self.ends.far
             points += [[end.get(k, math.nan) for k in self.losses] for end in ends]
         table = np.array(points).reshape(-1, len(self.losses))
-        claims = [best.gap or 0.0 for best in proved if is_lazy(best)]
+        claims = [best.gap or 0.0 for best in proved if best.is_lazy("attributions")]
         margin = max(_ROUNDING, math.sqrt(max(claims, default=0.0)))
         return table[np.isfinite(table).all(axis=1)], margin
 
@@ -594,15 +594,15 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         >>> same.to_frame().equals(curve.to_frame())
         True
         """
-        unread = [best.shape for best in self.optimized if is_lazy(best)]
+        unread = [best.shape for best in self.optimized if best.is_lazy("attributions")]
         require_memory(
             8.0 * sum(N * D for N, D in unread),
             f"the attributions of {len(unread)} explanations",
             "save single explanations, as optimized[0].save(path)",
         )
         _ = [*self._computed(range(len(self.optimized)))]
-        proved = [best for best in self.optimized if not is_lazy(best)]
-        missing = [best for best in self.optimized if is_lazy(best)]
+        missing = [best for best in self.optimized if best.is_lazy("attributions")]
+        proved = [best for best in self.optimized if best not in missing]
         unsolved = [f"no attributions were computed for {best!r}" for best in missing]
         failures = (*self.failures, *unsolved)
         whole = replace(

@@ -329,7 +329,7 @@ class Certificate:
     violation: float = field(default=0.0, low=0.0)
     distance: float | None = field(default=None, low=0.0)
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """The certified relative gap of the objective: (value − lower bound)/scale."""
         excess = max(self.value - self.lower_bound, 0.0)

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -81,7 +82,7 @@ class Optimum(Declared, ExplanationFields, ABC):
     program: Program | None = transient(default=None, lazy=True)
     scaled_program: Program | None = transient(default=None, lazy=True)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """The numbers N of rows and D of columns, without computing attributions."""
         N, D = self.unread("attributions").shape

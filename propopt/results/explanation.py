@@ -162,11 +162,6 @@ class LazyAttributions(Lazy["Explanation"]):
         return {name: best.unread(name) for name in _PROVED}
 
 
-def is_lazy(explanation: Explanation) -> bool:
-    """Whether the attributions of an explanation are not computed yet."""
-    return isinstance(explanation.unread("attributions"), LazyAttributions)
-
-
 class Explanation(
     Result,
     Optimum,

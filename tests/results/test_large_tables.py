@@ -12,7 +12,7 @@ from propopt.base.document import Finding, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
-from propopt.proofs import near_optimal
+from propopt.proofs import optimum
 from propopt.proofs.optimum import Optimum, of_rows
 from propopt.results import explanation_document, reasons
 from propopt.results.report import neighbours
@@ -107,7 +107,7 @@ def test_blocks_of_rows_change_no_number(monkeypatch):
 
     text, whole = views()
     budget = Budget(7 * 8 * D)
-    monkeypatch.setattr(near_optimal, "BATCH_BUDGET", budget)
+    monkeypatch.setattr(optimum, "BATCH_BUDGET", budget)
     monkeypatch.setattr(explanation_document, "BATCH_BUDGET", budget)
     again, blocks = views()
     assert again == text

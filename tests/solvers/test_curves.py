@@ -26,7 +26,6 @@ from propopt.base.errors import (
 from propopt.losses import Program
 from propopt.losses.operators import LatticeLaplacian
 from propopt.proofs.curvature import Eigenbasis
-from propopt.results.explanation import is_lazy
 from propopt.solvers import Krylov, Task, curves
 from propopt.solvers.curves import Nodes, Spectral, choose_curve_solver
 from propopt.solvers.solver import Measurement
@@ -340,7 +339,7 @@ def middle(solver="spectral"):
 
 
 def was_read(point):
-    return not is_lazy(point)
+    return not point.is_lazy("attributions")
 
 
 @pytest.fixture

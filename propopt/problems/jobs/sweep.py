@@ -54,7 +54,7 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
-from propopt.results.explanation import Explanation, is_lazy
+from propopt.results.explanation import Explanation
 from propopt.solvers.aims import Aim
 from propopt.solvers.task import find_solver
 
@@ -329,7 +329,9 @@ class SweepKeys(CommonKeys, JobSection):
             content["front_error"] = trade_offs.error
         yield JobOutput({}, {**content, "left_out": left_out}, left_out)
         if picked is not None:
-            yield JobOutput(documents=[] if is_lazy(picked) else [picked.document()])
+            yield JobOutput(
+                documents=[] if picked.is_lazy("attributions") else [picked.document()]
+            )
 
     def _attributions(
         self, trade_offs: TradeOffs, problem: Problem, file: ProblemFile

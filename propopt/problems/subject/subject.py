@@ -109,7 +109,7 @@ class Subject:
         """The number of rows of the larger of the two tables."""
         return max(len(self.points), len(self.others))
 
-    @property
+    @cached_property
     def is_text(self) -> bool:
         """Whether the points are documents."""
         return is_documents(self.points)

@@ -30,7 +30,6 @@ from propopt.base.errors import (
     UnsolvedWarning,
 )
 from propopt.losses.faithfulness import Estimate
-from propopt.results.explanation import is_lazy
 from propopt.solvers.curves import Spectral
 
 
@@ -263,7 +262,7 @@ def test_the_table_as_text(tmp_path):
 
 def test_attributions_on_curves_are_computed_and_proved_for_it(tmp_path):
     curve = po.sweep(OBJECTIVE, {"pairwise_robustness": np.geomspace(0.1, 10.0, 9)})
-    assert all(map(is_lazy, curve.optimized))
+    assert all(best.is_lazy("attributions") for best in curve.optimized)
     curve.save(tmp_path / "curve")
     again = po.TradeOffs.load(tmp_path / "curve")
     assert [e.certificate.kind for e in again.optimized] == ["strong convexity"] * 9
@@ -316,7 +315,7 @@ def test_more_attributions_than_memory_holds_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(free, lambda: 3 * 5 * 2 * 8 - 1.0)
     with pytest.raises(Refused, match="attributions of 3 explanations"):
         curve.save(tmp_path / "curve")
-    assert all(map(is_lazy, curve.optimized))
+    assert all(best.is_lazy("attributions") for best in curve.optimized)
     monkeypatch.setattr(free, lambda: 3 * 5 * 2 * 8.0)
     curve.save(tmp_path / "curve")
 
