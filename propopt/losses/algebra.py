@@ -990,7 +990,7 @@ def _mean_row(G: Array) -> Array:
     for rows in slabs(G):
         block = plus_row(G[rows], -first)
         remainder = remainder + share[: len(block)] @ block
-    return np.asarray(first + remainder)
+    return first + remainder
 
 
 def _value_of_row(loss: PropertyLoss, row: Array, n_points: int) -> float:

@@ -348,20 +348,20 @@ class Totals:
 
     def coordinates(self, W: Attributions) -> Array:
         """The coordinates V = W − (W u)uᵀ of W."""
-        return np.asarray(W - spread(along(W, self.axis), self.axis))
+        return W - spread(along(W, self.axis), self.axis)
 
     def expanded(self, V: Array) -> Attributions:
         """The nearest complete W to V, with row sums exact to rounding."""
         W = V + spread(self.heights - along(V, self.axis), self.axis)
         # once more, for the rounding of the sums
-        return np.asarray(W + spread(self.heights - along(W, self.axis), self.axis))
+        return W + spread(self.heights - along(W, self.axis), self.axis)
 
     def on_support(self, W: Attributions) -> Attributions:
         """A complete W with the zeros of W, in rows that are not zero."""
         v = np.where(W == 0.0, 0.0, self.axis)
         v[~v.any(axis=1)] = self.axis
         missed = self.heights - W @ self.axis
-        return np.asarray(W + (missed / (v**2).sum(axis=1))[:, None] * v)
+        return W + (missed / (v**2).sum(axis=1))[:, None] * v
 
     @cached_property
     def fixed(self) -> Attributions:
@@ -440,7 +440,7 @@ class Totals:
                 slope += c * loss.gradient_at(W)
             elif loss.name in duals:
                 slope += loss.map.adjoint(duals[loss.name])
-        return np.asarray(along(slope, self.axis) / -self.norm)
+        return along(slope, self.axis) / -self.norm
 
     def _matching(self, loss: PropertyLoss, same: Identity) -> _RecastLoss:
         if not loss.has_target:
@@ -500,7 +500,7 @@ class OffAxis(Composed):
         return flat.reshape(W.shape, order="C")
 
     def back(self, W: Attributions) -> Attributions:
-        return np.asarray(W - spread(along(W, self.axis), self.axis))
+        return W - spread(along(W, self.axis), self.axis)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.csr_array(self.outer.flat(shape) @ self._flat_projection(shape))
@@ -524,10 +524,10 @@ class OffAxis(Composed):
 def along(W: Array, axis: Array) -> Array:
     """Products W_n u, or W_n u_n of each row, (N,)."""
     if axis.ndim == 1:
-        return np.asarray(W @ axis)
-    return np.asarray((W * axis).sum(axis=-1))
+        return W @ axis
+    return (W * axis).sum(axis=-1)
 
 
 def spread(heights: Array, axis: Array) -> Array:
     """The outer product z uᵀ, or z_n u_n of each row, (N, D)."""
-    return np.asarray(heights[:, None] * axis)
+    return heights[:, None] * axis

@@ -106,7 +106,7 @@ class Estimate:
     def jackknife_blocks(values: Attributions, left_out: Array) -> Array:
         """Pseudo-values (B, N, D) of an estimate from leave-one-block-out values."""
         deviations = left_out - left_out.mean(axis=0)
-        return np.asarray(values - (len(left_out) - 1) * deviations)
+        return values - (len(left_out) - 1) * deviations
 
     @property
     def standard_errors(self) -> Array | None:
@@ -150,7 +150,7 @@ class Estimate:
 
 def error_of_blocks(blocks: Array) -> Array:
     """The standard error of the mean of independent estimates (B, ...), (...)."""
-    return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))
+    return blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks))
 
 
 def relative_error(blocks: Array) -> float:

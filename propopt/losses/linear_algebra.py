@@ -263,7 +263,7 @@ def reflected(
     _require_done("dormqr", info)
     product, _, info = lapack.dormqr(*arguments, int(work[0]), overwrite_c=1)
     _require_done("dormqr", info)
-    return np.asarray(product)
+    return product
 
 
 def _require_done(routine: str, info: int, failure: str = "it did not finish") -> None:
@@ -332,7 +332,7 @@ def _by_size(H: Sparse, of_node: Indices) -> Iterator[tuple[int, Sparse]]:
 def _inverses(blocks: Array) -> Array:
     """Exactly symmetric inverses of blocks (k, s, s)."""
     inverses = np.linalg.inv(blocks)
-    return np.asarray((inverses + inverses.transpose(0, 2, 1)) / 2.0)
+    return (inverses + inverses.transpose(0, 2, 1)) / 2.0
 
 
 # ---- Rounding in double precision
@@ -372,7 +372,7 @@ class ExactProduct:
 
     def __call__(self, W: Array) -> Array:
         if self._heights is None:
-            return np.asarray(self._matrix @ centred(W, self._components))
+            return self._matrix @ centred(W, self._components)
         R = np.asarray(self._matrix @ W)
         R *= self._heights[:, None]
         return R
@@ -391,7 +391,7 @@ class ExactProduct:
     def normal(self, W: Array) -> Array:
         """The product MᵀM W."""
         if self._heights is None:
-            return np.asarray(self._matrix.T @ self(W))
+            return self._matrix.T @ self(W)
         total = np.zeros(W.shape)
         for rows in self._blocks(W):
             R = np.asarray(self._matrix[rows] @ W)

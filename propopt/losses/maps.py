@@ -143,13 +143,13 @@ class OverPoints(Coupling):
         return self._product(W) if isinstance(W, np.ndarray) else self.matrix @ W
 
     def adjoint(self, R: Array) -> Attributions:
-        return np.asarray(self.matrix.T @ R)
+        return self.matrix.T @ R
 
     def energy(self, W: Attributions) -> float:
         return self._product.energy(W)
 
     def normal(self, W: Attributions) -> Attributions:
-        return np.asarray(self._fast_gram @ W)
+        return self._fast_gram @ W
 
     def gradient(self, W: Attributions) -> Attributions:
         return self._product.normal(W)
@@ -225,13 +225,13 @@ class OverFeatures(Coupling):
         return W @ self.matrix.T
 
     def adjoint(self, R: Array) -> Attributions:
-        return np.asarray(R @ self.matrix)
+        return R @ self.matrix
 
     def energy(self, W: Attributions) -> float:
         return self._product.energy(W.T)
 
     def normal(self, W: Attributions) -> Attributions:
-        return np.asarray(W @ self._fast_gram)
+        return W @ self._fast_gram
 
     def rounding(self, W: Attributions) -> Rounding:
         return self._product.rounding(W.T)
@@ -326,7 +326,7 @@ class RowSums(LinearMap):
         return sums.reshape((len(self.weights), 1), order="C")
 
     def adjoint(self, R: Array) -> Attributions:
-        return np.asarray(R * self.weights)
+        return R * self.weights
 
     def rounding(self, W: Attributions) -> Rounding:
         size = float(np.linalg.norm(self.weights, axis=-1).max())
@@ -640,7 +640,7 @@ class GroupMax(Penalty):
         """
         if len(self.starts) == 1:
             totals = np.cumsum(-np.sort(-sizes)) - offset
-            return np.asarray([(totals / (np.arange(1, len(sizes) + 1) + slack)).max()])
+            return np.array([(totals / (np.arange(1, len(sizes) + 1) + slack)).max()])
         order = np.lexsort((-sizes, groups))
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
         totals = np.cumsum(sizes[order])

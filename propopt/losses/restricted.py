@@ -101,11 +101,11 @@ class Restriction:
         """The coordinates JᵀW Ĵ, the nearest U."""
         over_points = self.points.split(W)[0] * self.points.lengths
         over_both = self.features.split(over_points.T)[0].T
-        return np.asarray(over_both * self.features.lengths[:, 0])
+        return over_both * self.features.lengths[:, 0]
 
     def expanded(self, U: Array) -> Attributions:
         """The attributions J U Ĵᵀ, exactly constant on parts."""
-        return np.asarray(self._J @ U @ self._J_hat.T)
+        return self._J @ U @ self._J_hat.T
 
     def least_distance(self, T: Attributions) -> float:
         """The minimum of ‖W − T‖², attained by means of T over the parts."""

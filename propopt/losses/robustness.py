@@ -324,7 +324,7 @@ def _directed_edges(graph: Graph) -> Edges:
 
 def _cholesky(kernel: Array) -> Array:
     try:
-        return np.asarray(la.cholesky(kernel, lower=True))
+        return la.cholesky(kernel, lower=True)
     except la.LinAlgError:
         smallest = la.eigvalsh(kernel, subset_by_index=[0, 0])[0]
         raise InvalidInput(

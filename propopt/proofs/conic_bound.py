@@ -388,15 +388,13 @@ def _activity(A: Sparse, low: Array, high: Array) -> Array:
     result = np.bincount(rows, weights=parts, minlength=A.shape[0])
     sizes = np.bincount(rows, weights=np.abs(parts), minlength=A.shape[0])
     with np.errstate(invalid="ignore"):
-        return np.asarray(
-            np.where(np.isfinite(sizes), result - _SLACK * sizes, -np.inf)
-        )
+        return np.where(np.isfinite(sizes), result - _SLACK * sizes, -np.inf)
 
 
 def _least_parts(a: Array, low: Array, high: Array) -> Array:
     with np.errstate(invalid="ignore"):
         parts = np.where(a > 0.0, a * low, a * high)
-    return np.asarray(np.where(a == 0.0, 0.0, parts))
+    return np.where(a == 0.0, 0.0, parts)
 
 
 def sums_without_entry(
@@ -410,7 +408,7 @@ def sums_without_entry(
     sizes = np.bincount(rows, weights=np.abs(finite_parts), minlength=count)
     missing = np.bincount(rows, weights=~finite, minlength=count)
     others = total[rows] - finite_parts - _SLACK * sizes[rows]
-    return np.asarray(np.where(missing[rows] - ~finite > 0, -np.inf, others))
+    return np.where(missing[rows] - ~finite > 0, -np.inf, others)
 
 
 def _lower_to(high: Array, positions: NDArray[np.integer], limits: Array) -> None:

@@ -83,6 +83,7 @@ class Quadratic:
         features: Any = None if over_features is None else over_features.map
         index_of = {id(loss): index for index, loss in enumerate(program.losses)}
         return cls(
+            lattices=(lattice_of(points), lattice_of(features)),
             G=np.broadcast_to(matching.target, program.shape),
             P=None if points is None else points.gram,
             Q=None if features is None else features.gram,
@@ -93,7 +94,6 @@ class Quadratic:
                 index_of.get(id(over_points)),
                 index_of.get(id(over_features)),
             ),
-            lattices=(lattice_of(points), lattice_of(features)),
         )
 
     @property
@@ -238,7 +238,7 @@ def _form_of(P: Array) -> Callable[[Array], Array]:
             flow *= weights
             parts.append(U.T @ (differences.T @ flow))
         T = np.concatenate(parts, axis=1)
-        return np.asarray((T + T.T) / 2.0)
+        return (T + T.T) / 2.0
 
     return form
 

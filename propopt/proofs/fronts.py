@@ -123,7 +123,7 @@ class ExactFront:
 
     def shares(self, weight: float) -> Array:
         """The factors 1/(1 + c θ_k) at a weight c, shape (k,)."""
-        return np.asarray(1.0 / (1.0 + weight * self.theta))
+        return 1.0 / (1.0 + weight * self.theta)
 
     def attributions(self, weight: float) -> Attributions:
         """The attributions W(c) at a weight c, shape (N, D)."""
@@ -260,4 +260,4 @@ def _through(
 
 def _products(Q: Array, X: Array) -> Array:
     """Inner products ⟨Q_i, X_j⟩ of (k, N, D) and (m, N, D), shape (k, m)."""
-    return np.asarray(Q.reshape(len(Q), -1) @ X.reshape(len(X), -1).T)
+    return Q.reshape(len(Q), -1) @ X.reshape(len(X), -1).T

@@ -80,7 +80,7 @@ class Hessian(ABC):
 
     def block_of(self, row: int, features: Indices) -> Array:
         """The entries of H⁻¹ between some features of one point, shape (d, d)."""
-        return np.asarray(self.inverse_block(row)[np.ix_(features, features)])
+        return self.inverse_block(row)[np.ix_(features, features)]
 
     @abstractmethod
     def inverse_diagonal(self) -> Attributions:
@@ -238,10 +238,10 @@ class SpectralHessian(Hessian):
     def inverse_block(self, row: int) -> Array:
         # V diag_j(Σ_i U_ni² / h_ij) Vᵀ
         along = self.points[row] ** 2 @ (1.0 / self.values)
-        return np.asarray((self.features * along) @ self.features.T)
+        return (self.features * along) @ self.features.T
 
     def inverse_diagonal(self) -> Attributions:
-        return np.asarray(self.points**2 @ (1.0 / self.values) @ self.features.T**2)
+        return self.points**2 @ (1.0 / self.values) @ self.features.T**2
 
     @cached_property
     def points(self) -> Array:
@@ -316,10 +316,10 @@ class ConstrainedHessian(Hessian):
             return self.inner.inverse_diagonal()  # refuses, or is an upper bound
         features = self._off(self.inner.features.T)  # rows: eigenvectors off the axis
         along = self.inner.points**2 @ (1.0 / self.inner.values)
-        return np.asarray(along @ features**2)
+        return along @ features**2
 
     def _off(self, E: Array) -> Array:
-        return np.asarray(E - spread(along(E, self.axis), self.axis))
+        return E - spread(along(E, self.axis), self.axis)
 
 
 @final
@@ -331,10 +331,10 @@ class FeatureSumHessian(Hessian):
     sums: Array  # (K, D): A
 
     def solve(self, E: Array) -> Array:
-        return np.asarray(self.inner.solve(E @ self.sums) @ self.sums.T)
+        return self.inner.solve(E @ self.sums) @ self.sums.T
 
     def inverse_block(self, row: int) -> Array:
-        return np.asarray(self.sums @ self.inner.inverse_block(row) @ self.sums.T)
+        return self.sums @ self.inner.inverse_block(row) @ self.sums.T
 
     def inverse_diagonal(self) -> Attributions:
         n_rows = len(self.inner.inverse_diagonal())  # may refuse
@@ -351,14 +351,14 @@ class ScaledHessian(Hessian):
     scales: Array  # (D,): s; zero for fixed columns
 
     def solve(self, E: Array) -> Array:
-        return np.asarray(self.inner.solve(E * self.scales) * self.scales)
+        return self.inner.solve(E * self.scales) * self.scales
 
     def inverse_block(self, row: int) -> Array:
         both = np.outer(self.scales, self.scales)
-        return np.asarray(self.inner.inverse_block(row) * both)
+        return self.inner.inverse_block(row) * both
 
     def inverse_diagonal(self) -> Attributions:
-        return np.asarray(self.inner.inverse_diagonal() * self.scales**2)
+        return self.inner.inverse_diagonal() * self.scales**2
 
 
 @final
@@ -403,14 +403,14 @@ class QuadraticPart:
         for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
             if c > 0.0 and is_squared(loss):
                 slope += 0.5 * c * loss.gradient_at(start)
-        return np.asarray(start - self.hessian(weights).solve(slope))
+        return start - self.hessian(weights).solve(slope)
 
     def free(self, E: Array) -> Array:
         """Errors (..., D) without their part along u, which W cannot follow."""
         if self.totals is None:
             return E
         heights = along(E, self.totals.axis)
-        return np.asarray(E - heights[..., None] * self.totals.axis)
+        return E - heights[..., None] * self.totals.axis
 
     @cached_property
     def totals(self) -> Totals | None:
@@ -497,7 +497,7 @@ def smoothest(
             result.append(part.optimum(weights))
         except Refused:
             return None
-    return np.asarray(2.0 * result[1] - result[0])
+    return 2.0 * result[1] - result[0]
 
 
 def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float | None:

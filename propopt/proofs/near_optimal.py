@@ -128,7 +128,7 @@ class NearOptimal:
         remaining = np.maximum(sizes - self._slack(variances, lengths), 0.0)
         never = np.where(remaining > 0.0, np.inf, 0.0)
         prices = np.divide(remaining**2, variances, out=never, where=variances > 0.0)
-        return np.asarray(np.maximum(prices - self.excess, 0.0))
+        return np.maximum(prices - self.excess, 0.0)
 
     def _slack(self, variances: Array, lengths: float) -> Array:
         """The largest |⟨ℓ, W*⟩ − ⟨ℓ, W⟩|."""
@@ -168,7 +168,7 @@ class TargetHalfWidths:
         if self.numbers.ndim == 2:
             return self.numbers
         squares = np.einsum("bnd,bnd->nd", self.numbers, self.numbers)
-        return np.asarray(self._factor * np.sqrt(squares))
+        return self._factor * np.sqrt(squares)
 
     def of_pairs(
         self, row: int, features: Indices, signs: Array

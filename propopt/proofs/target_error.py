@@ -271,7 +271,7 @@ def contrasts(n_blocks: int) -> Array:
     rows = np.tril(np.ones((n_blocks - 1, n_blocks)))
     indices = np.arange(1, n_blocks)
     rows[indices - 1, indices] = -indices
-    return np.asarray(rows / np.sqrt(indices * (indices + 1.0))[:, None])
+    return rows / np.sqrt(indices * (indices + 1.0))[:, None]
 
 
 @final
@@ -314,16 +314,16 @@ class DrawCovariance:
                 self._coefficients = np.stack([H.rotated(D) for D in self._deviations])
             rotated = self._coefficients / np.sqrt(H.values)
             Z = rotated.reshape(len(self._deviations), -1)
-            return np.asarray(a**2 * (Z @ Z.T))
+            return a**2 * (Z @ Z.T)
         flat = self._deviations.reshape(len(self._deviations), -1)
         K = a * flat @ self.moved(a, H).reshape(len(flat), -1).T
-        return np.asarray((K + K.T) / 2.0)
+        return (K + K.T) / 2.0
 
     def standard_errors(self, a: float, weights: Array) -> Array:
         """Standard errors (N, D) of W(Ĝ) for quadratic F: spread of W(Ĝ_b)/√B."""
         moved = self.moved(a, self._part.hessian(weights))
         B = len(moved)
-        return np.asarray(np.sqrt((moved**2).sum(axis=0) / (B * (B - 1))))
+        return np.sqrt((moved**2).sum(axis=0) / (B * (B - 1)))
 
     def moved(self, a: float, H: Hessian) -> Array:
         """The moves W(Ĝ_b) − W(Ĝ) = a H⁻¹(Ĝ_b − Ĝ), shape (B, N, D)."""

@@ -312,7 +312,7 @@ class Nodes:
         a, b, c = abc
         theta = np.maximum(self.theta - self.theta_error, 0.0)
         nu = np.maximum(self.nu - self.nu_error, 0.0)
-        return np.asarray(a / (a + b * theta + c * nu))
+        return a / (a + b * theta + c * nu)
 
 
 def _root_sum(squares: Array) -> float:
@@ -603,7 +603,7 @@ class Lanczos:
 
     def _product(self, v: Array) -> Array:
         if not isinstance(self._P, Operator):
-            return np.asarray(self._P @ v)
+            return self._P @ v
         self._P.apply(v, self._spare)
         return self._spare
 

@@ -128,7 +128,7 @@ def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
     diagonals = P.diagonal()[:, None] + shifts
 
     def resistances(tails: Indices, heads: Indices) -> Array:
-        return np.asarray(1.0 / diagonals[tails] + 1.0 / diagonals[heads])
+        return 1.0 / diagonals[tails] + 1.0 / diagonals[heads]
 
     def descended(R: Attributions) -> Attributions:
         W = np.zeros_like(R)
@@ -173,7 +173,7 @@ def _dense(P: Array, shifts: Array) -> System:
     entries = np.maximum(values, 0.0)[:, None] + shifts
 
     def of_basis(tails: Indices, heads: Indices) -> Array:
-        return np.asarray((U[tails] - U[heads]) ** 2 @ (1.0 / entries))
+        return (U[tails] - U[heads]) ** 2 @ (1.0 / entries)
 
     return System(lambda R: U @ ((U.T @ R) / entries), of_basis)
 
@@ -484,7 +484,7 @@ class EdgeNewton:
             price = np.bincount(groups, inverses * r, len(totals)) / totals
             r[:] = np.where(free, r - price[groups], 0.0)
             np.add(prices, price, out=prices)
-            return np.asarray(inverses * r)
+            return inverses * r
 
         x = x.copy()
         conjugate_gradients(

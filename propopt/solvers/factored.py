@@ -403,7 +403,7 @@ class _Systems:
     def product(self, W: Array) -> Array:
         """A w by differences along edges, so that common parts cancel exactly."""
         forces = self.graph.adjoint(self.graph(W))
-        return np.asarray(self.shifts * W + self.abc[1] * forces)
+        return self.shifts * W + self.abc[1] * forces
 
     def norm(self, R: Array) -> float:
         """A bound of √(rᵀA⁻¹r)."""

@@ -129,21 +129,21 @@ class Curvature:
         # |P|1 bounds P, for symmetric P (Gershgorin)
         over_points = _row_sums(self._P) * self.beta
         over_features = _row_sums(self._Q) * self.gamma
-        return np.asarray(2.0 + 2.0 * np.add.outer(over_points, over_features))
+        return 2.0 + 2.0 * np.add.outer(over_points, over_features)
 
     def precondition(self, R: Array) -> Array:
         """An approximation of H⁻¹R, symmetric and positive definite; a new array."""
         _, V = self._feature_basis
         if V is None:
-            return np.asarray(R * self._inverse_diagonal)
-        return np.asarray(((R @ V) * self._inverse_diagonal) @ V.T)
+            return R * self._inverse_diagonal
+        return ((R @ V) * self._inverse_diagonal) @ V.T
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
         diagonal_of_P = np.zeros(1) if self._P is None else diagonal(self._P)
         over_points = diagonal_of_P * self.beta
         over_features = self._feature_basis[0] * self.gamma
-        return np.asarray(0.5 / (1.0 + np.add.outer(over_points, over_features)))
+        return 0.5 / (1.0 + np.add.outer(over_points, over_features))
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
@@ -197,7 +197,7 @@ class OperatorCurvature(Curvature):
         over_features = _row_sums(self._Q) * self.gamma
         # P ≼ 2·diag(P) for a Laplacian of similarities ≥ 0
         over_points = (2.0 * self.beta) * diagonal(self._P)
-        return np.asarray(2.0 + 2.0 * np.add.outer(over_features, over_points))
+        return 2.0 + 2.0 * np.add.outer(over_features, over_points)
 
     def precondition(self, R: Array) -> Array:
         inverse = self.guess(R)
@@ -234,7 +234,7 @@ def diagonal(matrix: Sparse | Array | Operator) -> Array:
         return 2.0 * matrix.degrees
     if isinstance(matrix, Operator):
         return np.array([0.5 * matrix.largest])
-    return np.asarray(matrix.diagonal())
+    return matrix.diagonal()
 
 
 # ---- Newton's method on the non-zeros of a lasso, with conjugate gradients

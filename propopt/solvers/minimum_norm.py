@@ -79,7 +79,7 @@ def _determined(losses: tuple[PropertyLoss, ...], shape: tuple[int, int]) -> boo
 
 def point_grams(designs: Array) -> Array:
     """Gram matrices Z_nᵀZ_n of all points, shape (N, D, D)."""
-    return np.asarray(designs.transpose(0, 2, 1) @ designs)
+    return designs.transpose(0, 2, 1) @ designs
 
 
 def _components(

@@ -178,12 +178,12 @@ class Descent:
     def _product(self, W: Attributions) -> Attributions:
         """The product H W = Σ 2c AᵀA W."""
         parts = ((2.0 * c) * loss.map.normal(W) for c, loss in self.terms)
-        return np.asarray(sum(parts, np.zeros_like(W)))
+        return sum(parts, np.zeros_like(W))
 
     def _slope(self, W: Attributions) -> Attributions:
         """The gradient ∇F = Σ 2c Aᵀ(AW − T)."""
         parts = (c * loss.gradient_at(W) for c, loss in self.terms)
-        return np.asarray(sum(parts, np.zeros_like(W)))
+        return sum(parts, np.zeros_like(W))
 
 
 @final
@@ -199,7 +199,7 @@ class _BlockSystem(Descent):
         return _ROUNDING * float(np.linalg.norm(self._pull))
 
     def _conditioned(self, R: Attributions) -> Attributions:
-        return np.asarray(np.einsum("nde,ne->nd", self.inverses, R))
+        return np.einsum("nde,ne->nd", self.inverses, R)
 
     @cached_property
     def _pull(self) -> Attributions:
@@ -307,13 +307,13 @@ class GivenSums:
         """The nearest entries with the given sums, projected twice for rounding."""
         ones = np.ones(w.shape)
         once = w + self._spread(self.totals - self.sums(w), ones)
-        return np.asarray(once + self._spread(self.totals - self.sums(once), ones))
+        return once + self._spread(self.totals - self.sums(once), ones)
 
     def _spread(self, sums: Array, diagonal: Array) -> Array:
         squares = self.weights**2 / diagonal[:, 0]
         sizes = np.bincount(self.of, squares, len(self.totals))
         y = np.divide(sums, sizes, out=np.zeros_like(sums), where=sizes > 0.0)
-        return np.asarray((self.weights * y[self.of])[:, None])
+        return (self.weights * y[self.of])[:, None]
 
 
 @final
@@ -344,7 +344,7 @@ class _EntrySystem(Descent):
 
     def _conditioned(self, r: Array) -> Array:
         r -= self.rows.row_part(r, self._diagonal)
-        return np.asarray(r / self._diagonal)
+        return r / self._diagonal
 
     @cached_property
     def _diagonal(self) -> Array:

@@ -57,7 +57,7 @@ class Unit:
 
     def restored(self, distances: Array) -> Array:
         """Distances in the original units."""
-        return np.asarray(np.ldexp(distances, self.exponent))
+        return np.ldexp(distances, self.exponent)
 
 
 def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
@@ -181,7 +181,7 @@ def typical(apart: Array) -> float:
 def gaussian(apart: Array, lengthscale: float) -> Array:
     """Gaussian similarities exp(−d²/2Λ²) of distances d, without overflow."""
     with np.errstate(over="ignore"):
-        return np.asarray(np.exp(-0.5 * (apart / lengthscale) ** 2))
+        return np.exp(-0.5 * (apart / lengthscale) ** 2)
 
 
 # ---- Squared distances by products: fast, with rounding errors
@@ -238,7 +238,7 @@ class SquareFactors:
         """Squared distances (n, n') between two selections of rows."""
         squares = self.left[rows] @ self.right[others].T
         squares += self.norms[rows, None] + self.norms[others]
-        return np.asarray(squares)
+        return squares
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield blocks of rows with their squared distances to all points."""

@@ -57,7 +57,7 @@ def _correlations(points: Points) -> Array:
     unit = centred / np.where(constant, 1.0, largest)
     unit[:, constant] = 0.0
     unit /= np.where(constant, 1.0, np.linalg.norm(unit, axis=0))
-    return np.asarray(np.minimum(np.abs(unit.T @ unit), 1.0))
+    return np.minimum(np.abs(unit.T @ unit), 1.0)
 
 
 _FEWEST_ROWS = 3
@@ -72,7 +72,7 @@ def _pairwise(points: Points) -> Array:
     # a spread of rounding size counts as zero
     constant = (table.max() - table.min()).to_numpy() <= 16.0 * np.finfo(float).eps
     correlation[constant | constant[:, None]] = 0.0
-    return np.asarray(np.minimum(np.nan_to_num(correlation), 1.0))
+    return np.minimum(np.nan_to_num(correlation), 1.0)
 
 
 @suggests_arguments

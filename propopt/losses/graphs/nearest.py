@@ -149,7 +149,7 @@ def _by_tree(points: Points, count: int) -> Indices:
     _, nearest = with_thread_fallback(partial(query, workers=-1), query)
     is_self = nearest == np.arange(len(points))[:, None]
     is_self[~is_self.any(axis=1), -1] = True  # for many duplicates: drop the last
-    return np.asarray(nearest[~is_self].reshape(len(points), count))
+    return nearest[~is_self].reshape(len(points), count)
 
 
 def _by_products(points: Points, count: int) -> Indices:
@@ -163,7 +163,7 @@ def _by_products(points: Points, count: int) -> Indices:
         exact = cdist(points[[doubtful]], points)[0]
         exact[doubtful] = np.inf
         nearest[doubtful] = np.argsort(exact, kind="stable")[:count]
-    return np.asarray(nearest)
+    return nearest
 
 
 # ---- Approximate neighbours, by a forest of random projections
@@ -269,7 +269,7 @@ class ProjectionForest:
         """Orthonormal directions (D, count) of differences of random rows."""
         x = self._x
         first, second = self._rng.integers(0, len(x), (2, count))
-        return np.asarray(np.linalg.qr((x[first] - x[second]).T)[0])
+        return np.linalg.qr((x[first] - x[second]).T)[0]
 
     def _compare(self, rows: NDArray[np.int32], number: int) -> None:
         """Offer the rows of a leaf to each other."""

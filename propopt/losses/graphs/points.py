@@ -107,7 +107,7 @@ class Graph(ABC):
     @property
     def strengths(self) -> Array:
         """The similarity of each edge, shape (E,)."""
-        return np.asarray(sp.triu(self.similarities, k=1).tocoo().data)
+        return sp.triu(self.similarities, k=1).tocoo().data
 
     @cached_property
     def laplacian(self) -> Sparse:
@@ -451,7 +451,7 @@ def _crosses(graph: Graph, X: object) -> NDArray[np.bool_]:
         )
     absent = np.isnan(points)
     first, second = graph.edges.T
-    return np.asarray((absent[first] != absent[second]).any(axis=1))
+    return (absent[first] != absent[second]).any(axis=1)
 
 
 # ---- Graphs by distances between the rows of a table
@@ -509,11 +509,12 @@ def gaussian_graph(
 def _gaussian(
     points: Points, lengthscale: float | None, cutoff: float | None
 ) -> SimilarityGraph:
+    if cutoff is None:
+        require_all_pairs(len(points), "a complete gaussian graph")
     if lengthscale is None:
         lengthscale = median_distance(points)
     scale = read_positive(lengthscale, "lengthscale")
     if cutoff is None:
-        require_all_pairs(len(points), "a complete gaussian graph")
         dense = squareform(gaussian(all_distances(points), scale))
         return SimilarityGraph(sp.csr_array(dense), "gaussian", {"lengthscale": scale})
     cut = read_positive(cutoff, "cutoff")
