@@ -113,24 +113,14 @@ def test_sums_of_sums_are_flat_and_are_pickled(f, g):
     assert "any number" in formulas.products.reason
 
 
-@pytest.mark.parametrize("other", ["f", None, [1.0], np.ones(3), LinearRegression()])
-def test_what_is_no_term_or_not_finite_is_an_error(f, other):
-    for operation in (
-        lambda: f + other,
-        lambda: other + f,
-        lambda: f - other,
-        lambda: other - f,
-        lambda: f * other,
-        lambda: f / other,
-        lambda: f * f,
-    ):
-        with pytest.raises(TypeError):
-            operation()
-    for operation in (lambda: f * np.inf, lambda: f + np.nan, lambda: f / 1e-320 / 0.1):
-        with pytest.raises(InvalidInput, match="finite"):
-            operation()
-    with pytest.raises(InvalidInput, match="divided by zero"):
-        f / 0
+SIGNS = ["f + x", "x + f", "f - x", "x - f", "f * x", "f / x", "f * f"]
+
+
+@pytest.mark.parametrize("x", ["f", None, [1.0], np.ones(3), LinearRegression()])
+@pytest.mark.parametrize("line", SIGNS)
+def test_what_is_no_term_is_an_error(f, x, line):
+    with pytest.raises(TypeError):
+        eval(line, {"f": f, "x": x})
 
 
 def test_a_call_asks_each_part_once():
@@ -262,7 +252,7 @@ LIKED = [1, 0, 0, 1]
 
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "sums"))
-def test_other_tables_are_named(f, line, message):
+def test_other_tables_and_numbers_are_named(f, line, message):
     for sign in "-+":
         with pytest.raises(InvalidInput, match=message):
             eval(line.replace("±", sign), globals() | locals())

@@ -269,14 +269,6 @@ def test_modules_without_a_way_back_are_refused(X):
             wrapped.gradient(X)
 
 
-def test_value_that_is_not_finite_is_named_by_its_row(X):
-    table = pd.DataFrame(X, index=list("abcdefghi"))
-    table.loc["d", 1] = 1e30
-    module = returning(lambda x, scale: scale * torch.exp(x).sum(dim=1))
-    with pytest.raises(InvalidInput, match="the first is row 'd'"):
-        po.wrap(module).value(table)
-
-
 def test_points_that_do_not_fit_are_reported(network):
     message = r"for inputs of shape \(2, 5\).*first layer takes 3; .*input_shape="
     with pytest.raises(InvalidInput, match=message) as caught:

@@ -12,6 +12,7 @@ import pytest
 from coalitions import shapley_by_definition
 from estimators import sk
 from quiet_boosters import booster
+from refusals import refusals
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -439,14 +440,10 @@ def test_boosted_labels_are_explained_in_log_odds():
 
 def test_a_label_that_is_not_there_or_has_more_classes_is_refused():
     model = sk.DecisionTreeClassifier().fit(X, np.stack([Y, X.d], axis=1))
-    for target, message in (
-        (None, "gives 2 labels to each point; choose the position of one, 0 to 1"),
-        (2, "choose the position of one, 0 to 1"),
-        (1, "label 1 of DecisionTreeClassifier has 4 classes"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            po.wrap(model, target)
     assert po.wrap(model, 0).quantity.kind == "probability"
+    for line, message in refusals(__file__, "labels"):
+        with pytest.raises(InvalidInput, match=message):
+            eval(line, {"po": po, "model": model})
 
 
 # ---- Tables of columns of several kinds, and targets in other units

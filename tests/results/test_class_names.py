@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neural_network import MLPClassifier
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -231,9 +230,3 @@ def test_old_files_have_quantities_without_names():
     assert old.in_words() == "log-odds of churn = 1"
     assert old.decision("higher") == "higher log-odds of churn = 1"
     assert old.side("lower") == "lower"
-
-
-def test_the_other_unit_is_available_of_networks():
-    model = MLPClassifier(4, solver="lbfgs", max_iter=500, random_state=0)
-    quantity = po.wrap(model.fit(X, Y), data=X).quantity
-    assert (quantity.kind, quantity.alternative) == ("probability", "log_odds")

@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.linalg as la
+from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import Refused
@@ -148,22 +149,19 @@ def test_inverses_are_those_of_the_matrix(name, monkeypatch):
             np.testing.assert_allclose(H.block_of(n, some), block, atol=1e-12)
 
 
-def test_what_has_no_inverse_or_none_that_can_be_afforded_is_refused(monkeypatch):
-    points, words = (
-        program(losses, present, complete=losses is OF_WORDS[0])
-        for losses, present in (OF_POINTS, OF_WORDS)
-    )
-    with pytest.raises(Refused, match="no inverse"):
-        QuadraticPart(points).hessian(np.array([0.0, 1.0, 1.0, 1.0]))
-    (matching, shared), present = OF_WORDS
-    robust = po.PairwiseRobustness(shared.graph)
-    coupled = po.losses.Program((matching, robust), words.bounds)
-    with pytest.raises(Refused, match="couple whole points"):
-        QuadraticPart(coupled).hessian(weights_of(coupled))
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "inverses"))
+def test_what_has_no_inverse_or_none_that_can_be_afforded_is_refused(
+    line, message, monkeypatch
+):
     monkeypatch.setattr(hessian, "_MOST_ROWS", 3)
-    H = QuadraticPart(words).hessian(weights_of(words))
-    with pytest.raises(Refused, match=r"\d rows have given sums, above"):
-        H.solve(np.ones(present.shape))
+
+    def inverse(losses, present, weights=None, *, complete=False):
+        problem = program(losses, present, complete=complete)
+        weights = weights_of(problem) if weights is None else np.array(weights)
+        return QuadraticPart(problem).hessian(weights)
+
+    with pytest.raises(Refused, match=message):
+        eval(line, globals() | {"inverse": inverse})
 
 
 def test_the_smoothest_is_the_least_of_a_conic_solver():
