@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from library_margins import contributions_of
+from quiet_boosters import booster
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -30,26 +32,8 @@ DATA = X[50:90]
 
 
 def _boosted(library: str, **settings: Any) -> Any:
-    package = pytest.importorskip(library)
-    few = {"n_estimators": 8, "n_jobs": 1, **settings}
-    if library == "lightgbm":
-        return package.LGBMClassifier(verbosity=-1, **few)
-    if library == "xgboost":
-        return package.XGBClassifier(max_depth=3, **few)
-    return package.CatBoostClassifier(
-        iterations=8, verbose=0, thread_count=1, allow_writing_files=False
-    )
-
-
-def _contributions(library: str, model: Any, rows: Any) -> Any:
-    """The values of the library itself, with the base, as it returns them."""
-    if library == "lightgbm":
-        return model.predict(rows, pred_contrib=True)  # (N, K (D + 1))
-    package = pytest.importorskip(library)
-    if library == "xgboost":
-        table = package.DMatrix(rows)
-        return model.get_booster().predict(table, pred_contribs=True)
-    return model.get_feature_importance(package.Pool(rows), type="ShapValues")
+    depth = {"max_depth": 3} if library == "xgboost" else {}
+    return booster(library, "Classifier", n_estimators=8, **depth, **settings)
 
 
 @pytest.mark.parametrize("n_rows", [4, 5, 9])
@@ -57,7 +41,7 @@ def _contributions(library: str, model: Any, rows: Any) -> Any:
 def test_as_many_classes_as_columns(library: str, n_rows: int) -> None:
     """A wrong axis would not add up to the margin of the class."""
     model, rows = _boosted(library).fit(X, FOUR), X[:n_rows]
-    phi = np.asarray(_contributions(library, model, rows), float)
+    phi = np.asarray(contributions_of(model, rows), float)
     native = None
     if library != "catboost":
         native = model.booster_ if library == "lightgbm" else model.get_booster()
@@ -101,7 +85,7 @@ def test_as_many_columns_as_classes_but_one() -> None:
 def test_sums_over_an_averaged_forest_are_no_reference(output: str) -> None:
     """LightGBM predicts the mean of the trees of a forest, and explains their sum."""
     settings = {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.7}
-    model = _boosted("lightgbm", n_estimators=10, **settings).fit(X, CLASS)
+    model = booster("lightgbm", "Classifier", n_estimators=10, **settings).fit(X, CLASS)
     rows = X[:20]
     phi = model.predict(rows, pred_contrib=True)
     p = model.predict_proba(rows)[:, 1]
@@ -166,7 +150,7 @@ def test_a_level_of_data_that_the_model_refuses(learner: Any) -> None:
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_output_and_class_are_asked_in_one_message(library: str) -> None:
     model, rows = _boosted(library).fit(X, FOUR), X[:8]
-    phi = _contributions(library, model, rows)
+    phi = contributions_of(model, rows)
     booster = model.booster_ if library == "lightgbm" else model.get_booster()
     for explained in (model, booster):
         with pytest.raises(InvalidInput) as asked:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from library_margins import margin_of
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -42,17 +43,6 @@ def _fitted(library: str, kind: str, y: Any, margins: Any, **settings: Any) -> A
     if library == "lightgbm" and np.ndim(margins) == 2:
         margins = margins.ravel(order="F")  # as LightGBM takes several classes
     return model.fit(X, y, **{keyword: margins})
-
-
-def _margin(library: str, model: Any, rows: Any, given: Any) -> Any:
-    """The margin of the library's own prediction, given base margins."""
-    if library == "xgboost":
-        return model.predict(rows, output_margin=True, base_margin=given)
-    if library == "catboost":
-        pool = pytest.importorskip(library).Pool(rows, baseline=given)
-        return model.predict(pool, prediction_type="RawFormulaVal")
-    # predictions of LightGBM are without the offset; users add it
-    return model.predict(rows, raw_score=True) + given
 
 
 def _check(model: Any, seen: Any, **settings: Any) -> None:
@@ -92,9 +82,9 @@ def test_the_prediction_is_that_of_the_library(library: str, trained: bool) -> N
     margins = OFFSET if trained else None
     regressor = _fitted(library, "Regressor", VALUES, margins)
     rows = X[:6]
-    _check(regressor, _margin(library, regressor, rows, OFFSET[:6]))
+    _check(regressor, margin_of(regressor, rows, OFFSET[:6]))
     classifier = _fitted(library, "Classifier", CLASS, margins)
-    seen = _margin(library, classifier, rows, OFFSET[:6])
+    seen = margin_of(classifier, rows, OFFSET[:6])
     _check(classifier, seen)
     _check(classifier, -seen, target=0)
 
@@ -103,7 +93,7 @@ def test_the_prediction_is_that_of_the_library(library: str, trained: bool) -> N
 @LIBRARIES
 def test_one_of_several_classes_has_its_margins(library: str, trained: bool) -> None:
     model = _fitted(library, "Classifier", THREE, MATRIX if trained else None)
-    seen = np.asarray(_margin(library, model, X[:6], MATRIX[:6]))
+    seen = np.asarray(margin_of(model, X[:6], MATRIX[:6]))
     _check(model, seen[:, 1], target=1)
     settings: dict[str, Any] = {"target": 1, "output": "log_odds"}
     with pytest.raises(InvalidInput, match="give output='margin'"):
@@ -187,7 +177,7 @@ def test_the_advice_for_a_link_has_the_right_numbers(
     model = _fitted(library, "Regressor", positive, margins, **settings)
     with pytest.raises(InvalidInput, match=r"; give output='margin'$"):
         po.explain(model, X[:6], data=X, base_margin=OFFSET[:6])
-    _check(model, _margin(library, model, X[:6], OFFSET[:6]), output="margin")
+    _check(model, margin_of(model, X[:6], OFFSET[:6]), output="margin")
 
 
 def test_labels_of_xgboost_have_their_own_intercepts() -> None:

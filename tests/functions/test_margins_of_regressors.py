@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from library_margins import contributions_of, margin_of
+from quiet_boosters import booster
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -30,7 +32,6 @@ MEAN = np.exp(1.5 + 0.5 * X.age + 0.3 * X.power * X.region)
 COUNTS = RNG.poisson(MEAN).astype(float)
 SIZES = MEAN * RNG.gamma(2.0, 0.5, 240) + 0.01
 SHARES = expit(X.age * X.power + 1.0)
-EVENTS = (RNG.random(240) < SHARES).astype(float)
 ROWS, DATA = X[:15], X[40:80]
 TIGHT, SINGLE = 1e-9, 2e-5
 
@@ -65,67 +66,52 @@ CATBOOST = {
 }
 
 
-def _xgboost(objective: str, target: Any) -> tuple[Any, Any, Any]:
+def _xgboost(objective: str, target: Any) -> Any:
+    settings = {"objective": objective, "n_estimators": 8, "max_depth": 3}
+    return booster("xgboost", **settings).fit(X, target)
+
+
+def _booster_of_xgboost(objective: str, target: Any) -> Any:
+    return _xgboost(objective, target).get_booster()
+
+
+def _aft(objective: str, target: Any) -> Any:
     xgboost = pytest.importorskip("xgboost")
-    model = xgboost.XGBRegressor(
-        objective=objective, n_estimators=8, max_depth=3, n_jobs=1
-    ).fit(X, target)
-    booster = model.get_booster()
-    phi = booster.predict(xgboost.DMatrix(ROWS), pred_contribs=True)
-    return model, model.predict(ROWS, output_margin=True), phi
-
-
-def _booster_of_xgboost(objective: str, target: Any) -> tuple[Any, Any, Any]:
-    model, margin, phi = _xgboost(objective, target)
-    return model.get_booster(), margin, phi
-
-
-def _aft(objective: str, target: Any) -> tuple[Any, Any, Any]:
-    xgboost = pytest.importorskip("xgboost")
-    table, rows = xgboost.DMatrix(X), xgboost.DMatrix(ROWS)
+    table = xgboost.DMatrix(X)
     table.set_float_info("label_lower_bound", target)
     ends = np.where(target > np.quantile(target, 0.7), np.inf, target)
     table.set_float_info("label_upper_bound", ends)
-    booster = xgboost.train({"objective": objective, "max_depth": 3}, table, 8)
-    phi = booster.predict(rows, pred_contribs=True)
-    return booster, booster.predict(rows, output_margin=True), phi
+    return xgboost.train({"objective": objective, "max_depth": 3}, table, 8)
 
 
-def _lightgbm(objective: str, target: Any, **settings: Any) -> tuple[Any, Any, Any]:
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMRegressor(
-        objective=objective, n_estimators=8, verbosity=-1, n_jobs=1, **settings
-    ).fit(X, target)
-    phi = model.predict(ROWS, pred_contrib=True)
-    return model, model.predict(ROWS, raw_score=True), phi
+def _lightgbm(objective: str, target: Any, **settings: Any) -> Any:
+    settings |= {"objective": objective, "n_estimators": 8}
+    return booster("lightgbm", **settings).fit(X, target)
 
 
-def _root(objective: str, target: Any) -> tuple[Any, Any, Any]:
+def _root(objective: str, target: Any) -> Any:
     return _lightgbm(objective, target, reg_sqrt=True)
 
 
-def _booster_of_lightgbm(objective: str, target: Any) -> tuple[Any, Any, Any]:
-    model, margin, phi = _lightgbm(objective, target)
-    return model.booster_, margin, phi
+def _booster_of_lightgbm(objective: str, target: Any) -> Any:
+    return _lightgbm(objective, target).booster_
 
 
-def _catboost(objective: str, target: Any) -> tuple[Any, Any, Any]:
-    catboost = pytest.importorskip("catboost")
-    model = catboost.CatBoostRegressor(
-        iterations=8,
-        loss_function=objective,
-        verbose=0,
-        thread_count=1,
-        allow_writing_files=False,
-    ).fit(X, target)
-    phi = model.get_feature_importance(catboost.Pool(ROWS), type="ShapValues")
-    return model, model.predict(ROWS, prediction_type="RawFormulaVal"), phi
+def _catboost(objective: str, target: Any) -> Any:
+    settings = {"loss_function": objective, "n_estimators": 8}
+    return booster("catboost", **settings).fit(X, target)
 
 
-def _histograms(objective: str, target: Any) -> tuple[Any, Any, Any]:
-    model = HistGradientBoostingRegressor(loss=objective, max_iter=8).fit(X, target)
-    raw = model.predict(ROWS)  # scikit-learn has no public raw prediction
-    return model, raw if objective == "squared_error" else np.log(raw), None
+def _histograms(objective: str, target: Any) -> Any:
+    return HistGradientBoostingRegressor(loss=objective, max_iter=8).fit(X, target)
+
+
+def _margin_and_parts(model: Any, objective: str) -> tuple[Any, Any]:
+    """By the library; scikit-learn has no public raw prediction, and no parts."""
+    if not isinstance(model, HistGradientBoostingRegressor):
+        return margin_of(model, ROWS), contributions_of(model, ROWS)
+    raw = model.predict(ROWS)
+    return (raw if objective == "squared_error" else np.log(raw)), None
 
 
 CASES = [
@@ -155,7 +141,8 @@ NAMES = {
 def test_margins_are_named_by_the_library_and_audited_as_right(
     make: Any, objective: str, target: Any, kind: str
 ) -> None:
-    model, margin, phi = make(objective, target)
+    model = make(objective, target)
+    margin, phi = _margin_and_parts(model, objective)
     assert abs(np.mean(margin)) > 0.05
     tolerance = SINGLE if "xgboost" in make.__name__ or make is _aft else TIGHT
     for position in (None, 0):  # the only margin is also that at position 0

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from library_margins import margin_of
 from quiet_boosters import booster
 from scipy.special import expit
 from scipy.stats import norm
@@ -104,11 +105,6 @@ BOOSTED = {
         for library, settings in SETTINGS.items()
     },
 }
-SCORES = {
-    "lightgbm": {"raw_score": True},
-    "xgboost": {"output_margin": True},
-    "catboost": {"prediction_type": "RawFormulaVal"},
-}
 
 
 def steepened(name, classifier):
@@ -144,8 +140,7 @@ def test_log_odds_of_boosting_behind_columns_are_its_scores(name):
     classifier = BOOSTED[name]()
     labels = (LABELS == "yes").astype(int)
     model = behind_columns(classifier).fit(TABLE, labels)
-    ask = classifier.predict if name in SCORES else classifier.decision_function
-    expected = np.asarray(ask(numbers(FAR), **SCORES.get(name, {})), float)
+    expected = np.asarray(margin_of(classifier, numbers(FAR)), float)
     assert np.abs(expected).max() > 8.0
     function = po.wrap(model, output="log_odds", data=TABLE, outcome="cancer")
     assert function.quantity.kind == "log_odds"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import sk
+from library_margins import margin_of
 from model_answers import is_read
 from quiet_boosters import QUIET, booster
 from tree_cases import (
@@ -87,11 +88,6 @@ CATS = [
     {"loss_function": "MAE"},
 ]
 
-SCORES = {
-    "lightgbm": {"raw_score": True},
-    "xgboost": {"output_margin": True},
-    "catboost": {"prediction_type": "RawFormulaVal"},
-}
 SETTINGS = [
     *(("lightgbm", "Regressor", settings) for settings in LIGHT),
     *(("xgboost", "Regressor", settings) for settings in EXTREME),
@@ -112,11 +108,8 @@ each_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 
 def library_margin(name, model, data):
     """By the library itself, which predicts from the mean of a forest, not its sum."""
-    library = name.split()[-1]
     count = model.booster_.current_iteration() if name.startswith("forest") else 1
-    if library in SCORES:
-        return model.predict(data, **SCORES[library]) / count
-    return model.decision_function(data)
+    return margin_of(model, data) / count
 
 
 def digits(name):

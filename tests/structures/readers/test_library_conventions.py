@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from library_margins import margin_of, matrix_of
 from quiet_boosters import booster
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import (
@@ -48,9 +49,6 @@ ORDER = ["c", "a b", "age"]
 N_ROWS = 3
 N_DATA = 12
 
-Margin = Callable[[Any, Any, Any], Any]
-"""The library's own margin of a model and rows, given base margins or None."""
-
 TABLES: dict[str, Any] = {
     "float64": NUMBERS,
     "float32": NUMBERS.astype(np.float32),
@@ -62,17 +60,11 @@ TABLES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Library:
-    """How a library is fitted and asked."""
+    """How a library is fitted."""
 
     fit: Callable[[Any, bool], Any]
-    margin: Margin
     is_classifier: bool = False
     takes_categories: bool = True
-
-
-def _added(model: Any, rows: Any, given: Any, **settings: Any) -> Any:
-    """The margin of a library whose users add offsets to its predictions."""
-    return model.predict(rows, **settings) + (0.0 if given is None else given)
 
 
 def _estimator(package: str, kind: str, **settings: Any) -> Callable[..., Any]:
@@ -88,26 +80,11 @@ def _estimator(package: str, kind: str, **settings: Any) -> Callable[..., Any]:
     return fit
 
 
-def _cat_margin(model: Any, rows: Any, given: Any) -> Any:
-    pool = pytest.importorskip("catboost").Pool
-    cells = pool(rows, baseline=given, cat_features=model.get_cat_feature_indices())
-    return model.predict(cells, prediction_type="RawFormulaVal")
-
-
-def _xgb_margin(model: Any, rows: Any, given: Any) -> Any:
-    return model.predict(rows, output_margin=True, base_margin=given)
-
-
 def _xgb_native(table: Any, categories: bool) -> Any:
     del categories
     xgboost = pytest.importorskip("xgboost")
     settings = {"max_depth": 3, "nthread": 1, "objective": "binary:logistic"}
-    return xgboost.train(settings, _matrix(table, CLASS), 5)
-
-
-def _matrix(table: Any, target: Any = None, given: Any = None) -> Any:
-    matrix = pytest.importorskip("xgboost").DMatrix
-    return matrix(table, target, base_margin=given, enable_categorical=True)
+    return xgboost.train(settings, matrix_of(table, CLASS), 5)
 
 
 def _lgb_native(table: Any, categories: bool) -> Any:
@@ -123,32 +100,18 @@ def _of_sklearn(make: Callable[[], Any]) -> Library:
         return make().fit(table, RESPONSE)
 
     takes = make().__class__ is HistGradientBoostingRegressor
-    return Library(fit, _added, takes_categories=takes)
+    return Library(fit, takes_categories=takes)
 
 
 LIBRARIES = {
-    "catboost": Library(_estimator("catboost", "Regressor"), _cat_margin),
-    "catboost classes": Library(
-        _estimator("catboost", "Classifier"), _cat_margin, is_classifier=True
-    ),
-    "lightgbm": Library(_estimator("lightgbm", "Regressor"), _added),
-    "lightgbm classes": Library(
-        _estimator("lightgbm", "Classifier"),
-        lambda model, rows, given: _added(model, rows, given, raw_score=True),
-        is_classifier=True,
-    ),
-    "lightgbm native": Library(_lgb_native, _added),
-    "xgboost": Library(_estimator("xgboost", "Regressor"), _xgb_margin),
-    "xgboost classes": Library(
-        _estimator("xgboost", "Classifier"), _xgb_margin, is_classifier=True
-    ),
-    "xgboost native": Library(
-        _xgb_native,
-        lambda model, rows, given: model.predict(
-            _matrix(rows, given=given), output_margin=True
-        ),
-        is_classifier=True,
-    ),
+    "catboost": Library(_estimator("catboost", "Regressor")),
+    "catboost classes": Library(_estimator("catboost", "Classifier"), True),
+    "lightgbm": Library(_estimator("lightgbm", "Regressor")),
+    "lightgbm classes": Library(_estimator("lightgbm", "Classifier"), True),
+    "lightgbm native": Library(_lgb_native),
+    "xgboost": Library(_estimator("xgboost", "Regressor")),
+    "xgboost classes": Library(_estimator("xgboost", "Classifier"), True),
+    "xgboost native": Library(_xgb_native, True),
     "histograms": _of_sklearn(
         lambda: HistGradientBoostingRegressor(
             max_iter=5, max_leaf_nodes=5, categorical_features="from_dtype"
@@ -210,7 +173,7 @@ def test_explanations_are_those_of_the_library_s_predictions(
     own = OFFSET[:N_ROWS]
 
     def margin(cells: Any, given: Any = None) -> Any:
-        return np.asarray(library.margin(model, cells, given), float)
+        return np.asarray(margin_of(model, cells, given), float)
 
     wanted = _shapley_values(margin, rows, data)
     base, plain, with_margin = margin(data).mean(), margin(rows), margin(rows, own)
