@@ -437,7 +437,8 @@ class RowsProblem(ExplanationProblem):
             points, labels = model_table.read(function, table, "data")
         else:
             points, labels = rows
-        reference = Reference.of_points(points, labels, function.schema)
+        order = canonical_order(row_digests(points, function.schema))
+        reference = Reference.of_points(points, labels, function.schema, order)
         weighted = Background.weighed(settings.sample_weight, table, points)
         if weighted is not None:
             weighted = weighted.ordered(function.schema)
@@ -445,7 +446,7 @@ class RowsProblem(ExplanationProblem):
             points, labels = rows
         elif X is None:
             most = settings.most_reference_rows(function, reference)
-            first = canonical_order(row_digests(points, function.schema))[:most]
+            first = order[:most]
             points = read_only(points[first])
             labels = labels.of_positions(first)
         return cls(

@@ -416,7 +416,7 @@ def _in_metric(
         best = optimum([(1.0, matching)], shifted_robust, robustness, progress, sums)
         Z = best.attributions
     W = phi + Z * metric.axis
-    errors = best.standard_errors
+    errors = None if blocks is None else best.standard_errors
     proof = best.certificate
     if proof is not None:
         apart = np.abs(W.sum(axis=1) - targets.total).max()

@@ -143,12 +143,15 @@ class Reference:
         points: Points,
         labels: Labels | None = None,
         schema: TableSchema | None = None,
+        order: Indices | None = None,
     ) -> Reference:
         """Take encoded rows in canonical order, or the first 10,000 of more."""
+        if order is None:
+            order = canonical_order(row_digests(points, schema))
         names = Labels() if labels is None else labels
         n_rows, n_columns = points.shape
         n_codes = (None,) * n_columns if schema is None else schema.n_codes
-        chosen = canonical_order(row_digests(points, schema))[:MOST_ROWS]
+        chosen = order[:MOST_ROWS]
         rows = points[chosen] + 0.0
         names = names.of_positions(chosen)
         return cls(read_only(rows), n_codes, names, n_rows)
