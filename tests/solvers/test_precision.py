@@ -273,7 +273,7 @@ SPARSE = {"pairs": CLOSE, "lattice": po.PairwiseRobustness(LATTICE), "none": Non
 @pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     # a weight of 1e-6 beside 1e6 is below the rounding: it warns, with a gap of 1e-4
-    "weight, offset",
+    ("weight", "offset"),
     [(1e-8, 1e4), (1e-3, 1e4), (1.0, 1e4), (1e3, 1e4), (1e-3, 1e6), (1e3, 1e6)],
 )
 @pytest.mark.parametrize("b", [1.0, 1e4, 1e6])
