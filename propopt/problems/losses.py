@@ -1,15 +1,16 @@
 """Sections of losses, of their graphs, and of baselines.
 
-A new one is a line of ``LOSSES``, of ``POINT_GRAPHS`` or ``FEATURE_GRAPHS``, or of
-``BASELINE_SECTIONS``. Other packages bring theirs by entry points of the groups
-``propopt.losses``, ``propopt.graphs`` and ``propopt.baselines``.
+A new graph or baseline is a line of ``POINT_GRAPHS``, ``FEATURE_GRAPHS`` or
+``BASELINE_SECTIONS``. A new loss has a section by its signature, and a line here if a
+file needs other types or words. Other packages bring theirs by entry points of the
+groups ``propopt.losses``, ``propopt.graphs`` and ``propopt.baselines``.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
-from inspect import signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -216,7 +217,7 @@ def _loss(
     return section
 
 
-LOSSES: Final[tuple[type[LossSection], ...]] = (
+_OWN_WORDS: Final[tuple[type[LossSection], ...]] = (
     _loss(losses.GradientMatching, "Σ ‖w − ∇f‖²."),
     _loss(
         losses.FunctionMatching,
@@ -253,6 +254,26 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
         graph=FeatureGraph,
     ),
     _loss(losses.Sparsity, "Σ ‖w‖₁."),
+)
+"""Losses with other types or words in files than in Python."""
+
+
+def _of_signatures() -> Iterator[type[LossSection]]:
+    """Other losses of the package that need nothing but the subject and settings."""
+    written = {section.makes for section in _OWN_WORDS}
+    for public in dir(losses):
+        made = getattr(losses, public)
+        if made in written or not issubclass(made, PropertyLoss):
+            continue
+        taken = signature(made).parameters
+        needed = [x for x in taken if taken[x].default is Parameter.empty]
+        if "name" in taken and all(x in _FROM_SUBJECT for x in needed):
+            yield _loss(made)
+
+
+LOSSES: Final[tuple[type[LossSection], ...]] = (
+    *_OWN_WORDS,
+    *_of_signatures(),
     *(_loss(load_plugin(x), called=k) for k, x in plugins("propopt.losses").items()),
 )
 

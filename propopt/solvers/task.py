@@ -25,15 +25,11 @@ from propopt.base.errors import (
 from propopt.base.resources import few_threads
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.losses import (
-    MaxDifferenceRobustness,
-    PairwiseRobustness,
-    Program,
-    SharedRobustness,
-)
+from propopt.losses import MaxDifferenceRobustness, Program
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
+from propopt.losses.graphs.points import Graph
 from propopt.proofs.certificate import Certificate, certificate_of
 from propopt.proofs.hessian import least_among
 from propopt.proofs.optimum import Parameter
@@ -490,14 +486,9 @@ class Task:
     @cached_property
     def _searches(self) -> dict[str, Parameter]:
         """How similar rows were found, unless all searches were exact."""
-        graphs = [
-            loss.graph
-            for loss in self.program.all_losses
-            if isinstance(
-                loss, PairwiseRobustness | MaxDifferenceRobustness | SharedRobustness
-            )
-        ]
-        words = dict.fromkeys(filter(None, [x.recall_in_words for x in graphs]))
+        graphs = [getattr(loss, "graph", None) for loss in self.program.all_losses]
+        found = [x.recall_in_words for x in graphs if isinstance(x, Graph)]
+        words = dict.fromkeys(filter(None, found))
         return {"similar rows": "; ".join(words)} if words else {}
 
     def with_program(self, best: Explanation, weights: Array) -> Explanation:
