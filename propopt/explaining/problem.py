@@ -348,11 +348,6 @@ class ExplanationProblem(ABC):
     labels: Labels  # the names of rows and columns
     progress: bool | None = None  # whether to show bars
 
-    @staticmethod
-    @abstractmethod
-    def inapplicable(settings: CheckedSettings) -> Mapping[str, str]:
-        """The settings that have no meaning here, each with the reason."""
-
     @abstractmethod
     def margins(self, base_margin: RowNumbers, X: Any) -> Array | None:
         """The base margins (m,) of rows X to explain; None without.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, final, get_args
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +43,12 @@ _UNITS_IN_WORDS: Final[Mapping[Units, str]] = {
 
 
 def units_in_words(
-    units: Units, quantity: Quantity | None, scale: str = "standard deviation"
+    units: Units, quantity: Quantity | None, parameters: Mapping[str, Any]
 ) -> str:
     """Describe attributions by their units, for a card, an axis or a file."""
+    scale = "given scale"
+    if parameters.get("scale") == "std":
+        scale = "standard deviation"
     label = "output" if quantity is None else quantity.in_words()
     return _UNITS_IN_WORDS[units].format(f"the {label}", scale)
 

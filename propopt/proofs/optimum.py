@@ -140,9 +140,7 @@ class Optimum(Declared, ExplanationFields, ABC):
     @property
     def units_in_words(self) -> str:
         """The units of attributions in words, with the explained quantity."""
-        deviations = self.parameters.get("scale") == "std"
-        scale = "standard deviation" if deviations else "given scale"
-        return units_in_words(self.units, self.quantity, scale)
+        return units_in_words(self.units, self.quantity, self.parameters)
 
     @property
     def target_error(self) -> float:

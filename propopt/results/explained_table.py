@@ -381,9 +381,7 @@ class ExplainedTable(
     def units_in_words(self) -> str:
         """The units of attributions in words, with the explained quantity."""
         header = self.header
-        deviations = header.parameters.get("scale") == "std"
-        scale = "standard deviation" if deviations else "given scale"
-        return units_in_words(header.units, header.quantity, scale)
+        return units_in_words(header.units, header.quantity, header.parameters)
 
     def summary(self) -> pd.DataFrame:
         """The mean size and direction of each feature over all rows, largest first.

@@ -58,19 +58,6 @@ NO_WORDS: Final = "the text without any word"
 """The background of documents."""
 
 
-def read_background(background: object) -> BackgroundLike:
-    """A background, checked as far as it can be without a request."""
-    if isinstance(background, str):
-        if background == "mean":
-            return "mean"
-        raise InvalidInput(
-            f"data: expected a table, a number of rows or 'mean', got {background!r}"
-        )
-    if isinstance(background, int | np.integer):
-        return read_count(background, "data")
-    return checked_background(background)
-
-
 def background_rows(background: BackgroundLike, request: Request) -> Points:
     """The rows (B, D) that a background stands for, of the columns of X."""
     if isinstance(background, str):
@@ -132,7 +119,16 @@ class OfBackground(Baseline):
     data: BackgroundLike = N_ROWS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "data", read_background(self.data))
+        data = self.data
+        if isinstance(data, str):
+            if data != "mean":
+                raise InvalidInput(
+                    f"data: expected a table, a number of rows or 'mean', got {data!r}"
+                )
+        elif isinstance(data, int | np.integer):
+            object.__setattr__(self, "data", read_count(data, "data"))
+        else:
+            object.__setattr__(self, "data", checked_background(data))
 
     def _texts_refusal(self) -> str | None:
         if isinstance(self.data, int) and self.data == N_ROWS:
