@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import (
     AbstractContextManager,
@@ -21,6 +22,7 @@ from contextlib import (
 )
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
+from itertools import chain
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, final
@@ -389,6 +391,9 @@ class EvaluationCounter:
 
 WATCH = 0.5  # seconds between two looks at the parent
 
+_MOST_LOSSES: Final = 3
+"""How often workers of dask may lose what calls need, before that is an error."""
+
 
 def read_workers(n_jobs: int | None) -> int:
     """The number of workers for ``n_jobs``: one for None, unless joblib has another."""
@@ -406,7 +411,8 @@ def in_workers(
     """The results of calls in their order, each as soon as it is computed.
 
     An argument of several partial calls is sent to workers of dask only once, if it is
-    large by ``sys.getsizeof``.
+    large by ``sys.getsizeof``. If the worker that holds it is killed, dask cancels the
+    calls, and those without a result are sent again, with the argument.
     """
     kind = "generator" if yields_results_early() else "list"
     initializer: dict[str, Any] = {}
@@ -414,14 +420,30 @@ def in_workers(
         libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
         one_thread = all(lib["num_threads"] == 1 for lib in libraries)
         initializer = {"initializer": _begin, "initargs": (os.getpid(), one_thread)}
-    parallel = joblib.Parallel(n_workers, return_as=kind, **initializer)
-    try:
-        yield from parallel(map(_delayed, calls))
-    except BrokenProcessPool as error:
-        raise SolverFailure(
-            "a worker process was killed, perhaps because memory ran out; fewer "
-            "workers need less memory"
-        ) from error
+    waiting = iter(calls)
+    unfinished: deque[Callable[[], _Result]] = deque()
+
+    def sent(again: Iterable[Callable[[], _Result]]) -> Iterator[Any]:
+        for call in chain(again, waiting):
+            unfinished.append(call)
+            yield _delayed(call)
+
+    for losses in range(_MOST_LOSSES + 1):
+        again = list(unfinished)
+        unfinished.clear()
+        parallel = joblib.Parallel(n_workers, return_as=kind, **initializer)
+        try:
+            for result in parallel(sent(again)):
+                unfinished.popleft()
+                yield result
+            return
+        except (BrokenProcessPool, CancelledError) as error:
+            if isinstance(error, CancelledError) and losses < _MOST_LOSSES:
+                continue
+            raise SolverFailure(
+                "a worker process was killed, perhaps because memory ran out; fewer "
+                "workers need less memory"
+            ) from error
 
 
 def _delayed(call: Callable[[], _Result]) -> Any:

@@ -310,10 +310,10 @@ def _subject_of(
         )
     model_data = None if isinstance(function, Function) else data
     target, output, outcome = choice
-    function = opened(function)
-    output = output_of_lime(function, target, output)
+    model = opened(function)
+    output = output_of_lime(model, target, output)
     f, reference_table = wrap_with_table(
-        function, X, target, output, model_data, outcome=outcome
+        model, X, target, output, model_data, outcome=outcome
     )
     points, labels = reference_table.read(f, X, "X")
     table, label = (X, "X") if data is None else (data, "data")
@@ -541,10 +541,10 @@ def text_limits(
     split = tuple([TextDocument.of(text, rule) for text in texts])
     if not isinstance(function, Function):
         schema = TextSchema(rule, vocabulary_of(split), split)
-        function = opened(function)
-        output = output_of_lime(function, target, output)
+        model = opened(function)
+        output = output_of_lime(model, target, output)
         function, _ = wrap_with_table(
-            function, documents, target, output, schema, outcome=outcome
+            model, documents, target, output, schema, outcome=outcome
         )
     if not isinstance(function, TextFunction):
         raise InvalidInput(

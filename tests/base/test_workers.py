@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
 
@@ -299,3 +300,33 @@ def test_a_share_of_the_weights_starts_from_nothing(problem, monkeypatch):
     with pytest.warns(UnsolvedWarning, match="a worker process was killed"):
         curve = po.sweep(objective, weights, n_jobs=2)
     assert len(curve.optimized) == 7
+
+
+class Losing:
+    """In place of joblib.Parallel: dask cancels calls, as their table is lost."""
+
+    def __init__(self, *_, losses, sent, **__):
+        self.losses, self.sent = losses, sent
+
+    def __call__(self, calls):
+        for k, (function, arguments, _) in enumerate(calls):
+            self.sent.append(*arguments)
+            if k == 2 and self.losses:
+                self.losses.pop()
+                raise CancelledError
+            yield function(*arguments)
+
+
+@pytest.mark.parametrize("losses", [1, 3, 4])
+def test_calls_that_workers_of_dask_have_lost_are_sent_again(losses, monkeypatch):
+    sent = []
+    parallel = partial(Losing, losses=[None] * losses, sent=sent)
+    monkeypatch.setattr(joblib, "Parallel", parallel)
+    results = in_workers([partial(abs, -k) for k in range(12)], 2)
+    if losses > 3:  # such as a table that fits into no worker
+        with pytest.raises(SolverFailure, match="killed"):
+            list(results)
+        return
+    assert list(results) == list(range(12))
+    lost = [-2, -4, -6][:losses]  # two results, then the next loss
+    assert sorted(sent) == sorted([-k for k in range(12)] + lost)
