@@ -45,7 +45,7 @@ class WidthCurves:
     limits, expected, means, spreads : array (K, D)
         Of infinitely many samples; of n in their mean; of runs; and the standard
         deviation of a run.
-    changes : SignChanges
+    changes : tuple of arrays
         All widths where limits change their sign.
     mean_roots : mapping
         Those where the mean of runs of n samples does, for ash, by n.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal, TypeAlias, final
 
 import numpy as np
@@ -17,7 +17,7 @@ from propopt.base.errors import EdgeWarning, InvalidInput
 from propopt.base.resources import BATCH_BUDGET
 from propopt.inductive.bases import FeatureBasis, IndependentFeatures
 from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
-from propopt.inductive.means import Constants, Mean, NormalLaws
+from propopt.inductive.means import Mean, NormalLaws
 from propopt.inductive.posterior import (
     ExactPosterior,
     Posterior,
@@ -32,6 +32,9 @@ from propopt.inductive.posterior import (
 WeightPair: TypeAlias = tuple[float, float]
 """Weights of robustness (> 0) and of smoothness (>= 0)."""
 
+LawAt: TypeAlias = Callable[[Queries, Array | None], NormalLaws]
+"""The posterior at each new point, with rotated gradients (m, D) there or without."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,13 +45,28 @@ class GaussianProcess:
     basis: FeatureBasis  # V and ς
     mean: Mean  # the constant of the prior
 
-    def with_weights(self, weights: WeightPair) -> WeightedPosterior:
+    def with_weights(self, weights: WeightPair) -> LawAt:
         """The posterior for one pair of weights, in O(r·D)."""
         robustness, smoothness = weights
+        lam = 2.0 * robustness
         pull = smoothing(self.basis, smoothness)
-        posterior = WeightedPosterior(model=self, lam=2.0 * robustness, pull=pull)
-        self.state.require_condition(posterior.p, posterior.lam)
-        return posterior
+        p = 1.0 + pull  # the precision of the observations
+        state = self.state
+        state.require_condition(p, lam)
+        constants = state.constants(p, lam)
+
+        def law(queries: Queries, rotated: Array | None) -> NormalLaws:
+            kriging = self.mean.predict(  # without smoothness at new points
+                state.weigh_targets(queries.coordinates, p, lam),
+                state.variance(queries, p, lam),
+                state.slope(queries, p, lam),
+                constants,
+            )
+            if rotated is None:
+                return kriging.observe(pull, np.zeros((1, 1)))
+            return kriging.observe(p, rotated)
+
+        return law
 
     def explanations(
         self,
@@ -90,50 +108,14 @@ class GaussianProcess:
         copies: int = 1,
     ) -> Iterator[tuple[slice, int, NormalLaws]]:
         """The distribution of each block of new points for each pair of weights."""
-        models = [self.with_weights(pair) for pair in weights]
+        laws = [self.with_weights(pair) for pair in weights]
         n_numbers = max(points.shape[1], self.basis.n_features)
         width = max(len(self.state.inducing), 2 * n_numbers * copies)
         for rows in BATCH_BUDGET.blocks(len(points), 8 * width):
             queries = self.state.queries(points[rows])
             gradients = None if rotated is None else rotated[rows]
-            for n, model in enumerate(models):
-                yield rows, n, model.law(queries, gradients)
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WeightedPosterior:
-    """The posterior for one pair of weights."""
-
-    model: GaussianProcess  # without weights
-    lam: float  # λ = 2 w_r
-    # (D,) or (1,): w_s ς_j, shrinkage of rotated feature j by smoothness
-    pull: Array
-
-    @property
-    def p(self) -> Array:
-        """The precision 1 + w_s ς_j of the observations."""
-        return 1.0 + self.pull
-
-    @cached_property
-    def constants(self) -> Constants:
-        """Statistics of the constants from the observations."""
-        return self.model.state.constants(self.p, self.lam)
-
-    def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
-        """The posterior at each new point; rotated gradients (m, D)."""
-        state = self.model.state
-        p = self.p
-        lam = self.lam
-        kriging = self.model.mean.predict(  # without smoothness at new points
-            state.weigh_targets(queries.coordinates, p, lam),
-            state.variance(queries, p, lam),
-            state.slope(queries, p, lam),
-            self.constants,
-        )
-        if rotated is None:
-            return kriging.observe(self.pull, np.zeros((1, 1)))
-        return kriging.observe(p, rotated)
+            for n, law in enumerate(laws):
+                yield rows, n, law(queries, gradients)
 
 
 def smoothing(basis: FeatureBasis, smoothness: float) -> Array:

@@ -246,10 +246,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         InvalidInput
             If a name is unknown, or no patch contains a set, or all do.
         """
-        check_is_fitted(self, "refit_errors_")
-        indices = read_sets(sets, order, self.refit_errors_.features)
-        self.refit_errors_.check(indices, self.result_.order)
-        return self._scored(indices)
+        return self._scored(self._read_sets(sets, order))
 
     def target(
         self, X: Any, y: Any, sets: SetChoice = "all", *, order: int = 2
@@ -281,9 +278,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
             If the learners were not retained by ``Minipatches(keep=True)``, or a table,
             target or set is invalid.
         """
-        check_is_fitted(self, "refit_errors_")
-        indices = read_sets(sets, order, self.refit_errors_.features)
-        self.refit_errors_.check(indices, self.result_.order)
+        indices = self._read_sets(sets, order)
         table, target = self._one_row.read_rows(X, y)
         _refuse_one_row(len(target))
         errors = self.refit_errors_.evaluate_on(table, target)
@@ -336,6 +331,13 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         of_classes = is_classifier(self.estimator)
         measure = accuracy_score if of_classes else r2_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    def _read_sets(self, sets: SetChoice, order: int) -> FeatureSets:
+        """Indices of sets that the fitted predictors can score."""
+        check_is_fitted(self, "refit_errors_")
+        indices = read_sets(sets, order, self.refit_errors_.features)
+        self.refit_errors_.check(indices, self.result_.order)
+        return indices
 
     def _predicted(self, X: Any) -> Array:
         check_is_fitted(self, "refit_errors_")

@@ -881,7 +881,7 @@ def clear_scores(
             f"got {type(result).__name__}"
         )
     ends = result.intervals(level=level, adjust=adjust)
-    return np.asarray(ends[:, 0] > 0.0), np.asarray(ends[:, 1] < 0.0)
+    return ends[:, 0] > 0.0, ends[:, 1] < 0.0
 
 
 def require_pairs(result: InteractionScores, label: str) -> None:

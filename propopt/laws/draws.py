@@ -341,12 +341,7 @@ class Sample(Sampler):
         )
 
     def extended(self, n_draws: int) -> Sample:
-        """The sample extended to ``n_draws`` draws around each row."""
-        if n_draws % N_BLOCKS or n_draws < self.n_draws:
-            raise InvalidInput(
-                f"n_draws: expected a multiple of {N_BLOCKS}, at least {self.n_draws}, "
-                f"got {n_draws}"
-            )
+        """The sample extended to ``n_draws`` draws around each row, a multiple of 10."""
         n_rows, width = self.design.points.shape
         require_memory(
             16.0 * n_rows * n_draws,

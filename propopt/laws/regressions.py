@@ -106,8 +106,7 @@ class Regressions:
         """Whether some direction of β is undetermined to rounding, (n,)."""
         pivots = np.abs(np.diagonal(self.factor, axis1=1, axis2=2))
         smallest = np.finfo(float).eps * self.targets.shape[1] * pivots.max(axis=1)
-        lost: NDArray[np.bool_] = pivots.min(axis=1) <= smallest
-        return lost
+        return pivots.min(axis=1) <= smallest
 
     @property
     def errors(self) -> Array:
@@ -119,8 +118,7 @@ class Regressions:
         bread = _inverse_gram(self.factor)
         half = bread @ (influence.transpose(0, 2, 1) @ influence)
         squares = np.einsum("nde,ned->nd", half, bread)
-        errors: Array = np.sqrt(np.maximum(squares, 0.0))
-        return errors
+        return np.sqrt(np.maximum(squares, 0.0))
 
 
 def _cholesky(H: Array) -> Array | None:
@@ -156,15 +154,13 @@ def _qr(design: Array, targets: Array, root_ridge: Array) -> tuple[Array, Array]
 
 
 def _times(design: Array, slopes: Array) -> Array:
-    product: Array = (design @ slopes[..., None])[..., 0]
-    return product
+    return (design @ slopes[..., None])[..., 0]
 
 
 def _inverse_gram(factor: Array) -> Array:
     """The inverse H⁻¹ = R⁻¹R⁻ᵀ."""
     inverse = np.linalg.inv(factor)
-    product: Array = inverse @ inverse.transpose(0, 2, 1)
-    return product
+    return inverse @ inverse.transpose(0, 2, 1)
 
 
 @final

@@ -663,8 +663,7 @@ def _read_rule(words: Any, function: Any) -> WordRule:
             f"words: expected 'lime', 'model' or a rule such as PatternWords, got "
             f"{words!r}"
         )
-    rule: WordRule = words
-    return rule
+    return words
 
 
 _CALLS: Final = Budget(2**24, 2**11)

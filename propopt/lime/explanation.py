@@ -460,8 +460,7 @@ class LimeExplanation(
     @property
     def _available_runs(self) -> RunScatter | None:
         """The noise of single runs; None if it has not been computed."""
-        runs: RunScatter | None = vars(self).get("runs", self.scatter)
-        return runs
+        return vars(self).get("runs", self.scatter)
 
     @cached_property
     def _evidence_cache(self) -> dict[int, tuple[Evidence, ...]]:

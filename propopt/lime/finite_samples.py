@@ -116,7 +116,11 @@ class FiniteFit:
     ridge: float = 1.0  # λ ≥ 0, on all coefficients except the intercept
 
     def __post_init__(self) -> None:
-        read_run(self.n_samples, self.ridge, self.values is not None)
+        read_nonnegative(self.ridge, "ridge")
+        if read_count(self.n_samples, "n_samples") < 1 + self.row:
+            raise InvalidInput(
+                "n_samples: expected at least 2, the row itself and a random one"
+            )
 
     @property
     def n_drawn(self) -> int:
@@ -244,7 +248,7 @@ class FiniteFit:
         """The weight share of random samples, and the mean bits of all samples."""
         weighted = self.total[:, None] * self.alpha + self.row
         means = weighted / self._whole[:, None]
-        return np.asarray(self.total / self._whole), np.asarray(means)
+        return self.total / self._whole, means
 
 
 # ---- The deviation of one run of LIME from the mean of such runs
@@ -319,15 +323,6 @@ def run_of(fit: FiniteFit, second: Array, log_squares: Values) -> SingleRun:
 
 
 # ---- The mean of LIME with n samples: the ridge, and the row itself as a sample
-
-
-def read_run(n_samples: int, ridge: float, first_row: bool) -> None:
-    """Refuse runs without a random sample, and a ridge below 0."""
-    read_nonnegative(ridge, "ridge")
-    if read_count(n_samples, "n_samples") < 1 + first_row:
-        raise InvalidInput(
-            "n_samples: expected at least 2, the row itself and a random one"
-        )
 
 
 def expected(

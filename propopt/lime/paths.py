@@ -35,28 +35,17 @@ BetaAt: TypeAlias = Callable[[Indices, Values], Array]
 """β (m, D) of rows (m,) at kernel widths (m,)."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SignChanges:
-    """The widths at which coefficients change their signs."""
-
-    shape: tuple[int, int]  # (n, D) of the coefficients
-    row: Indices  # (C,): of each change
-    column: Indices  # (C,)
-    width: Values  # (C,): increasing for each coefficient from small widths to large
-
-    def nearest(self, width: float) -> Array:
-        """The change nearest to a width, (n, D); NaN for coefficients without one."""
-        order = np.argsort(-np.abs(np.log(self.width / width)), kind="stable")
-        roots = np.full(self.shape, np.nan)
-        roots[self.row[order], self.column[order]] = self.width[order]
-        return roots
+Changes: TypeAlias = tuple[Indices, Indices, Values]
+"""Row and column of each change of sign, and its width, (C,) each."""
 
 
 def sign_changes(
     at: BetaAt, n_rows: int, width: float, low: float = -6.0, step: float = 1 / 16
-) -> SignChanges:
-    """Changes of sign from 2^low times a width to 2^8 times it, and beyond."""
+) -> Changes:
+    """Changes of sign from 2^low times a width to 2^8 times it, and beyond.
+
+    Widths increase for each coefficient.
+    """
     ratios = np.append(2.0 ** np.arange(low, 8.0, step), LARGEST_WIDTH)
     widths = width * ratios
     every = at(np.tile(np.arange(n_rows), len(widths)), np.repeat(widths, n_rows))
@@ -77,7 +66,7 @@ def sign_changes(
         ends = 1.0 / widths[before + 1], 1.0 / widths[before]
         result = elementwise.find_root(value, ends, args=(row, column))
         roots = 1.0 / np.where(result.success, result.x, 0.5 * (ends[0] + ends[1]))
-    return SignChanges(values.shape[1:], row, column, roots)
+    return row, column, roots
 
 
 # ---- Paths of one row or document
@@ -126,9 +115,9 @@ class BandwidthPath:
         def at(_: Indices, widths: Values) -> Array:
             return self.at(widths).coefficients
 
-        changes = sign_changes(at, 1, self.law_width)
+        _, column, width = sign_changes(at, 1, self.law_width)
         columns = range(self.coefficients.shape[1])
-        return tuple(changes.width[changes.column == j] for j in columns)
+        return tuple(width[column == j] for j in columns)
 
 
 def path_of_row(
@@ -184,12 +173,15 @@ class SignsAround:
 
 def _around(at: BetaAt, n_rows: int, width: float) -> SignsAround:
     """The signs at widths a quarter of an octave apart, from an eighth of the width."""
-    changes = sign_changes(at, n_rows, width, low=-3.0, step=0.25)
-    later = changes.width > width
-    turned = np.zeros(changes.shape, np.intp)
-    np.add.at(turned, (changes.row[later], changes.column[later]), 1)
+    row, column, root = sign_changes(at, n_rows, width, low=-3.0, step=0.25)
     wide = at(np.arange(n_rows), np.full(n_rows, LARGEST_WIDTH * width))
-    return SignsAround(changes.nearest(width), turned % 2 == 1, wide)
+    nearest = np.full(wide.shape, np.nan)
+    order = np.argsort(-np.abs(np.log(root / width)), kind="stable")
+    nearest[row[order], column[order]] = root[order]
+    later = root > width
+    turned = np.zeros(wide.shape, np.intp)
+    np.add.at(turned, (row[later], column[later]), 1)
+    return SignsAround(nearest, turned % 2 == 1, wide)
 
 
 def signs_around(exact: ExactLimits, points: Points) -> SignsAround:

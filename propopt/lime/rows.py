@@ -98,8 +98,7 @@ class LimeRows(
     @property
     def points(self) -> Points:
         """The rows as encoded numbers, (N, D)."""
-        points: Points = self.require_subject("points").points
-        return points
+        return self.require_subject("points").points
 
     @property
     def mean(self) -> Values:

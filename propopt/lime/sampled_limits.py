@@ -11,7 +11,6 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
-from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import (
     BATCH_BUDGET,
@@ -409,7 +408,7 @@ def _cost(points: Points, n_samples: int) -> DrawCost:
     """The cost of draws around points, and the fewest that coefficients need."""
     n_columns = points.shape[1]
     fewest = 2 * (n_columns + 1) + LIME_BLOCKS
-    if read_count(n_samples, "n_samples") < fewest:
+    if n_samples < fewest:
         raise InvalidInput(
             f"n_samples: {n_samples} samples are too few for the coefficients of "
             f"{n_columns} columns; give at least {fewest}"
@@ -510,8 +509,7 @@ class LimeSubject:
         """The samples that all rows share; None for laws without bins."""
         if "common" not in self.cache:
             self.cache["common"] = CommonDraws.of(self.law, self.evaluate)
-        draws: CommonDraws | None = self.cache["common"]
-        return draws
+        return self.cache["common"]
 
     @property
     def evaluate(self) -> Callable[[Points], Values]:

@@ -214,10 +214,6 @@ def test_a_sample_that_is_too_small_is_refused():
     assert design.cost.fewest == 20  # 18 of others for the four that move
     with pytest.raises(InvalidInput, match=r"n_draws: 5 draws are too few .* least 20"):
         Sample.of(design, boxes.value, 5)
-    with pytest.raises(InvalidInput, match="multiple of 10, at least 0, got 25"):
-        Sample.of(design, boxes.value, 25)
-    with pytest.raises(InvalidInput, match="multiple of 10, at least 60, got 50"):
-        Sample.of(design, boxes.value, 60).extended(50)
     wide = np.random.default_rng(0).normal(size=(30, 40))
     law = DataLaw(Reference.of_points(wide))
     assert Design(law, wide, 0).cost.fewest == 100  # 90 of others for 41 terms

@@ -29,7 +29,7 @@ from propopt.lime.finite_samples import (
     used_words,
 )
 from propopt.lime.laws.binned_columns import binned_columns
-from propopt.lime.laws.lime_law import LimeLaw, draws_at
+from propopt.lime.laws.lime_law import LimeLaw, Tilt, draws_at
 from propopt.lime.paths import SignsAround, signs_around, signs_of_words
 from propopt.lime.sampled_limits import (
     RUN_DRAWS,
@@ -174,6 +174,16 @@ class RowsEvidence(Evidence):
         return self.subject.points
 
     @property
+    def widths(self) -> Values:
+        """The kernel width of each row, (N,)."""
+        return self.law.widths(self.points)
+
+    @cached_property
+    def tilts(self) -> tuple[Tilt, ...]:
+        """The weighted law of each column, (D,)."""
+        return self.law.tilts(self.points, self.widths)
+
+    @property
     def width(self) -> float:
         return self.law.kernel_width
 
@@ -209,7 +219,7 @@ class RowsEvidence(Evidence):
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
         points = self.points[rows]
         alpha = self.limits.alpha[rows]
-        widths = self.law.widths(points)
+        widths = self.widths[rows]
         parts = [np.zeros(0)]
         for some in BATCH_BUDGET.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
@@ -228,7 +238,7 @@ class RowsEvidence(Evidence):
         if exact is None:
             return self.subject.estimated_profiles(self.points)
         products = exact.function
-        means = exact.factor_means(self.points, self.law.widths(self.points))
+        means = exact.factor_means(self.points, self.widths)
         sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
         each = np.append(sizes, 1.0)[products.paths].prod(axis=1)
         scale = abs(products.base) + float(np.abs(products.values) @ each)
@@ -242,12 +252,11 @@ class RowsEvidence(Evidence):
 
         It is 0 for additive functions. Their coefficients are equal at all widths.
         """
-        widths = self.law.widths(self.points)
         total = self.scatter().variance
         if self.common is not None:  # the draws of the whole variance
-            additive = self.common.additive_variances(self.points, widths)
+            additive = self.common.additive_variances(self.points, self.widths)
         elif self.subject.exact is not None:
-            additive = additive_variance(self.subject.exact, self.points, widths)
+            additive = additive_variance(self.subject.exact, self.points, self.widths)
         else:
             return np.ones(len(total))
         shares = np.ones(len(total))
@@ -263,8 +272,7 @@ class RowsEvidence(Evidence):
     def common(self) -> CommonDraws | None:
         """The draws that all rows share; None if too few have weight for a row."""
         common = self.subject.common
-        widths = self.law.widths(self.points)
-        if common is None or not common.enough(self.points, widths).all():
+        if common is None or not common.enough(self.points, self.widths).all():
             return None
         return common
 

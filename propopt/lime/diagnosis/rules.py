@@ -304,9 +304,9 @@ def switched_off(case: RowsEvidence) -> RuleOutcome:
     """Measure |θ| / σ̃ over its largest possible value, with θ = −α (1 − α) g."""
     gain = _gains(case)
     step = np.full(case.beta.shape, np.nan)
-    tilts = case.law.tilts(case.points, case.law.widths(case.points))
     for j, _ in _normal(case):
-        spread = tilts[j].alpha * tilts[j].complement / tilts[j].pieces.sd[0]
+        tilt = case.tilts[j]
+        spread = tilt.alpha * tilt.complement / tilt.pieces.sd[0]
         step[:, j] = np.abs(gain[:, j]) * spread / _LARGEST_STEP
 
     sentence = (
@@ -341,8 +341,7 @@ def none_outside(case: RowsEvidence) -> RuleOutcome:
     """Measure the weight of the samples of a run outside the bin."""
     _normal(case)  # refused where samples are not normal
     weight = case.n_samples * np.exp(case.limits.log_weight)
-    tilts = case.law.tilts(case.points, case.law.widths(case.points))
-    outside = np.stack([tilt.complement for tilt in tilts], axis=1)
+    outside = np.stack([tilt.complement for tilt in case.tilts], axis=1)
     count = np.where(case.depends, weight[:, None] * outside, np.nan)
 
     sentence = (

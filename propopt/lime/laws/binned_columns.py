@@ -260,7 +260,7 @@ class BinnedColumn:
     def with_equal_shares(self) -> BinnedColumn:
         """The same bins with equal shares for all bins that occur."""
         occurs = self.shares > 0.0
-        return replace(self, shares=np.asarray(occurs / occurs.sum()))
+        return replace(self, shares=occurs / occurs.sum())
 
     @property
     def extent(self) -> tuple[float, float]:

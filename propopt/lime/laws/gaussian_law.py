@@ -331,5 +331,4 @@ def _read_each(given: ArrayLike, label: str, count: int) -> Sequence[float]:
         )
     for size in np.atleast_1d(sizes).tolist():
         read_positive(size, label)
-    each: Sequence[float] = np.broadcast_to(sizes, count).tolist()
-    return each
+    return np.broadcast_to(sizes, count).tolist()

@@ -237,7 +237,7 @@ class GivenColumn:
             parts |= {part: moments[part] for part in without}
         mean, sd = (self._of_bins(part, given, count) for part, given in parts.items())
         refuse_any(sd < 0.0, sd, self._label("deviations"), "negative")
-        return mean, sd, np.asarray(spreads(mean, sd) == 0.0)
+        return mean, sd, spreads(mean, sd) == 0.0
 
     def _of_bins(self, part: str, given: Any, *counts: int) -> Array:
         """Read one number for each bin; several lengths may be possible."""
