@@ -341,7 +341,7 @@ class Sample(Sampler):
         )
 
     def extended(self, n_draws: int) -> Sample:
-        """The sample extended to ``n_draws`` draws around each row, a multiple of 10."""
+        """The sample extended to ``n_draws`` draws around each row, tens of them."""
         n_rows, width = self.design.points.shape
         require_memory(
             16.0 * n_rows * n_draws,
