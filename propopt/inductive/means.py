@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, final
 import numpy as np
 
 from propopt.base.arrays import Array
-from propopt.base.errors import InvalidInput
+from propopt.base.checks import read_option
 from propopt.inductive.bases import FeatureBasis
 
 
@@ -209,17 +209,12 @@ class CommonMean(Mean):
         return float(ones.sum()), float(self.loadings @ constants.targets)
 
 
-def read_mean(mean: object, basis: FeatureBasis) -> Mean:
+def read_mean(mean: MeanName, basis: FeatureBasis) -> Mean:
     """The treatment of the constant with this name."""
-    if mean == "none":
-        return Mean()
-    if mean == "per_feature":
-        return MeanPerFeature()
-    if mean == "common":
+    name = read_option(mean, MeanName, "mean")
+    if name == "common":
         return CommonMean(_loadings(basis))
-    raise InvalidInput(
-        f"mean: expected 'none', 'per_feature' or 'common', got {mean!r}"
-    )
+    return Mean() if name == "none" else MeanPerFeature()
 
 
 def _loadings(basis: FeatureBasis) -> Array:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, TypeVar, final, get_args
+from typing import Final, Literal, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
-from propopt.base.checks import read_count, read_positive
+from propopt.base.checks import read_count, read_option, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, row_blocks, with_thread_fallback
 from propopt.laws.regressions import Neighbourhood
@@ -44,12 +44,7 @@ class Perturbations:
     def __post_init__(self) -> None:
         read_positive(self.scale, "scale")
         read_count(self.n_samples, "n_samples")
-        names = get_args(Distribution)
-        if self.distribution not in names:
-            raise InvalidInput(
-                f"distribution: expected one of {', '.join(names)}, "
-                f"got {self.distribution!r}"
-            )
+        read_option(self.distribution, Distribution, "distribution")
 
     def blocks(
         self,

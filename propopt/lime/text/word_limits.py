@@ -179,14 +179,13 @@ class TextLaw:
         array (d + 1,)
             −inf for m = d, as the document itself is not a sample.
         """
-        squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
-        logs = -squares / (2.0 * self.bandwidth**2)
+        logs = -_squared_distances(n_words) / (2.0 * self.bandwidth**2)
         logs[-1] = -np.inf
         return logs
 
     def shares(self, n_words: int) -> Values:
         """The weight of each number m = 0, ..., d of retained words, (d + 1,)."""
-        squares = (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
+        squares = _squared_distances(n_words)
         farther = 0.5 * (squares[:-1] - squares[-2])
         return np.append(np.exp(-farther / self.bandwidth**2), 0.0)
 
@@ -257,6 +256,11 @@ class TextLaw:
         deleted = rng.integers(1, n_words + 1, n_samples)
         weights = np.exp(self.log_weights(n_words))[n_words - deleted]
         return random_sets(n_words, n_words - deleted, rng), weights
+
+
+def _squared_distances(n_words: int) -> Values:
+    """(1 − √(m / d))² of texts with m = 0, ..., d remaining words, (d + 1,)."""
+    return (1.0 - np.sqrt(np.arange(n_words + 1) / n_words)) ** 2
 
 
 # ---- The exact limits on a text, from the means of f over sets of one size
