@@ -76,7 +76,8 @@ class Checkpoint:
             self.folder.parent.rmdir()
 
 
-_ACTIVE: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=None)
+ACTIVE: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=None)
+"""The folder in which a run saves its parts; None if nothing is saved."""
 
 
 @contextmanager
@@ -85,18 +86,18 @@ def checkpointing(folder: Path | None) -> Iterator[Checkpoint | None]:
 
     The folder is made with the first part.
     """
-    token = _ACTIVE.set(None if folder is None else Checkpoint(folder))
+    token = ACTIVE.set(None if folder is None else Checkpoint(folder))
     try:
-        yield _ACTIVE.get()
+        yield ACTIVE.get()
     finally:
-        _ACTIVE.reset(token)
+        ACTIVE.reset(token)
 
 
 def checkpointed_array(
     label: str, compute: Callable[[], NDArray[Any]], *inputs: Any
 ) -> NDArray[Any]:
     """Load an array from its checkpoint, or compute it and save it."""
-    active = _ACTIVE.get()
+    active = ACTIVE.get()
     if active is None:
         return compute()
     path = active.path(label, *inputs)
@@ -114,7 +115,7 @@ def checkpointed_result(
     label: str, compute: Callable[[], _Object], kind: type[_Object]
 ) -> _Object:
     """Load an object from its checkpoint, without transient fields, or compute it."""
-    active = _ACTIVE.get()
+    active = ACTIVE.get()
     if active is None:
         return compute()
     path = active.path(label)
@@ -131,7 +132,7 @@ def checkpointed_result(
 
 def checkpoint_path(label: str, *inputs: Any) -> Path | None:
     """The path of a part that is computed in pieces; None if nothing is saved."""
-    active = _ACTIVE.get()
+    active = ACTIVE.get()
     return None if active is None else active.path(label, *inputs)
 
 
