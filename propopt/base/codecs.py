@@ -550,3 +550,53 @@ def codecs_of(cls: Any) -> Mapping[str, Codec]:
 @cached_by_class
 def _header_keys(cls: Any) -> frozenset[str]:
     return frozenset(key for key, codec in codecs_of(cls).items() if codec.in_header)
+
+
+# ---- The arrays of an object, as its constructor checks them
+
+
+LATER: Final = " later"
+"""What follows the name of a field that is computed on first access."""
+
+
+@cached_by_class
+def arrays_of(cls: Any) -> tuple[tuple[str, Codec], ...]:
+    """The fields that a constructor checks: those with arrays."""
+    return tuple(item for item in codecs_of(cls).items() if not item[1].in_header)
+
+
+def check_arrays(cls: Any, fields: dict[str, Any]) -> None:
+    """Check the arrays among the fields of an object, and make them read-only."""
+    sizes = dict[str, int]()
+    for name, codec in arrays_of(cls):
+        value: Any = fields.get(name)
+        if name not in fields:
+            value = fields[f"{name}{LATER}"]
+        elif value is not None or not codec.is_optional:
+            is_array = isinstance(value, np.ndarray) and value.dtype == codec.dtype
+            if not is_array or value.flags.writeable:  # else checked before
+                fields[name] = value = codec.check(value, name)
+        shape = getattr(value, "shape", None)  # some lazy values have it too
+        if codec.axes is not None and shape is not None:
+            _refuse_shape(name, codec.axes, shape, sizes)
+
+
+def _refuse_shape(
+    name: str, axes: tuple[str, ...], shape: tuple[int, ...], sizes: dict[str, int]
+) -> None:
+    """Refuse a shape if a letter among the axes has another length than before."""
+    if len(shape) != len(axes):
+        raise InvalidInput(
+            f"{name}: expected {len(axes)} dimensions, got an array of shape {shape}"
+        )
+    expected = []
+    for axis, length in zip(axes, shape, strict=True):
+        letter, _, less = axis.partition("-")
+        if axis.isalpha():
+            expected.append(sizes.setdefault(axis, length))
+        elif less:  # "D-1", at least zero
+            expected.append(max(sizes.get(letter, 0) - int(less), 0))
+        else:
+            expected.append(int(axis))
+    if shape != tuple(expected):
+        raise InvalidInput(f"{name}: expected shape {tuple(expected)}, got {shape}")

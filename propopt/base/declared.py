@@ -38,11 +38,12 @@ import numpy as np
 
 from propopt.base.codecs import (
     BOUNDS,
+    LATER,
     TRANSIENT,
     Bounds,
-    Codec,
     Members,
-    cached_by_class,
+    arrays_of,
+    check_arrays,
     codecs_of,
     record_codec,
 )
@@ -124,12 +125,6 @@ class _LazyField:
 # ---- The base class
 
 
-@cached_by_class
-def _arrays_of(cls: Any) -> tuple[tuple[str, Codec], ...]:
-    """The fields that a constructor checks: those with arrays."""
-    return tuple(item for item in codecs_of(cls).items() if not item[1].in_header)
-
-
 @dataclass_transform(
     frozen_default=True,
     kw_only_default=True,
@@ -166,27 +161,12 @@ class Declared:
         for name in self._lazy:
             if isinstance(vars(self)[name], Lazy):
                 self.store(name, vars(self)[name])
-        self._check()
-
-    def _check(self) -> None:
-        fields = vars(self)
-        sizes = dict[str, int]()
-        for name, codec in _arrays_of(type(self)):
-            value: Any = fields.get(name)
-            if name not in fields:
-                value = self.unread(name)
-            elif value is not None or not codec.is_optional:
-                is_array = isinstance(value, np.ndarray) and value.dtype == codec.dtype
-                if not is_array or value.flags.writeable:  # else checked before
-                    fields[name] = value = codec.check(value, name)
-            shape = getattr(value, "shape", None)  # some lazy values have it too
-            if codec.axes is not None and shape is not None:
-                _refuse_shape(name, codec.axes, shape, sizes)
+        check_arrays(type(self), vars(self))
 
     def unread(self, name: str) -> Any:
         """The value of a field as it is stored: ``Lazy`` until it is read."""
         fields = vars(self)
-        return fields[name] if name in fields else fields[f"{name}{_LATER}"]
+        return fields[name] if name in fields else fields[f"{name}{LATER}"]
 
     def _fields_of(self, subject: str) -> dict[str, Any]:
         """The fields that are declared to describe a subject."""
@@ -202,7 +182,7 @@ class Declared:
     def store(self, name: str, value: Any) -> None:
         """Store the value of a lazy field, computed or not, in place of another."""
         fields = vars(self)
-        later = f"{name}{_LATER}"
+        later = f"{name}{LATER}"
         fields.pop(name, None)
         fields.pop(later, None)
         fields[later if isinstance(value, Lazy) else name] = value
@@ -231,7 +211,7 @@ class Declared:
         if codec is not None and (value is not None or not codec.is_optional):
             value = codec.check(value, name)
         self.store(name, value)
-        self._check()
+        check_arrays(type(self), vars(self))
 
     def validate(self) -> None:
         """Raise an error if fields contradict each other, by rules of the subclass."""
@@ -283,7 +263,7 @@ class Declared:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        for name, _ in _arrays_of(type(self)):
+        for name, _ in arrays_of(type(self)):
             value = state.get(name)
             if isinstance(value, np.ndarray):
                 value = [value]
@@ -348,29 +328,5 @@ def packed(value: Declared) -> tuple[str, Members]:
     return as_json({"format": form.name, "version": form.version, **plain}), members
 
 
-_LATER: Final = " later"
-"""What follows the name of a field that is computed on first access."""
-
 _UNPICKLED: Final = "_unpickled"
 """The attribute of an unpickled object that says why it lacks transient fields."""
-
-
-def _refuse_shape(
-    name: str, axes: tuple[str, ...], shape: tuple[int, ...], sizes: dict[str, int]
-) -> None:
-    """Refuse a shape if a letter among the axes has another length than before."""
-    if len(shape) != len(axes):
-        raise InvalidInput(
-            f"{name}: expected {len(axes)} dimensions, got an array of shape {shape}"
-        )
-    expected = []
-    for axis, length in zip(axes, shape, strict=True):
-        letter, _, less = axis.partition("-")
-        if axis.isalpha():
-            expected.append(sizes.setdefault(axis, length))
-        elif less:  # "D-1", at least zero
-            expected.append(max(sizes.get(letter, 0) - int(less), 0))
-        else:
-            expected.append(int(axis))
-    if shape != tuple(expected):
-        raise InvalidInput(f"{name}: expected shape {tuple(expected)}, got {shape}")
