@@ -35,13 +35,13 @@ BetaAt: TypeAlias = Callable[[Indices, Values], Array]
 """β (m, D) of rows (m,) at kernel widths (m,)."""
 
 
-Changes: TypeAlias = tuple[Indices, Indices, Values]
+SignChanges: TypeAlias = tuple[Indices, Indices, Values]
 """Row and column of each change of sign, and its width, (C,) each."""
 
 
 def sign_changes(
     at: BetaAt, n_rows: int, width: float, low: float = -6.0, step: float = 1 / 16
-) -> Changes:
+) -> SignChanges:
     """Changes of sign from 2^low times a width to 2^8 times it, and beyond.
 
     Widths increase for each coefficient.

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import ThreadpoolController
 
+from propopt.base import terminal
 from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.resources import Budget
 from propopt.interactions import Minipatches, fitting
@@ -61,7 +62,9 @@ class Threads(Quick):
         return np.full(len(X), float(number))
 
 
-def test_learners_have_one_thread_of_blas_and_a_bar_counts_patches(capsys):
+def test_learners_have_one_thread_of_blas_and_a_bar_counts_patches(capsys, monkeypatch):
+    # on a slow machine a line would say how long it takes
+    monkeypatch.setattr(terminal, "_MEASURED_SECONDS", np.inf)
     with ThreadpoolController().limit(limits=2):
         source = fitted(many(150), X, Y, Threads(), order=1, progress=False)
     assert set(np.unique(source.predictions)) == {0.0, 1.0}
