@@ -177,7 +177,7 @@ class Declared:
 
     def is_lazy(self, name: str) -> bool:
         """Whether the value of a field is computed when it is first read."""
-        return f"{name}{_LATER}" in vars(self)
+        return f"{name}{LATER}" in vars(self)
 
     def store(self, name: str, value: Any) -> None:
         """Store the value of a lazy field, computed or not, in place of another."""
