@@ -660,8 +660,9 @@ def _refuse_equal_names(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput(
-                f"two losses are called {name!r}; give one of them another name, "
-                f"as in PairwiseRobustness(graph, name='near_neighbours')"
+                f"two losses have the name {name!r}: give one of them another name=, "
+                "as in PairwiseRobustness(graph, name='near_neighbours'), or use it "
+                "only in the objective or the bounds"
             )
 
 
@@ -818,13 +819,7 @@ class Program:
     sizes: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        names = [loss.name for loss in self.all_losses]
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise InvalidInput(
-                f"two losses of this program have the name {twice[0]!r}: give one of "
-                "them another name=, or use it only in the objective or the bounds"
-            )
+        _refuse_equal_names([loss.name for loss in self.all_losses])
 
     @classmethod
     def trusted(

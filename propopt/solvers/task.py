@@ -417,7 +417,6 @@ class Task:
         with few_threads(program.shape[0]):
             losses = program.values_at(solution.W)
             certificate = self._certified(solution, weights, losses, tolerance)
-        prices = zip(program.bounds, solution.multipliers, strict=True)
         return self._explanation(
             weights,
             certificate,
@@ -425,7 +424,6 @@ class Task:
             began,
             multipliers=solution.multipliers,
             attributions=read_only(solution.W),
-            prices={bound.loss.name: price for bound, price in prices},
             details={
                 **self._details(solution),
                 **self._total_details(solution, weights),
@@ -444,7 +442,6 @@ class Task:
         attributions: Attributions,
         details: Mapping[str, Array],
         multipliers: tuple[float, ...] = (),
-        prices: Mapping[str, float] | None = None,
         errors: Array | None = None,
         solver: str,
     ) -> Explanation:
@@ -456,7 +453,7 @@ class Task:
             attributions=attributions,
             weights=dict(zip(names, weights.tolist(), strict=False)),
             certificate=certificate,
-            multipliers=prices or {},
+            multipliers=dict(zip(names[len(weights) :], multipliers, strict=False)),
             # a curve does not give the losses of bounds
             losses=dict(zip(names, losses.tolist(), strict=False)),
             details=details,
