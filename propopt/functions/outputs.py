@@ -24,7 +24,6 @@ from propopt.base.text import Quantity
 from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
 from propopt.structures.fitted_model import FittedModel, MarginScale, as_stored
 from propopt.structures.kinds import fitted_value, has_fitted, name_of
-from propopt.structures.registry import reader_of
 from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
 
@@ -62,7 +61,7 @@ def check_model(fitted: FittedModel) -> None:
         )
     if not isinstance(model, BaseEstimator):
         return
-    _check_fitted(model, f"model: {fitted.name}")
+    _check_fitted(model, "model:")
     for step in fitted.steps[:-1]:
         # a vectoriser with a fixed vocabulary, or without one, needs no fit
         kind = type(step).__name__
@@ -70,7 +69,7 @@ def check_model(fitted: FittedModel) -> None:
             kind == "CountVectorizer" and step.vocabulary is not None
         )
         if type(step).__module__.startswith("sklearn.") and not needs_no_fit:
-            _check_fitted(step, f"model: its {name_of(step)}")
+            _check_fitted(step, "model: its")
 
 
 def _check_fitted(model: Any, label: str) -> None:
@@ -78,7 +77,7 @@ def _check_fitted(model: Any, label: str) -> None:
         check_is_fitted(model)
     except NotFittedError:
         raise InvalidInput(
-            f"{label} is not fitted; call the model's fit(X, y) first"
+            f"{label} {name_of(model)} is not fitted; call the model's fit(X, y) first"
         ) from None
 
 
@@ -198,7 +197,7 @@ def call_of(model: FittedModel, output: str) -> Call:
 
 def direct_call(model: FittedModel, output: str) -> DirectCall | None:
     """A booster's faster method for an output, if it accepts arrays."""
-    reader = reader_of(model.estimator)
+    reader = model.rules
     if reader.takes_numbers:
         return DirectCall(call_of(model, output)[0])
     call = None if reader.direct is None else reader.direct(model.estimator)

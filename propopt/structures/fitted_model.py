@@ -111,10 +111,15 @@ class FittedModel:
         """A short name of the model for messages."""
         return name_of(self.estimator)
 
+    @cached_property
+    def rules(self) -> ModelReader:
+        """The rules of its class."""
+        return reader_of(self.estimator)
+
     @property
     def native(self) -> Any:
         """The model of its library: the booster, if an estimator was made of it."""
-        wrapped = reader_of(self.estimator).wrapped
+        wrapped = self.rules.wrapped
         return self.estimator if wrapped is None else wrapped(self.estimator)
 
     def has(self, method: str) -> bool:
@@ -176,11 +181,6 @@ class FittedModel:
         """The core as a model by itself, without steps and stacks before it."""
         return self if self.core is self.estimator else FittedModel(self.core)
 
-    @cached_property
-    def _rules(self) -> ModelReader:
-        """The rules of the core."""
-        return reader_of(self.core)
-
     def behind_steps(self, scores: Callable[[Any], Array]) -> Callable[[Any], Array]:
         """A scoring function of the core as a function of the model's input table."""
         return partial(_after, self.before, scores) if self.before else scores
@@ -211,10 +211,9 @@ class FittedModel:
 
         Column transformers ignore unknown ones, and other libraries may rename them.
         """
-        if is_a(self.entry, "sklearn.ColumnTransformer"):
-            return False
-        is_booster = reader_of(self.entry).path_values is not None
-        return is_booster or type(self.entry).__module__.startswith("sklearn.")
+        if type(self.entry).__module__.startswith("sklearn."):
+            return not is_a(self.entry, "sklearn.ColumnTransformer")
+        return reader_of(self.entry).path_values is not None
 
     @property
     def n_columns(self) -> int | None:
@@ -268,7 +267,7 @@ class FittedModel:
 
         It maps the model's input table to scores (n,), or (n, K) for K classes.
         """
-        rule = self._rules.margin
+        rule = self.at_core.rules.margin
         if rule is None:
             return None
         scores = partial(getattr(self.core, rule.method), **rule.settings)
@@ -279,7 +278,7 @@ class FittedModel:
     @cached_property
     def logit_of_margin(self) -> float | None:
         """The factor from the margin to log-odds of the second of two classes."""
-        rule = self._rules.margin
+        rule = self.at_core.rules.margin
         return None if rule is None else rule.logit(self.core)
 
     @cached_property
@@ -289,9 +288,9 @@ class FittedModel:
         It does for boosted classifiers, and for stacks that end in a logistic
         regression.
         """
-        if self._rules.explains_margin is not None:
-            return self._rules.explains_margin(self.core)
-        if self._rules.margin is not None and self.classes is not None:
+        if self.at_core.rules.explains_margin is not None:
+            return self.at_core.rules.explains_margin(self.core)
+        if self.at_core.rules.margin is not None and self.classes is not None:
             return True
         return inherits(self.final, _STACK) and inherits(self.core, *LOGISTIC)
 
@@ -344,7 +343,7 @@ class FittedModel:
     @property
     def has_custom_objective(self) -> bool:
         """Whether a boosted classifier gives only scores, of a user's objective."""
-        predicate = self._rules.has_custom_objective
+        predicate = self.at_core.rules.has_custom_objective
         return predicate is not None and predicate(self.core)
 
     # ---- Exact structures
@@ -373,7 +372,7 @@ class FittedModel:
     @cached_property
     def network(self) -> Network | None:
         """The differentiable scores of the model; None for trees and without a rule."""
-        if self._rules.trees is not None:
+        if self.at_core.rules.trees is not None:
             return None
         from propopt.structures.readers.model_products import exact_network  # if used
 

@@ -74,7 +74,7 @@ def has_method(model: object, method: str) -> bool:
 
 def name_of(model: Any) -> str:
     """A short name of a model or callable for messages."""
-    return str(fitted_value(model, "__name__", type(model).__name__))
+    return str(getattr(model, "__name__", type(model).__name__))
 
 
 def is_passthrough(step: object) -> bool:

@@ -126,8 +126,7 @@ def unreadable(model: Any, error: Exception) -> Reason:
 
 
 def read_trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """An output of a model as a sum of trees by the table's columns, or None."""
-    model = as_estimator(model)
+    """An output of an estimator as a sum of trees by the table's columns, or None."""
     reader = reader_of(model)
     if reader.sum is not None:
         return _added(reader.sum(model, output, view), view)
@@ -172,7 +171,7 @@ def _added(total: ModelSum | Reason, view: ColumnView) -> TreeSum | None:
         return None
     parts = [TreeSum((), total.base, view.n_codes)]
     for weight, model, output, part_view in total.parts:
-        part = read_trees(model, output, part_view)
+        part = read_trees(as_estimator(model), output, part_view)
         if part is None:
             return None
         parts.append(part.scaled(weight))

@@ -7,6 +7,7 @@ import propopt as po
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE, Boxes
 from propopt.structures.readers.model_products import exact_products
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
+from propopt.structures.registry import as_estimator
 
 
 N = 400
@@ -71,7 +72,7 @@ def boxes_of(model, output="value", index=None, data=X):
         view = ColumnView.of_schema(po.functions.TableSchema.of(data))
     else:
         view = ColumnView.of_numbers(data.shape[1], lambda points: points)
-    read = exact_products(model, ModelOutput(output, index), view)
+    read = exact_products(as_estimator(model), ModelOutput(output, index), view)
     return read if isinstance(read, Boxes) else None
 
 

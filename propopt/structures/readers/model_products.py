@@ -128,8 +128,7 @@ def exact_products(
 def without_trees(
     model: Any, output: ModelOutput, view: ColumnView
 ) -> SumOfProducts | Reason:
-    """The same for a model that is no sum of trees."""
-    model = as_estimator(model)
+    """The same for an estimator that is no sum of trees."""
     if type(model) is Pipeline:
         model, view = rest_of_pipeline(model, view)
     network = exact_network(model)
@@ -168,7 +167,7 @@ def _added(total: ModelSum | Reason, view: ColumnView) -> SumOfProducts | Reason
         return total
     parts = [SumOfProducts.constant(total.base, view.n_columns)]
     for weight, model, output, part_view in total.parts:
-        part = exact_products(model, output, part_view)
+        part = exact_products(as_estimator(model), output, part_view)
         if isinstance(part, Reason):
             return part
         parts.append(part.scaled(weight))

@@ -444,8 +444,10 @@ def columns_read(step: Any) -> set[Any] | None:
 
     None for other steps, and if they are not known.
     """
+    if class_name_of(step) != "sklearn.ColumnTransformer":
+        return None
     names = fitted_value(step, "feature_names_in_")
-    if names is None or class_name_of(step) != "sklearn.ColumnTransformer":
+    if names is None:
         return None
     read = set[Any]()
     for _, part, columns in step.transformers_:

@@ -86,9 +86,7 @@ def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | No
     is_value = class_name_of(model) == "sklearn.GradientBoostingRegressor"
     n_scores = model.estimators_.shape[1]
     score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
-    first = model.init_
-    dummies = ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
-    if score is None or not (isinstance(first, str) or class_name_of(first) in dummies):
+    if score is None or not _starts_constant(model):
         return None
     stages = [tree.tree_ for tree in model.estimators_[:, score.column]]
     rate = score.factor * model.learning_rate
@@ -97,6 +95,12 @@ def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | No
     # the scores of the initial model are stored nowhere
     start = model._raw_predict_init(row)[0, score.column]  # noqa: SLF001
     return sum_of_trees(trees, score.factor * float(start), view)
+
+
+def _starts_constant(model: Any) -> bool:
+    """Whether boosting starts at a constant, and not at another model."""
+    dummies = ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
+    return isinstance(model.init_, str) or class_name_of(model.init_) in dummies
 
 
 def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
@@ -217,7 +221,7 @@ _NEIGHBORS: Final = ModelReader(
 _ENSEMBLE: Final = ModelReader(constant_if=_if_members_are)
 _BOOSTING: Final = ModelReader(
     trees=_boosting,
-    constant_if=lambda model: () if isinstance(model.init_, str) else [model.init_],
+    constant_if=lambda model: () if _starts_constant(model) else [model.init_],
 )
 _HISTOGRAMS: Final = ModelReader(trees=_histogram_boosting)
 _TREES: Final = replace(CONSTANT, path_values=_path_values)
