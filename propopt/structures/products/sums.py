@@ -187,10 +187,11 @@ class SumOfProducts:
         """Some factors by their indices, grouped by families."""
         start = 0
         for family in self.factors:
-            in_family = numbers[(start <= numbers) & (numbers < start + len(family))]
+            end = start + len(family.column)
+            in_family = numbers[(start <= numbers) & (numbers < end)]
             if len(in_family) > 0:
                 yield in_family, family.take(in_family - start)
-            start += len(family)
+            start = end
 
     # ---- Values and sums
 
@@ -324,11 +325,11 @@ class SumOfProducts:
     @cached_property
     def _in_order(self) -> tuple[Array, Indices, Indices]:
         """Values, paths and columns in the memory layout of compiled kernels."""
-        paths, columns = (
-            np.ascontiguousarray(positions, np.intp)
-            for positions in (self.paths, self.column)
+        return (
+            np.ascontiguousarray(self.values, np.float64),
+            np.ascontiguousarray(self.paths, np.intp),
+            np.ascontiguousarray(self.column, np.intp),
         )
-        return np.ascontiguousarray(self.values, np.float64), paths, columns
 
     def sums(self, P: Array) -> Values:
         """The sum (N,) of measures P (U, N) of the factors."""
