@@ -365,7 +365,7 @@ class ExactModel(WrappedModel):
         return values
 
     def _check_points(self, points: Points, labels: Labels) -> None:
-        self.columns.check(points, labels)
+        self.columns.check(points.shape[1], labels.features)
         absent = self.missing_columns(points, labels)
         if absent:
             raise InvalidInput(

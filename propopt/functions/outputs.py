@@ -121,12 +121,17 @@ def check_target(target: object) -> None:
     )
 
 
-def read_output(model: FittedModel, output: str) -> str:
-    """The checked name of the output to explain, one that the model has."""
+def check_output(output: str) -> None:
+    """Refuse names of outputs that no model has."""
     if output != "auto" and output not in METHODS:
         raise InvalidInput(
             f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
         )
+
+
+def read_output(model: FittedModel, output: str) -> str:
+    """The checked name of the output to explain, one that the model has."""
+    check_output(output)
     available = outputs_of(model)
     if not available:
         raise _no_numbers(model.estimator)
@@ -402,15 +407,15 @@ class FittedColumns:
         """The columns that a model recorded when it was fitted."""
         return cls(model.columns, model.n_columns)
 
-    def check(self, points: Points, labels: Labels) -> None:
-        """Refuse a table with other columns."""
-        if self.names is not None and labels.features is not None:
-            _check_names(as_stored(labels.features, self.names), self.names, "X")
-        _check_count(points.shape[1], self.count, "X")
+    def check(self, count: int, labels: Any, table: str = "X") -> None:
+        """Refuse a table with another number of columns, or with other labels."""
+        if self.names is not None and labels is not None:
+            _check_names(as_stored(labels, self.names), self.names, table)
+        _check_count(count, self.count, table)
 
     def table(self, points: Points, labels: Labels) -> Array | pd.DataFrame:
         """An input table in the form of the training table."""
-        self.check(points, labels)
+        self.check(points.shape[1], labels.features)
         copy = np.array(points)  # a model may write into its input
         return copy if self.names is None else pd.DataFrame(copy, columns=self.names)
 
@@ -421,10 +426,7 @@ def header_of_model(
     """The labels of a table, in the order of the model's columns; refuses others."""
     ordered = model.in_order(header)
     if model.checks_columns:
-        fitted = FittedColumns.of(model)
-        if fitted.names is not None:
-            _check_names(as_stored(ordered, fitted.names), fitted.names, label)
-        _check_count(len(header), fitted.count, label)
+        FittedColumns.of(model).check(len(header), ordered, label)
     return ordered
 
 
@@ -542,14 +544,15 @@ class Readout:
         return self._chosen(predicted, points, labels), precision_of(predicted)
 
     def _answer(self, points: Points | list[str], labels: Labels) -> object:
-        direct = self.direct if isinstance(points, np.ndarray) else None
-        if direct is not None and direct.is_usable and len(points) <= ONE_THREAD:
+        direct = self.direct
+        if direct is None or not isinstance(points, np.ndarray):
+            return self.method(self.table(points, labels))
+        if direct.is_usable and len(points) <= ONE_THREAD:
             if self.columns is not None:
-                self.columns.check(points, labels)  # type: ignore[arg-type]  # no text
-            return direct.call(points)  # type: ignore[arg-type]  # no text
+                self.columns.check(points.shape[1], labels.features)
+            return direct.call(points)
         predicted = self.method(self.table(points, labels))
-        if direct is not None:
-            direct.compare(points, predicted)  # type: ignore[arg-type]
+        direct.compare(points, predicted)
         return predicted
 
     def _chosen(

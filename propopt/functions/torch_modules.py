@@ -26,15 +26,15 @@ from propopt.functions.function import EXACT, WrappedModel
 from propopt.functions.images import ImageShape, check_width, read_sizes
 from propopt.functions.jumps import TRIAL_ROWS, ValuesWithPrecision
 from propopt.functions.outputs import (
-    METHODS,
     Target,
+    check_output,
     quantity_of,
     read_column,
     read_index,
 )
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.scores import Link
-from propopt.tables.frames import Labels, listed
+from propopt.tables.frames import Labels
 
 
 if TYPE_CHECKING:
@@ -232,10 +232,7 @@ def torch_model(
     input_shape: Sequence[int] | ImageShape | None,
 ) -> TorchModel:
     """The function that a torch module computes; see :func:`propopt.wrap`."""
-    if output != "auto" and output not in METHODS:
-        raise InvalidInput(
-            f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
-        )
+    check_output(output)
     quantity = "value" if output == "auto" else output
     fitted = FittedModel.of(module)
     index = read_index(fitted, "value", target)

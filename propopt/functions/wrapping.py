@@ -229,8 +229,10 @@ class ReferenceTable:
 
     @cached_property
     def _encoded(self) -> tuple[TableSchema, Points, Labels] | None:
-        """The columns of the table and its rows, converted once."""
-        if self.data is None or _is_plain(self.data):
+        """The columns of a table with names and its rows, converted once."""
+        if self.data is None or isinstance(self.data, TableSchema):
+            return None
+        if _is_plain(self.data):
             return None
         is_fitted = isinstance(self.model, FittedModel)
         read = self.model.columns_read if is_fitted else None
@@ -239,35 +241,30 @@ class ReferenceTable:
     @property
     def observed(self) -> tuple[ObservedValues | None, ...] | None:
         """The observed values of each column of an array, which has no schema."""
-        return observed_in(self._numbers) if _is_plain(self.data) else None
+        return observed_in(self._points) if _is_plain(self.data) else None
 
     @property
     def compared(self) -> Points:
         """Up to 20 rows without missing values, to compare exact structures."""
-        if _is_plain(self.data):
-            points = self._numbers
-        elif self.data is None or isinstance(self.data, TableSchema):
-            return np.zeros((0, 0))  # there are no rows
-        else:
-            assert self._encoded is not None, "it is a table with names"
-            points = self._encoded[1]
-        whole = points[~np.isnan(points).any(axis=1)]
+        whole = self._points[~np.isnan(self._points).any(axis=1)]
         return whole[:: -(-len(whole) // MARGIN_ROWS) or 1]
 
     def of_each_category(self, schema: TableSchema) -> Points:
         """Rows without missing values in which the categories of the table occur."""
-        if self.data is schema or self._encoded is None or not schema.categorical.any():
+        if not (len(self._points) and schema.categorical.any()):
             return np.zeros((0, 0))
-        points = self._encoded[1]
-        points = points[~np.isnan(points).any(axis=1)]
+        points = self._points[~np.isnan(self._points).any(axis=1)]
         rows = np.zeros(0, np.intp)
         for j in np.flatnonzero(schema.categorical):
             rows = np.union1d(rows, np.unique(points[:, j], return_index=True)[1])
         return points[rows[:_MOST_TRIED]]
 
     @cached_property
-    def _numbers(self) -> Points:
-        return read_points(self.data, self.label)[0]
+    def _points(self) -> Points:
+        """The rows, of which a schema has none."""
+        if _is_plain(self.data):
+            return read_points(self.data, self.label)[0]
+        return np.zeros((0, 0)) if self._encoded is None else self._encoded[1]
 
 
 def wrap_model(
