@@ -29,7 +29,6 @@ from propopt.structures.boxes.sets import Tree
 from propopt.structures.kinds import class_name_of
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
-    ColumnSource,
     ColumnView,
     ModelOutput,
     floats,
@@ -65,7 +64,7 @@ def trees_of_categories(
             zip(saved["oblivious_trees"], values, strict=True)
         )
     ]
-    model_view = view.through(splits.numbers, splits.sources)
+    model_view = view.through(splits.numbers, view.sources)
     return sum_of_trees(
         trees, base, model_view, lambda numbers: np.asarray(numbers, float)
     )
@@ -92,16 +91,15 @@ class _Splits:
     def _categories(self) -> list[_Saved]:
         return self.saved["features_info"]["categorical_features"]
 
-    @cached_property
-    def sources(self) -> list[ColumnSource]:
-        """The source of each column of the model; categories are codes."""
-        return list(self.view.sources)
+    @property
+    def _categorical(self) -> list[int]:
+        """The categorical columns of the model."""
+        return [feature["flat_feature_index"] for feature in self._categories]
 
     @property
     def are_in_table(self) -> bool:
         """Whether each categorical column of the model is categorical in the table."""
-        columns = [feature["flat_feature_index"] for feature in self._categories]
-        return all(self.sources[k].kind == "codes" for k in columns)
+        return all(self.view.sources[k].kind == "codes" for k in self._categorical)
 
     # ---- Columns that splits depend on
 
@@ -170,8 +168,10 @@ class _Splits:
     def _taken(self) -> dict[int, Array]:
         """Codes of categories that the model accepts; it may refuse missing ones."""
         accepted = {}
-        for k in (feature["flat_feature_index"] for feature in self._categories):
-            codes = np.arange(float(self.view.n_codes[self.sources[k].column] or 0))
+        for k in self._categorical:
+            codes = np.arange(
+                float(self.view.n_codes[self.view.sources[k].column] or 0)
+            )
             if self._takes(k, codes):
                 accepted[k] = codes
             else:
@@ -194,7 +194,7 @@ class _Splits:
     def _rows(self, k: int, values: ArrayLike) -> Points:
         """Rows that differ only in column k."""
         points = np.tile(self.view.start, (np.size(values), 1))
-        points[:, self.sources[k].column] = values
+        points[:, self.view.sources[k].column] = values
         return points
 
     # ---- Outcomes of splits
@@ -219,14 +219,14 @@ class _Splits:
         points = np.tile(self.view.start, (math.prod(shape), 1))
         mesh = np.meshgrid(*levels, indexing="ij")
         for k, values in zip(columns, mesh, strict=True):
-            points[:, self.sources[k].column] = values.ravel()
+            points[:, self.view.sources[k].column] = values.ravel()
         leaves = np.asarray(self.model.calc_leaf_indexes(self.view.transform(points)))
         return leaves.reshape(*shape, -1)
 
     def numbers(self, table: Any) -> Array:
         """Numbers unchanged, and codes of categories, shape (n, M)."""
         frame = as_frame(table, "X")
-        numbers = np.empty((len(table), len(self.sources)))
+        numbers = np.empty((len(table), len(self.view.sources)))
         for k in range(numbers.shape[1]):
             cells = table[:, k] if frame is None else frame.table.iloc[:, k]
             if k in self._codes:
@@ -239,7 +239,7 @@ class _Splits:
     def _codes(self) -> dict[int, dict[Any, float]]:
         """The code of each category in the model's input table, by column."""
         code_of = {}
-        for k in (feature["flat_feature_index"] for feature in self._categories):
+        for k in self._categorical:
             codes = self._levels(k)
             table = self.view.transform(self._rows(k, codes))
             frame = as_frame(table, "X")
@@ -251,7 +251,12 @@ class _Splits:
 
     def tree(self, number: int, splits: Sequence[_Saved], values: Array) -> Tree | None:
         """A tree by its number; split b is bit b of the leaf index."""
-        outcomes = [self._outcomes(number, b, split) for b, split in enumerate(splits)]
+        outcomes = [
+            None
+            if split["split_type"] == "FloatFeature"
+            else ((self._leaves[self._columns(split)][..., number] >> b) & 1) != 0
+            for b, split in enumerate(splits)
+        ]
 
         def node_at(state: tuple[int, int, _Levels, _Pending | None]) -> Split | float:
             """The node of split b, or of the columns of it that are still undecided."""
@@ -300,19 +305,12 @@ class _Splits:
         left = (b, leaf, {**levels_of, k: levels_here[same]}, (table[same], columns))
         right = (b, leaf, {**levels_of, k: levels_here[~same]}, (table[~same], columns))
         if k not in self._borders:
-            n_codes = self.view.n_codes[self.sources[k].column] or 0
+            n_codes = self.view.n_codes[self.view.sources[k].column] or 0
             codes = np.isin(np.arange(n_codes), self._levels(k)[levels_here[same]])
             return Split(k, np.inf, False, left, right, codes)
         border = self._borders[k][levels_here[same][-1]]
         low = next(_is_low(f) for f in self._floats if f["flat_feature_index"] == k)
         return Split(k, float(at_most_in_single(border)), low, left, right)
-
-    def _outcomes(self, number: int, b: int, split: _Saved) -> Mask | None:
-        """The outcomes of split b of a tree at the levels of its columns."""
-        if split["split_type"] == "FloatFeature":
-            return None
-        leaves = self._leaves[self._columns(split)][..., number]
-        return np.asarray((leaves >> b) & 1, bool)
 
 
 _Pending: TypeAlias = tuple[Mask, tuple[int, ...]]
@@ -380,7 +378,7 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     features = saved["features_info"]["float_features"]
     columns = (
         np.array([f["flat_feature_index"] for f in features], np.intp),
-        np.array([f["nan_value_treatment"] != "AsTrue" for f in features], bool),
+        np.array(list(map(_is_low, features)), bool),
     )
     if "oblivious_trees" in saved:
         trees: list[Tree | None] = [

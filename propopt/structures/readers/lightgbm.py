@@ -101,12 +101,6 @@ _VALUES: Final = frozenset(
 """Objectives with the prediction as score."""
 
 
-def _scores_are_values(dumped: Mapping[str, Any]) -> bool:
-    """Whether a dumped model predicts the sums of its trees, or their mean."""
-    name, settings, _ = _objective(dumped)
-    return name in _VALUES and "sqrt" not in settings
-
-
 def _direct_estimator(model: Any) -> Callable[..., Array] | None:
     """A call of the booster for numeric tables, ten times faster than the model's."""
     # other parameters than the estimator's are passed to the booster at prediction
@@ -133,8 +127,8 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     header = _header(model)
     booster = model.booster_
     count = header["num_tree_per_iteration"]
-    logit = _objective(header)[2]
-    plain = _scores_are_values(header)
+    name, settings, logit = _objective(header)
+    plain = name in _VALUES and "sqrt" not in settings
     score = TreeScore.of(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
