@@ -245,7 +245,7 @@ def quantity_of(
 def _has_finite_log_odds(model: FittedModel, index: int | None) -> bool:
     """Whether they follow from scores: of forests they are infinite for p = 0 or 1."""
     has_margin = model.margin is not None and model.logit_of_margin is not None
-    if has_margin:
+    if has_margin or model.has_exact_log_odds:
         return True
     return exact_scores(model.at_core, "log_odds", index or 0) is not None
 

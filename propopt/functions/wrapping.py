@@ -57,8 +57,9 @@ from propopt.tables.schema import read_with_schema
 
 def opened(model: Any) -> Any:
     """A model with its steps; a torch module or a Function as it is."""
-    is_whole = isinstance(model, Function) or is_a(model, TORCH_MODULE)
-    return model if is_whole else FittedModel.of(model)
+    if isinstance(model, Function | FittedModel) or is_a(model, TORCH_MODULE):
+        return model
+    return FittedModel.of(model)
 
 
 def is_for_texts(model: Any, data: object) -> bool:

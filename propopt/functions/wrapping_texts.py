@@ -20,7 +20,7 @@ from propopt.functions.outputs import (
 )
 from propopt.functions.texts import TextFunction, as_texts
 from propopt.structures.fitted_model import FittedModel
-from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
+from propopt.structures.kinds import name_of
 from propopt.structures.tfidf.vectorisers import VECTORISERS
 from propopt.tables.documents import (
     AnalyzerWords,
@@ -62,41 +62,40 @@ def _rule_of(vectoriser: Any) -> WordRule | Reason:
 def wrap_texts(
     model: Any, target: Target, output: Output, data: Any, label: str = "data"
 ) -> TextFunction:
-    """The function of documents for a model of texts; see :func:`propopt.wrap`."""
-    if is_a(model, TORCH_MODULE):
+    """The function of documents for an opened model of texts, as of ``wrap``."""
+    if not isinstance(model, FittedModel):
         from propopt.functions.torch_modules import torch_model
 
         module = torch_model(model, target, output, None)
         reason = Reason(f"{name_of(model)} is a torch module")
         schema = text_schema_of(model, data, label)
         return TextFunction(module.quantity, module, schema, reason)
-    fitted = FittedModel.of(model)
-    columns = FittedColumns.of(fitted)
+    columns = FittedColumns.of(model)
     if columns.count is not None:
         raise InvalidInput(
-            f"{label}: {fitted.name} was fitted on a table of {columns.count} "
+            f"{label}: {model.name} was fitted on a table of {columns.count} "
             f"columns, and {label} are texts; a pipeline that begins with a vectoriser "
             "takes them, or a callable from a list of texts"
         )
-    for vectoriser in fitted.text_vectorisers:
+    for vectoriser in model.text_vectorisers:
         if vectoriser.input != "content":
             raise InvalidInput(
                 f"model: its {name_of(vectoriser)} takes files (input="
                 f"{vectoriser.input!r}), and words are deleted from texts; set its "
                 "input to 'content'"
             )
-    quantity = read_output(fitted, output)
+    quantity = read_output(model, output)
     schema = text_schema_of(model, data, label)
     few = [document.text for document in schema.documents[:MARGIN_ROWS]]
-    scale = scale_of(fitted, quantity, few)
-    index = read_index(fitted, quantity, target, scale)
-    method, output_name = call_of(fitted, quantity)
+    scale = scale_of(model, quantity, few)
+    index = read_index(model, quantity, target, scale)
+    method, output_name = call_of(model, quantity)
     return TextFunction(
-        quantity=quantity_of(fitted, quantity, index, scale),
+        quantity=quantity_of(model, quantity, index, scale),
         values_of=Readout(method, as_texts, output_name, index),
         text_schema=schema,
-        structure=fitted.structure(quantity, index).words,
-        vectorisers=tuple(fitted.text_vectorisers),
+        structure=model.structure(quantity, index).words,
+        vectorisers=tuple(model.text_vectorisers),
     )
 
 

@@ -31,6 +31,7 @@ from propopt.structures.kinds import (
     inherits,
     is_a,
     name_of,
+    working_steps,
 )
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.model_reader import ModelReader
@@ -44,7 +45,6 @@ from propopt.structures.registry import (
     members_in,
     reader_of,
     unreadable,
-    working_steps,
 )
 from propopt.structures.scores import Link, Network
 from propopt.structures.subsets.sets import TextStructure

@@ -134,3 +134,10 @@ def unwrapped(model: Any, last: Callable[[Any], Any]) -> Any:
 def as_step(step: Any) -> Any:
     """The transformer of a pipeline step, unwrapped if it is frozen or nested."""
     return unwrapped(step, as_step)
+
+
+def working_steps(model: Any) -> list[Any]:
+    """The steps of a pipeline and of nested ones, without those that do nothing."""
+    if type(model) is not Pipeline:
+        return [] if is_passthrough(model) else [model]
+    return [step for _, part in model.steps for step in working_steps(part)]

@@ -18,7 +18,6 @@ from propopt.structures.kinds import (
     class_name_of,
     fitted_value,
     is_a,
-    is_passthrough,
     lineage,
     predicting,
     unwrapped,
@@ -85,13 +84,6 @@ def final_of(estimator: Any) -> Any:
     while isinstance(estimator, Pipeline):
         estimator = as_estimator(estimator.steps[-1][1])
     return estimator
-
-
-def working_steps(model: Any) -> list[Any]:
-    """The steps of a pipeline and of nested ones, without those that do nothing."""
-    if type(model) is not Pipeline:
-        return [] if is_passthrough(model) else [model]
-    return [step for _, part in model.steps for step in working_steps(part)]
 
 
 def members_in(model: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
 from propopt.structures.kernels import GaussianClasses, KernelFeatures
-from propopt.structures.kinds import class_name_of, has_method
+from propopt.structures.kinds import class_name_of, has_method, working_steps
 from propopt.structures.networks import (
     Activation,
     Affine,
@@ -51,7 +51,6 @@ from propopt.structures.registry import (
     read_by_others,
     read_trees,
     reader_of,
-    working_steps,
 )
 from propopt.structures.scores import Link, Network
 

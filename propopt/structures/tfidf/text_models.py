@@ -313,7 +313,8 @@ def read_text_model(
         return alone if total is None else total
     parts = []
     for part in total.parts:
-        result = read_text_model(part.model, part.output.name, part.output.index)
+        member = as_estimator(part.model)
+        result = read_text_model(member, part.output.name, part.output.index)
         if isinstance(result, Reason):
             return result
         parts.append((part.weight, result))

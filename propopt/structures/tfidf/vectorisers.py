@@ -23,10 +23,9 @@ from sklearn.preprocessing import Binarizer, Normalizer
 
 from propopt.base.arrays import Array, Indices, Mask, Sparse, Values
 from propopt.base.text import Reason
-from propopt.structures.kinds import fitted_value, has_fitted
+from propopt.structures.kinds import fitted_value, has_fitted, working_steps
 from propopt.structures.networks import Scaling
 from propopt.structures.readers.fitted_networks import step_map
-from propopt.structures.registry import as_estimator, working_steps
 from propopt.structures.subsets.sets import all_sets, random_sets
 from propopt.tables.documents import TextDocument
 
@@ -60,7 +59,7 @@ class Vectoriser:
     @classmethod
     def of(cls, model: Any) -> Vectoriser | Reason:
         """The vectoriser that a fitted pipeline begins with, or the reason why not."""
-        steps = working_steps(as_estimator(model))
+        steps = working_steps(model)
         if not steps or type(steps[0]) not in VECTORISERS:
             supported = ", ".join(kind.__name__ for kind in VECTORISERS)
             name = type(model).__name__
