@@ -38,6 +38,7 @@ from propopt.structures.networks import Monomials
 from propopt.structures.readers.fitted_networks import (
     LINEAR_REGRESSORS,
     NETWORKS,
+    STEP_MAPS,
     step_map,
 )
 from propopt.structures.readers.model_products import exact_link, exact_network
@@ -395,7 +396,7 @@ def test_outputs_that_are_not_those_of_an_exact_score_are_numerical():
     assert FittedModel(model).link("margin", 1) is not None
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", [*NETWORKS, *STEP_MAPS])
 def test_subclasses_of_what_is_registered_are_not_read(name):
     kind = ESTIMATORS[name]
     subclass = type(f"Sub{kind.__name__}", (kind,), {})

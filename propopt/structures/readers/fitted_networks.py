@@ -52,12 +52,12 @@ def margin_alone(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
 @final
 @dataclass(frozen=True)
 class Reader:
-    """The rules that turn a fitted model or transformer into a network and a link."""
+    """The rules that turn a fitted model into a network and a link."""
 
     # the scores of a fitted model; None if its settings give them a kink
     network: Callable[[Any], Network | None]
-    # the link from the scores to an output; None for transformers
-    link: LinkRule | None = one_score
+    # the link from the scores to an output
+    link: LinkRule = one_score
 
 
 def dense_floats(values: Any) -> Array:
@@ -390,25 +390,24 @@ NETWORKS: Final[Mapping[str, Reader]] = {
             ScoreLink("identity") if output.name == "margin" else None
         ),
     ),
-    **dict.fromkeys(SCALERS, Reader(_scaled, None)),
-    **dict.fromkeys(
-        ("sklearn.IncrementalPCA", "sklearn.PCA"), Reader(_components, None)
-    ),
-    "sklearn.Nystroem": Reader(_nystroem, None),
-    "sklearn.PolynomialFeatures": Reader(
-        lambda features: Monomials(features.powers_), None
-    ),
-    "sklearn.RBFSampler": Reader(_fourier, None),
-    "sklearn.TfidfTransformer": Reader(_frequencies, None),
-    "sklearn.TruncatedSVD": Reader(
-        lambda svd: Affine(floats(svd.components_), np.zeros(len(svd.components_))),
-        None,
+}
+"""The reader of each class of models; never used for subclasses."""
+
+STEP_MAPS: Final[Mapping[str, Callable[[Any], Network | None]]] = {
+    **dict.fromkeys(SCALERS, _scaled),
+    **dict.fromkeys(("sklearn.IncrementalPCA", "sklearn.PCA"), _components),
+    "sklearn.Nystroem": _nystroem,
+    "sklearn.PolynomialFeatures": lambda features: Monomials(features.powers_),
+    "sklearn.RBFSampler": _fourier,
+    "sklearn.TfidfTransformer": _frequencies,
+    "sklearn.TruncatedSVD": lambda svd: Affine(
+        floats(svd.components_), np.zeros(len(svd.components_))
     ),
 }
-"""The reader of each class of models and transformers; never used for subclasses."""
+"""The map of each class of steps before a model; never used for subclasses."""
 
 
 def step_map(step: Any) -> Network | None:
     """Map of a fitted transformer; None if it is not differentiable by a known rule."""
-    reader = NETWORKS.get(class_name_of(step))
-    return None if reader is None or reader.link is not None else reader.network(step)
+    rule = STEP_MAPS.get(class_name_of(step))
+    return None if rule is None else rule(step)

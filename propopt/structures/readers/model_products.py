@@ -90,7 +90,7 @@ def exact_network(model: Any) -> Network | None:
     if type(model) is TransformedTargetRegressor:
         return _in_units_of_target(model)
     reader = NETWORKS.get(class_name_of(model))
-    return None if reader is None or reader.link is None else reader.network(model)
+    return None if reader is None else reader.network(model)
 
 
 def exact_link(final: Any, output: str, index: int, n_scores: int) -> Link | None:
@@ -98,7 +98,7 @@ def exact_link(final: Any, output: str, index: int, n_scores: int) -> Link | Non
     if type(final) is TransformedTargetRegressor:
         return ScoreLink("identity", index) if output == "value" else None
     reader = NETWORKS.get(class_name_of(final))
-    if reader is None or reader.link is None:
+    if reader is None:
         return None
     return reader.link(final, ModelOutput(output, index), n_scores)
 
