@@ -34,6 +34,9 @@ SLOPES = po.results.Explanation(
     standard_errors=ERRORS,
     details={"r2": np.ones(2)},
     evaluations=200,
+    solver="lasso",
+    background="0f",
+    quantity=po.wrap(np.ravel).quantity,
 )
 
 
@@ -128,6 +131,8 @@ def test_scaled_attributions_keep_only_what_holds_for_them():
     assert result.certificate is result.objective is None
     assert result.parameters == SLOPES.parameters
     assert (result.labels, result.evaluations) == (SLOPES.labels, 200)
+    assert (result.solver, result.background) == ("lasso", "0f")
+    assert result.quantity is SLOPES.quantity
 
 
 def test_grouped_attributions_are_signed_sums_in_order_of_the_first():
