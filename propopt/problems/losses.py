@@ -217,7 +217,7 @@ def _loss(
     return section
 
 
-_OWN_WORDS: Final[tuple[type[LossSection], ...]] = (
+_WRITTEN: Final[tuple[type[LossSection], ...]] = (
     _loss(losses.GradientMatching, "Σ ‖w − ∇f‖²."),
     _loss(
         losses.FunctionMatching,
@@ -260,7 +260,7 @@ _OWN_WORDS: Final[tuple[type[LossSection], ...]] = (
 
 def _of_signatures() -> Iterator[type[LossSection]]:
     """Other losses of the package that need nothing but the subject and settings."""
-    written = {section.makes for section in _OWN_WORDS}
+    written = {section.makes for section in _WRITTEN}
     for public in dir(losses):
         made = getattr(losses, public)
         if made in written or not issubclass(made, PropertyLoss):
@@ -272,7 +272,7 @@ def _of_signatures() -> Iterator[type[LossSection]]:
 
 
 LOSSES: Final[tuple[type[LossSection], ...]] = (
-    *_OWN_WORDS,
+    *_WRITTEN,
     *_of_signatures(),
     *(_loss(load_plugin(x), called=k) for k, x in plugins("propopt.losses").items()),
 )

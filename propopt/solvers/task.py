@@ -483,9 +483,10 @@ class Task:
     @cached_property
     def _searches(self) -> dict[str, Parameter]:
         """How similar rows were found, unless all searches were exact."""
-        graphs = [getattr(loss, "graph", None) for loss in self.program.all_losses]
-        found = [x.recall_in_words for x in graphs if isinstance(x, Graph)]
-        words = dict.fromkeys(filter(None, found))
+        of_rows = [loss for loss in self.program.all_losses if loss.n_points]
+        graphs = [getattr(loss, "graph", None) for loss in of_rows]
+        searches = [x.recall_in_words for x in graphs if isinstance(x, Graph)]
+        words = dict.fromkeys(filter(None, searches))
         return {"similar rows": "; ".join(words)} if words else {}
 
     def with_program(self, best: Explanation, weights: Array) -> Explanation:
