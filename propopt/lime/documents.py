@@ -92,11 +92,10 @@ class LimeDocuments(
         InvalidInput
             If fields contradict each other.
         """
-        explained = [record for record in records if record.has_coefficients]
         errors = np.concatenate([record.errors for record in records])
         return cls(
             flat_coefficients=np.concatenate([r.coefficients for r in records]),
-            flat_errors=None if all(r.is_exact for r in explained) else errors,
+            flat_errors=errors if any(r.is_estimated for r in records) else None,
             flat_alpha=np.concatenate([record.alpha for record in records]),
             intercept=np.array([record.intercept for record in records]),
             values=np.array([record.value for record in records]),

@@ -626,7 +626,7 @@ def explain_documents(
     errors = {
         record.label: relative_size(record.errors, record.coefficients)
         for record in records
-        if record.has_coefficients and not record.is_exact
+        if record.is_estimated
     }
     if errors:
         worst = max(errors, key=lambda label: errors[label])

@@ -181,7 +181,7 @@ class LimeExplanation(
                 raise InvalidInput(
                     f"coefficients: expected finite numbers for {record.label!r}"
                 )
-            estimated |= record.has_coefficients and not record.is_exact
+            estimated |= record.is_estimated
             if record.is_exact and record.errors.any():
                 raise InvalidInput(
                     f"standard_errors: expected none for {record.label!r}, which is "
@@ -822,7 +822,7 @@ class LimeExplanation(
         records = self.records
         noun, _ = self.nouns
         count = sum(record.is_exact for record in records)
-        estimated = [r for r in records if r.has_coefficients and not r.is_exact]
+        estimated = [record for record in records if record.is_estimated]
         exact = ""
         if count:
             exact = f"exact for {count} of {plural(len(records), noun)}"

@@ -49,6 +49,11 @@ class LimeRecord:
         return self.source != NO_COEFFICIENTS
 
     @property
+    def is_estimated(self) -> bool:
+        """Whether coefficients have standard errors."""
+        return self.has_coefficients and not self.is_exact
+
+    @property
     def at_row(self) -> float:
         """The value of the surrogate at the row itself, β_0 + Σ_j β_j."""
         return float(self.intercept + self.coefficients.sum())
