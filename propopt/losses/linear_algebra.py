@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -342,11 +342,8 @@ EPSILON = float(np.finfo(float).eps)
 """The distance from one to the next number: twice the unit of rounding."""
 
 
-class Rounding(NamedTuple):
-    """Bounds of the Frobenius norms of errors of A(W) and AᵀA(W)."""
-
-    residual: float
-    gradient: float
+Rounding: TypeAlias = tuple[float, float]
+"""Bounds of the Frobenius norms of errors of A(W) and AᵀA(W)."""
 
 
 # ---- Products M W that are accurate for a large mean of W
@@ -408,10 +405,10 @@ class ExactProduct:
     def rounding(self, W: Array) -> Rounding:
         """Bounds of rounding errors, see :meth:`LinearMap.rounding`."""
         if self._heights is not None:
-            return Rounding(0.0, 0.0)
+            return 0.0, 0.0
         size = float(np.linalg.norm(self._matrix))
         rate = 4.0 * EPSILON * float(np.linalg.norm(centred(W, self._components)))
-        return Rounding(rate * size, 2.0 * rate * size**2)
+        return rate * size, 2.0 * rate * size**2
 
 
 def centred(W: Array, components: Components | None) -> Array:

@@ -70,7 +70,7 @@ class LinearMap(ABC):
     def rounding(self, W: Attributions) -> Rounding:
         """Bounds of rounding errors of A(W) and of AᵀA(W)."""
         del W
-        return Rounding(0.0, 0.0)
+        return 0.0, 0.0
 
     @abstractmethod
     def flat(self, shape: tuple[int, int]) -> Sparse:
@@ -204,9 +204,9 @@ class ImplicitOverPoints(LinearMap):
         """Bounds of rounding errors; ``energy`` is ‖A(W)‖², if computed."""
         if isinstance(self.gram, LatticeLaplacian):
             energy = self.energy(W) if energy is None else energy
-            return Rounding(0.0, self.gram.product_rounding(energy))
+            return 0.0, self.gram.product_rounding(energy)
         size = float(np.linalg.norm(centred(W, self.components)))
-        return Rounding(0.0, self.gram.rounding * size)
+        return 0.0, self.gram.rounding * size
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return self.explicit().flat(shape)
@@ -331,7 +331,7 @@ class RowSums(LinearMap):
     def rounding(self, W: Attributions) -> Rounding:
         size = float(np.linalg.norm(self.weights, axis=-1).max())
         rate = 4.0 * EPSILON * float(np.linalg.norm(W))
-        return Rounding(rate * size, 2.0 * rate * size**2)
+        return rate * size, 2.0 * rate * size**2
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         if self.weights.ndim == 1:
@@ -362,10 +362,8 @@ class PerPoint(LinearMap):
         sizes = abs(self.blocks)
         terms = sizes @ np.abs(W).ravel()
         rate = EPSILON * self.designs.shape[2]
-        return Rounding(
-            rate * float(np.linalg.norm(terms)),
-            2.0 * rate * float(np.linalg.norm(sizes.T @ terms)),
-        )
+        of_gradient = 2.0 * rate * float(np.linalg.norm(sizes.T @ terms))
+        return rate * float(np.linalg.norm(terms)), of_gradient
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         del shape  # fixed by the designs

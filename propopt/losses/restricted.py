@@ -222,46 +222,37 @@ def _parts(loss: PropertyLoss) -> Components:
 # ---- Losses with an offset G: the program of W − G
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Shift:
-    """The shift to V = W − G, for losses of A(W − G)."""
+def offset_of(losses: Sequence[PropertyLoss]) -> Attributions | Reason:
+    """The G of losses of A(W − G), if all are, or the reason for none.
 
-    G: Attributions
+    A loss without a target would get one.
+    """
+    offset = [loss for loss in losses if loss.offset is not None]
+    if not offset:
+        return Reason("no loss has an offset")
+    G = np.asarray(offset[0].offset)
+    for loss in losses:
+        if loss.offset is None and not loss.has_target:
+            return Reason(f"{loss.name} is of W, and {offset[0].name} of W - G")
+        if loss.offset is not None and not np.array_equal(G, loss.offset):
+            return Reason(f"{loss.name} and {offset[0].name} have different offsets")
+    return G
 
-    @classmethod
-    def of(cls, losses: Sequence[PropertyLoss]) -> Shift | Reason:
-        """The shift of losses, or the reason for none (others would get targets)."""
-        offset = [loss for loss in losses if loss.offset is not None]
-        if not offset:
-            return Reason("no loss has an offset")
-        G = np.asarray(offset[0].offset)
-        for loss in losses:
-            if loss.offset is None and not loss.has_target:
-                return Reason(f"{loss.name} is of W, and {offset[0].name} of W - G")
-            if loss.offset is not None and not np.array_equal(G, loss.offset):
-                return Reason(
-                    f"{loss.name} and {offset[0].name} have different offsets"
-                )
-        return cls(G)
 
-    def program(self, program: Program) -> Program:
-        """The program of V = W − G."""
-        losses = tuple(map(self.loss, program.losses))
-        bounds = tuple(map(self.bound, program.bounds))
-        return Program.trusted(losses, bounds, program.shape)
+def without_offset(program: Program, G: Attributions) -> Program:
+    """The program of V = W − G."""
+    losses = tuple([_moved(loss, G) for loss in program.losses])
+    bounds = tuple([Bound(_moved(b.loss, G), b.limit) for b in program.bounds])
+    return Program.trusted(losses, bounds, program.shape)
 
-    def bound(self, bound: Bound) -> Bound:
-        """A bound on W as a bound on V."""
-        return Bound(self.loss(bound.loss), bound.limit)
 
-    def loss(self, loss: PropertyLoss) -> PropertyLoss:
-        """A loss of W as a loss of V; gradient matching keeps its class."""
-        if loss.offset is not None:
-            return _RecastLoss(loss, loss.map, 0.0)
-        if isinstance(loss, GradientMatching):
-            return GradientMatching(loss.G - self.G, loss.norm, name=loss.name)
-        return _RecastLoss(loss, loss.map, np.asarray(loss.target - loss.map(self.G)))
+def _moved(loss: PropertyLoss, G: Attributions) -> PropertyLoss:
+    """A loss of W as a loss of V; gradient matching keeps its class."""
+    if loss.offset is not None:
+        return _RecastLoss(loss, loss.map, 0.0)
+    if isinstance(loss, GradientMatching):
+        return GradientMatching(loss.G - G, loss.norm, name=loss.name)
+    return _RecastLoss(loss, loss.map, np.asarray(loss.target - loss.map(G)))
 
 
 # ---- Losses of single entries and their differences: entries become points

@@ -39,6 +39,7 @@ import scipy.sparse.linalg as spla
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.declared import field
+from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.linear_algebra import slabs
@@ -50,10 +51,11 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import (
-    Shift,
     Support,
     entries_refusal,
     is_completeness,
+    offset_of,
+    without_offset,
 )
 
 
@@ -129,12 +131,11 @@ class Lagrangian:
                 case Identity():
                     continue
                 case ImplicitOverPoints() as implicit if not loss.has_target:
-                    error = implicit.rounding(self.W, value)
+                    delta, error = implicit.rounding(self.W, value)
                 case other:
-                    error = other.rounding(self.W)
-            delta = error.residual
+                    delta, error = other.rounding(self.W)
             of_losses.append(c * delta * (2.0 * math.sqrt(value) + delta))
-            of_gradients.append(2 * c * error.gradient)
+            of_gradients.append(2 * c * error)
         of_gradients = of_gradients[: len(of_gradients) - len(self.with_duals)]
         return math.fsum(of_losses), math.fsum(of_gradients)
 
@@ -393,10 +394,10 @@ def _lower_bound(
     losses = program.all_losses
     bounds = program.bounds
     if program.kinds["with offset"]:
-        shift = Shift.of(losses)
-        if isinstance(shift, Shift):  # values and distances do not change
-            inner = shift.program(program)
-            return _lower_bound(inner, weights, W - shift.G, values, duals, prices)
+        G = offset_of(losses)
+        if not isinstance(G, Reason):  # values and distances do not change
+            inner = without_offset(program, G)
+            return _lower_bound(inner, weights, W - G, values, duals, prices)
     if program.kinds["over entries"] and entries_refusal(losses) is None:
         return _entries_bound(program, weights, W, duals, prices)
     rates = weights.tolist()

@@ -29,6 +29,7 @@ import scipy.sparse.linalg as sla
 from propopt.base.arrays import Attributions
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput, NoTradeOff, Refused
+from propopt.base.text import Reason
 from propopt.losses import (
     GradientMatching,
     MaxDifferenceRobustness,
@@ -52,10 +53,11 @@ from propopt.losses.maps import (
 from propopt.losses.restricted import (
     EntryRestriction,
     Restriction,
-    Shift,
     entry_support,
     has_exact_zeros,
     is_completeness,
+    offset_of,
+    without_offset,
 )
 from propopt.proofs.hessian import smoothest
 from propopt.proofs.optimum import Optimum
@@ -110,9 +112,9 @@ class IdealNadir:
             for loss in every
             if isinstance(loss, Faithfulness)
         }
-        shift = Shift.of(every)
-        if isinstance(shift, Shift):  # the ends of the program of W − G
-            program = shift.program(program)
+        G = offset_of(every)
+        if not isinstance(G, Reason):  # the ends of the program of W − G
+            program = without_offset(program, G)
         totals = [bound.loss for bound in program.bounds if is_completeness(bound)]
         losses = [loss for loss in program.all_losses if loss not in totals]
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]

@@ -41,10 +41,11 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import (
-    Shift,
     Support,
     entries_refusal,
     is_completeness,
+    offset_of,
+    without_offset,
 )
 from propopt.proofs.curvature import bounds_refusal
 from propopt.solvers.solver import (
@@ -166,13 +167,12 @@ class ShiftReduction(Reduction):
     how = "shifted"
 
     def reduced(self, program: Program) -> Program | Reason:
-        shift = Shift.of(program.all_losses)
-        return shift if isinstance(shift, Reason) else shift.program(program)
+        G = offset_of(program.all_losses)
+        return G if isinstance(G, Reason) else without_offset(program, G)
 
     def prepare(self, program: Program) -> Prepared:
-        shift = Shift.of(program.all_losses)
-        assert isinstance(shift, Shift), "see posed"
-        G = shift.G
+        G = offset_of(program.all_losses)
+        assert not isinstance(G, Reason), "see reduced"
         return PreparedReduction.of(
             self.inner(program),
             lambda start: replace(start, W=start.W - G),
