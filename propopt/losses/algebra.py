@@ -660,7 +660,7 @@ def _refuse_equal_names(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput(
-                f"two losses have the name {name!r}: give one of them another name=, "
+                f"two losses are called {name!r}: give one of them another name=, "
                 "as in PairwiseRobustness(graph, name='near_neighbours'), or use it "
                 "only in the objective or the bounds"
             )
