@@ -20,8 +20,6 @@ from situations import (
     classifier,
     fitted_words,
     iloco,
-    one_named_row,
-    one_row,
     read,
     regressor,
     table_file,
@@ -69,21 +67,6 @@ def test_what_messages_say_would_do_does(mistake):
 
 
 # what messages say would do
-
-
-@pytest.mark.parametrize(
-    ("f", "table", "by_row"),
-    [
-        (one_row, A, lambda X: np.apply_along_axis(one_row, 1, X)),
-        (one_row, X, lambda X: np.apply_along_axis(one_row, 1, X.to_numpy())),
-        (one_named_row, X, lambda X: X.apply(one_named_row, axis=1)),
-    ],
-    ids=["array", "table", "names"],
-)
-def test_a_function_of_one_row_does_as_its_error_says(f, table, by_row):
-    rows = table.to_dict("records") if f is one_named_row else A
-    expected = [f(row) for row in rows]
-    np.testing.assert_allclose(po.wrap(by_row).value(table), expected, rtol=1e-12)
 
 
 def test_words_that_were_given_count_as_words_that_were_fitted():

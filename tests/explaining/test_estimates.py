@@ -7,7 +7,6 @@ of some 36 scores of Student's law of 9 degrees of freedom or more: 0.85 to 1.29
 seeds are fixed: no run differs from another.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -323,18 +322,6 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
     assert result.target_error == 0.0
     expected = np.abs(one[:4]) ** 1.5 - np.mean(np.abs(one) ** 1.5)
     np.testing.assert_allclose(result.contributions, expected, rtol=1e-12)
-
-
-def test_what_is_announced_is_what_draws_begin_with(capsys):
-    def slow(rows):
-        time.sleep(0.01)
-        return MODEL.predict(np.asarray(rows))
-
-    first = {"data": X, "n_samples": 4000, "progress": True}
-    po.lime.limits(po.wrap(slow), ROWS, LAW, **first)
-    assert "the first draws" not in capsys.readouterr().err
-    po.lime.limits(po.wrap(slow), ROWS, LAW, precision=0.5, **first)
-    assert "lime: the first draws" in capsys.readouterr().err
 
 
 def test_batches_are_pooled_by_their_draws():

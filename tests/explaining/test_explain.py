@@ -482,18 +482,6 @@ def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
         told(T.to_numpy(), grouped)
 
 
-def test_contributions_and_cards_have_the_note(T, tmp_path):
-    model = sk.LinearRegression().fit(T, T["a"])
-    assert "notes" not in po.explain(model, T, robustness=1.0, kind="slopes").parameters
-    plain = po.explain(model, T, kind="contributions", robustness=1.0)
-    best = scores_of(NAMES, SCORES).noted_in(plain)
-    assert "a × b (2)" in best.parameters["notes"]
-    assert "a × b (2)" in best._repr_html_()
-    best.save(tmp_path / "best.npz")
-    again = po.results.Explanation.load(tmp_path / "best.npz")
-    assert CLEAR in again.parameters["notes"]
-
-
 DECLARED = {field.name: field for field in fields(problem.Settings)}
 
 

@@ -13,8 +13,6 @@ import pytest
 from coalitions import shapley_by_definition
 from estimators import sk
 from refusals import refusals
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
 
 import propopt as po
 from propopt.base.errors import InvalidInput, PropoptError
@@ -104,14 +102,6 @@ def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> N
     assert result.gap <= 1e-6
 
 
-def test_a_group_is_not_the_sum_of_its_columns() -> None:
-    model = MODELS["forest"]
-    grouped = po.explain(model, X, data=TABLE, groups=GROUPS)
-    plain = po.explain(model, X, data=TABLE).contributions
-    sums = np.stack([plain[:, 0], plain[:, 1:3].sum(1), plain[:, 3:].sum(1)], axis=1)
-    assert np.abs(grouped.contributions - sums).max() > 1e-2
-
-
 @pytest.mark.parametrize("name", ["forest", "called", "boosted", "linear"])
 def test_groups_of_one_column_are_no_groups(name: str) -> None:
     alone = {name: [name] for name in NAMES}
@@ -145,32 +135,6 @@ def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() ->
     apart = np.abs(result.contributions - phi)
     assert (apart <= 6.0 * result.standard_errors + 1e-9).all()
     assert np.abs(result.completeness_gap).max() < 1e-9
-
-
-def test_one_hot_columns_of_a_pipeline_are_one_player_already() -> None:
-    data = TABLE[["age", "income"]].assign(
-        city=RNG.choice(["Bern", "Rome", "Oslo"], 50)
-    )
-    y = TABLE["age"] * (data["city"] == "Rome") + TABLE["income"]
-    encode = make_column_transformer(
-        (sk.OneHotEncoder(sparse_output=False), ["city"]),
-        remainder="passthrough",
-        verbose_feature_names_out=False,
-    ).set_output(transform="pandas")
-    forest = sk.RandomForestRegressor(12, random_state=0)
-    pipeline = make_pipeline(encode, forest).fit(data, y)
-    result = po.explain(pipeline, data[:3], data=data)
-    phi = shapley_by_definition(pipeline.predict, data[:3], data)
-    assert result.contributions == pytest.approx(phi, abs=1e-9)
-    # the model behind the encoder, with its indicators as a group, says the same
-    inside = encode.transform(data)
-    cities = [name for name in inside if name.startswith("city")]
-    assert len(cities) == 3
-    other = po.explain(forest, inside[:3], data=inside, groups={"city": cities})
-    order = [other.labels.features.index(name) for name in data]
-    assert other.contributions[:, order] == pytest.approx(
-        result.contributions, abs=1e-9
-    )
 
 
 def test_what_groups_hold_is_told_in_words() -> None:

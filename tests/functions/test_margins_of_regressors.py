@@ -238,28 +238,6 @@ def test_generalized_linear_models_have_an_exact_log(model: Any, kind: str) -> N
     assert sums == pytest.approx(margin, abs=1e-9)
 
 
-def test_explainers_files_and_comparisons_take_margins(tmp_path: Any) -> None:
-    old = HistGradientBoostingRegressor(loss="poisson", max_iter=8).fit(X, COUNTS)
-    new = HistGradientBoostingRegressor(loss="poisson", max_iter=12).fit(X, COUNTS)
-    margin = np.log(old.predict(ROWS))
-    explainer = po.Explainer(old, DATA, output="margin").fit()
-    explainer.save(tmp_path / "e.npz")
-    again = po.Explainer.load(tmp_path / "e.npz", old)
-    for one in (explainer, again):
-        best = one.explain(ROWS)
-        assert best.quantity.kind == "log"
-        sums = best.base_value + best.attributions.sum(axis=1)
-        assert sums == pytest.approx(margin, abs=1e-9)
-    best.save(tmp_path / "best.npz")
-    kept = po.results.Explanation.load(tmp_path / "best.npz")
-    assert kept.quantity == best.quantity
-    changed = po.compare(old, new, ROWS, data=DATA, output="margin")
-    assert changed.quantity.kind == "log"
-    assert changed.quantity.unit == "log of the prediction"
-    named = po.explain(old, ROWS, data=DATA, output="margin", outcome="claims")
-    assert named.quantity.in_words() == "log of predicted claims"
-
-
 def test_a_margin_of_texts_is_named_too() -> None:
     texts = ["two claims", "no claims", "two cars", "no cars at all", "one car"] * 4
     model = make_pipeline(TfidfVectorizer(), PoissonRegressor())

@@ -144,17 +144,6 @@ def test_a_call_asks_each_part_once():
     assert heard == [12, 24]
 
 
-def test_words_say_what_changed():
-    old, new, _ = versions()
-    words = "difference of log-odds of sick"
-    assert (new - old).quantity.in_words() == words
-    assert (-old + new).quantity.in_words() == words
-    assert ((new + old) / 2).quantity.in_words() == "mean of log-odds of sick"
-    assert (new + old).quantity.in_words() == "sum of log-odds of sick"
-    assert (new + 2 * old).quantity.in_words() == "weighted sum of log-odds of sick"
-    assert (2 * new).quantity.in_words() == "2 × log-odds of sick"
-
-
 def test_boxes_and_products_are_summed_where_all_parts_have_some(f, g):
     other = po.wrap(forest())
     made = 2 * f - other + 1.5

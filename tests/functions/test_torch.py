@@ -309,26 +309,6 @@ def test_rows_reach_the_module_as_images_and_gradients_come_back(rng):
         np.testing.assert_allclose(ours, images.grad.numpy(), atol=1e-14)
 
 
-def test_resnet_50_of_torchvision_explains_two_images(rng):
-    vision = pytest.importorskip("torchvision")
-    with seeded():
-        original = vision.models.resnet50(weights=None).eval()
-    mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
-    layers = vision.transforms.Normalize(mean.tolist(), std.tolist()), original
-    shape = po.functions.ImageShape(channels=3, height=64, width=64)
-    pictures = rng.random(size=(2, 3, 64, 64))
-    function = po.wrap(nn.Sequential(*layers), target=207, input_shape=shape)
-    normalised = (pictures - mean[:, None, None]) / std[:, None, None]
-    with torch.no_grad():
-        expected = original(torch.tensor(normalised, dtype=torch.float32))[:, 207]
-    rows = shape.rows(pictures)
-    scale = float(expected.abs().max())
-    np.testing.assert_allclose(function.value(rows), expected, atol=1e-4 * scale)
-    gradient = function.gradient(rows)
-    assert gradient.shape == (2, 12_288)
-    assert np.abs(gradient).max() > 0
-
-
 def test_a_module_is_told_of_a_table(rng):
     with seeded():
         module = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Linear(4, 1))

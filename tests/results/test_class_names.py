@@ -175,51 +175,37 @@ def test_names_are_saved(y, tmp_path):
     assert str(again) == str(best)
 
 
-def write(folder, outcome, job="explain: {}", target=0):
+def write(folder, outcome, job="explain: {}"):
     X.assign(y=Y).to_csv(folder / "data.csv", index=False)
     (folder / "p.yaml").write_text(
-        "data:\n  csv: data.csv\n  target: y\n  explain: 20\n"
-        + (f"  outcome: {outcome}\n" if outcome else "")
-        + f"model: {{kind: logistic, target_class: {target}}}\n{job}\n",
+        "data: {csv: data.csv, target: y, explain: 20, "
+        f"outcome: {outcome}}}\nmodel: {{kind: logistic, target_class: 0}}\n{job}\n",
         encoding="utf-8",
     )
     return po.problems.read_problem(folder / "p.yaml")
 
 
 @pytest.mark.parametrize(
-    ("outcome", "target", "words"),
-    [
-        ("{0: malignant, 1: benign}", 0, "log-odds of malignant"),
-        ("{0: malignant, 1: benign}", 1, "log-odds of benign"),
-        ("tumour", 1, "log-odds of tumour"),
-        ("tumour", 0, "log-odds of tumour = 0"),
-        (None, 1, "log-odds of y"),
-        (None, 0, "log-odds of y = 0"),
-    ],
+    ("outcome", "words"),
+    [("{0: refused, 1: paid}", "refused"), ("debt", "debt = 0"), ("null", "y = 0")],
 )
-def test_files_name_classes(outcome, target, words, tmp_path):
-    problem = write(tmp_path, outcome, target=target)
+def test_files_name_classes_and_reasons_take_one(outcome, words, tmp_path):
+    towards = "paid" if "paid" in outcome else "lower"
+    job = f"explain: {{reasons: {{towards: {towards}}}}}"
+    problem = write(tmp_path, outcome, job)
     best = problem.run(tmp_path / "out", quiet=True)
-    assert told(best) == words
-    rows, model = problem.subject.points, problem.subject.estimator
-    logit = model.decision_function(rows)
-    expected = logit if target == 1 else -logit
+    assert told(best) == f"log-odds of {words}"
+    expected = -problem.subject.estimator.decision_function(problem.subject.points)
     np.testing.assert_allclose(best.prediction, expected, rtol=1e-8)
+    table = pd.read_csv(tmp_path / "out" / "p_reasons.csv")
+    assert (table["contribution"] < 0.0).all()
 
 
 def test_files_with_names_of_other_classes_are_refused(tmp_path):
     with pytest.raises(
         po.errors.ProblemFileError, match=r"outcome: .*got names for \[0, 2\]"
     ):
-        write(tmp_path, "{0: malignant, 2: benign}").run(tmp_path / "out", quiet=True)
-
-
-def test_reasons_of_files_take_a_class(tmp_path):
-    job = "explain: {reasons: {towards: benign}}"
-    problem = write(tmp_path, "{0: malignant, 1: benign}", job)
-    problem.run(tmp_path / "out", quiet=True)
-    table = pd.read_csv(tmp_path / "out" / "p_reasons.csv")
-    assert (table["contribution"] < 0.0).all()  # of the log-odds of malignant
+        write(tmp_path, "{0: refused, 2: paid}").run(tmp_path / "out", quiet=True)
 
 
 # ---- Quantities by themselves

@@ -339,7 +339,6 @@ def conclusions_of(result: Any) -> dict[str, Any]:
         return words | {"of one": conclusions_of(result.optimized[0])}
     if isinstance(result, LimeExplanation):
         words |= {"diagnosis": result.diagnose(), "expected": list(result.expected(50))}
-    if isinstance(result, LimeExplanation):
         words["path"] = result.path().coefficients
     return words
 

@@ -14,7 +14,6 @@ import propopt as po
 from propopt.base.document import Finding, minus
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
-from propopt.results.reasons import ordinal
 
 
 RNG = np.random.default_rng(5)
@@ -269,9 +268,3 @@ def test_reasons_of_a_linear_model_have_the_direction_of_its_coefficients():
         assert "no" not in set(table["feature"])
         for row, name in table[["row", "feature"]].to_numpy():
             assert side * effects.loc[row, name] > 0.0
-
-
-def test_ordinals():
-    numbers = [1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111]
-    reported = "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 103rd 111th"
-    assert " ".join(map(ordinal, numbers)) == reported

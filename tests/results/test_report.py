@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from quiet_boosters import booster
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
@@ -385,34 +386,24 @@ def test_a_record_names_versions_and_tables_and_other_tables_have_other_digests(
     assert len(reported) == 4
 
 
-def test_a_booster_has_a_digest():
-    lightgbm = pytest.importorskip("lightgbm")
-    rows = np.random.default_rng(6).normal(size=(60, 2))
-    models = [
-        lightgbm.LGBMRegressor(n_estimators=n, verbose=-1).fit(rows, rows[:, 0])
-        for n in (3, 3, 4)
-    ]
-    one, same, other = map(po.results.Record.of, models)
-    assert one.digests == same.digests != other.digests
-    assert one.versions["lightgbm"] == lightgbm.__version__
-
-
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_a_record_names_the_booster_inside_an_estimator(library):
-    booster = pytest.importorskip(library)
+    package = pytest.importorskip(library)
     rows = np.random.default_rng(6).normal(size=(60, 2))
-    if library == "lightgbm":
-        data, settings = booster.Dataset(rows, rows[:, 0]), {"verbose": -1}
-    else:
-        data, settings = booster.DMatrix(rows, rows[:, 0]), {}
-    native = booster.train(settings, data, 3)
+    natives = []
+    for n_trees in (3, 3, 4):
+        model = booster(library, n_estimators=n_trees).fit(rows, rows[:, 0])
+        natives.append(model.get_booster() if library == "xgboost" else model.booster_)
+    native = natives[0]
     fitted = FittedModel.of(native)
     assert fitted.estimator is not native
     assert fitted.native is FittedModel.of(fitted.estimator).native is native
-    one, same = map(po.results.Record.of, (native, fitted.estimator))
-    assert one.model == same.model == f"{type(native).__module__}.Booster"
-    assert one.digests == same.digests
-    assert one.digests["model"]
+    records = [*map(po.results.Record.of, (fitted.estimator, *natives))]
+    names = {record.model for record in records}
+    assert names == {f"{type(native).__module__}.Booster"}
+    assert records[0].versions[library] == package.__version__
+    wrapped, first, again, other = (record.digests["model"] for record in records)
+    assert wrapped == first == again != other
 
 
 def test_contributions_are_listed_with_their_targets():

@@ -26,7 +26,7 @@ from tree_cases import (
 )
 
 import propopt as po
-from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.base.errors import InvalidInput
 from propopt.structures import fitted_model
 from propopt.structures.registry import as_estimator
 
@@ -440,24 +440,6 @@ def test_columns_that_one_hot_encode_one_feature_are_one_column():
     assert function.boxes.columns.tolist() == [0, 1, 2]
 
 
-def test_native_boosters_are_wrapped(lightgbm, xgboost):
-    settings = {"objective": "binary", "verbose": -1}
-    light_one = lightgbm.train(settings, lightgbm.Dataset(X, CLASSES), 8)
-    data = xgboost.DMatrix(X, CLASSES)
-    extreme_one = xgboost.train({"objective": "binary:logistic"}, data, 8)
-    for native, given, raw, tolerance in (
-        (light_one, X, {"raw_score": True}, EXACT),
-        (extreme_one, data, {"output_margin": True}, SINGLE),
-    ):
-        both_are_read(po.wrap(native, output="margin"), X, tolerance)
-        assert po.wrap(native).quantity.kind == "log_odds"  # as of its estimator
-        function = po.wrap(native, output="value")
-        np.testing.assert_allclose(function.value(X), native.predict(given), rtol=1e-6)
-        assert function.boxes is None
-        margin = native.predict(given, **raw)
-        agrees(function.margin_boxes, margin, tolerance=tolerance)
-
-
 BLANKS = ["Call  Failure", "Seconds of Use", "a"]
 
 
@@ -511,37 +493,6 @@ def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     model = sk.GradientBoostingClassifier(n_estimators=3).fit(X, Y > 0)
     assert po.lime.limits(model, X[:1], data=X).source == "exact"
     assert read.count("margin") == 1
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        lambda: sk.RandomForestClassifier(4, max_depth=3, random_state=0),
-        lambda: sk.HistGradientBoostingClassifier(max_iter=4),
-        lambda: pytest.importorskip("xgboost").XGBClassifier(n_estimators=4),
-        lambda: pytest.importorskip("lightgbm").LGBMClassifier(n_estimators=4, **QUIET),
-        lambda: pytest.importorskip("catboost").CatBoostClassifier(
-            iterations=4, verbose=False, allow_writing_files=False
-        ),
-    ],
-    ids=["forest", "hist", "xgboost", "lightgbm", "catboost"],
-)
-def test_a_reader_that_breaks_is_reported_once_with_its_cause(model, monkeypatch):
-    """The card says what the target is; the warning does not contradict it."""
-    fitted = model().fit(X[:, :4], np.digitize(Y, np.quantile(Y, [0.3, 0.6])))
-
-    def breaks(*_):
-        raise IndexError("trees are stored differently")
-
-    monkeypatch.setattr(fitted_model, "exact_boxes", breaks)
-    with pytest.warns(InexactBoxesWarning) as caught:
-        best = po.explain(fitted, X[:8, :4], data=X[:200, :4], target=1)
-    (warning,) = [x for x in caught if "cannot be computed" in str(x.message)]
-    assert isinstance(warning.message.__cause__, IndexError)
-    line = breaks.__code__.co_firstlineno + 1
-    assert f"test_boosters.py, line {line}" in str(warning.message)
-    assert "sampled;" not in str(warning.message)
-    assert best.target_error > 0.0
 
 
 def test_vectors_in_leaves_that_the_library_keeps_otherwise_are_not_read(monkeypatch):

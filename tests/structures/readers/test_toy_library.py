@@ -135,8 +135,11 @@ def test_a_faulty_reader_is_not_believed_and_raises_if_warnings_are_errors(
 ):
     reader = replace(CORNERS["corners.Corners"], trees=trees)
     monkeypatch.setitem(READERS, "corners.Corners", reader)
-    with pytest.warns(InexactBoxesWarning, match="differ|cannot be computed"):
+    with pytest.warns(InexactBoxesWarning, match="differ|cannot be computed") as told:
         found = po.explain(model, NEW, data=X).contributions
+    if trees is broken:
+        (warning,) = told
+        assert "test_toy_library.py, line" in str(warning.message)
     assert found == pytest.approx(shapley_by_definition(model.raw, NEW, X))
     with warnings.catch_warnings():  # the strict mode of the page for authors
         warnings.simplefilter("error", InexactBoxesWarning)
