@@ -51,16 +51,18 @@ from propopt.results.reasons import (
 )
 from propopt.results.result import Result
 from propopt.results.shares import Shares, shares_of
-from propopt.tables.columns import Unread
+from propopt.tables.columns import (
+    Unread,
+    holds_categories,
+    read_numbers,
+    refuse_dates,
+)
 from propopt.tables.frames import (
     Labels,
     aligned_vector,
     as_frame,
     group_sums,
-    holds_categories,
     orders_of,
-    read_numbers,
-    refuse_dates,
 )
 from propopt.tables.imported import (
     AttributionsLike,

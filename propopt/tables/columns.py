@@ -1,4 +1,4 @@
-"""Columns of a table: their observed values, and their encoding as numbers or codes."""
+"""Columns of a table: their cells, and their encoding as numbers or codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar, Final, Self, TypeAlias, final, get_args
 
 import numpy as np
@@ -17,16 +19,7 @@ from propopt.base.arrays import Array
 from propopt.base.codecs import Codec, Members, record_codec
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
-from propopt.tables.frames import (
-    is_nullable,
-    listed,
-    missing_value,
-    nullable_dtype,
-    plain_dtype,
-    read_numbers,
-    refuse_dates,
-    row_name,
-)
+from propopt.tables.frames import coerce_numbers, listed, row_name
 
 
 MAX_OBSERVED_VALUES: Final = 10_000
@@ -132,6 +125,148 @@ def _unpack(plain: Any, name: str, _: Members) -> Any:
 
 LABEL_CODEC: Final = Codec("a label", _unpack, lambda value, *_: _packed(value))
 """The codec of labels, dtypes, indices and missing values, and of tuples of them."""
+
+
+# ---- Cells of a column: numbers, categories and missing values
+
+
+LARGEST_INTEGER: Final = 2.0**53
+"""The largest integer below which float64 has all integers."""
+
+
+def holds_categories(column: pd.Series[Any], label: str) -> bool:
+    """Whether a column holds categories: text, booleans, objects except numbers."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
+        return True
+    if not pd.api.types.is_string_dtype(dtype):  # true for objects too
+        return False
+    objects = column[column.notna()].tolist()
+    for cell in objects:
+        try:
+            hash(cell)
+        except TypeError:
+            raise InvalidInput(
+                f"{label}: column {column.name!r} holds a {type(cell).__name__} in a "
+                "cell; expected numbers or categories: give a column for each item"
+            ) from None
+    if all(map(_is_number, objects)):
+        return len(objects) == 0
+    if all(isinstance(value, str) or _is_number(value) for value in objects):
+        numbers = coerce_numbers(pd.Series(objects, dtype=object))
+        if numbers.notna().all():
+            text = next(value for value in objects if isinstance(value, str))
+            raise InvalidInput(
+                f"{label}: column {column.name!r} holds numbers as text, such as "
+                f"{text!r}; convert them by pandas.to_numeric, or declare the column "
+                "categorical"
+            )
+    return True
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+
+
+def refuse_dates(column: pd.Series[Any], label: str) -> None:
+    """Refuse dates and lengths of time, which have no unit as numbers."""
+    if column.dtype.kind in "mM":
+        raise InvalidInput(
+            f"{label}: column {column.name!r} has dtype {column.dtype}; times are no "
+            "numbers: give seconds since the first, (column - "
+            "column.min()).dt.total_seconds(), and a callable that converts them to "
+            "times for the model"
+        )
+
+
+def read_numbers(column: pd.Series[Any], label: str) -> Array:
+    """A column in float64, NaN if missing; other numbers must be finite."""
+    if column.dtype.kind in "biuf":
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = _numbers_among_objects(column, label)
+    _refuse_row(np.isinf(values), column, label, "a finite number")
+    if column.dtype.kind in "iu":
+        is_rounded = np.abs(values) > LARGEST_INTEGER
+        _refuse_row(is_rounded, column, label, "an integer of at most 2^53")
+    return values
+
+
+def _numbers_among_objects(column: pd.Series[Any], label: str) -> Array:
+    objects = column.astype(object).tolist()
+    missing = column.isna().to_numpy(dtype=bool)
+    text = np.array([not isinstance(v, Real | Decimal) for v in objects], dtype=bool)
+    _refuse_row(text & ~missing, column, label, "a number")
+    numbers = np.full(len(objects), np.nan)
+    numbers[~missing] = np.array(objects, dtype=object)[~missing]
+    return numbers
+
+
+def _refuse_row(
+    bad: NDArray[np.bool_], column: pd.Series[Any], label: str, expected: str
+) -> None:
+    if bad.any():
+        n = int(bad.argmax())
+        raise InvalidInput(
+            f"{label}: column {column.name!r}, row {row_name(column, n)}: expected "
+            f"{expected}, got {column.tolist()[n]!r}"
+        )
+
+
+def plain_floats(table: pd.DataFrame) -> Array | None:
+    """All columns as by :func:`read_numbers`; None if one needs that function.
+
+    Such a column has numbers above 2^53, or another dtype than NumPy's numbers.
+    """
+    values = table.to_numpy()
+    if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
+        return None
+    values = np.array(values, np.float64, order="C")
+    is_exact = np.abs(values) <= LARGEST_INTEGER
+    return values if bool((is_exact | np.isnan(values)).all()) else None
+
+
+def missing_value(column: pd.Series[Any], label: str) -> Hashable:
+    """The missing value of a column: None, NaN or ``pandas.NA``."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return dtype.na_value
+    if dtype != np.dtype(object):
+        return None if dtype.kind == "b" else np.nan
+    kinds = {
+        "NaN" if isinstance(value, Real) else repr(value): value
+        for value in column[column.isna()].tolist()
+    }
+    if len(kinds) > 1:
+        raise InvalidInput(
+            f"{label}: column {column.name!r} has missing values of several kinds, "
+            f"{' and '.join(sorted(kinds))}; the model may take them for "
+            "different categories: fit it on one kind, as in "
+            "column.where(column.notna(), None)"
+        )
+    return next(iter(kinds.values()), None)
+
+
+def plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
+    """The NumPy dtype of the numbers in a column; float64 if it has none."""
+    plain = column.dtype
+    if not isinstance(plain, np.dtype) or plain.kind not in "iuf":
+        plain = column.dropna().infer_objects().to_numpy().dtype
+    return plain if plain.kind in "iuf" else np.dtype(np.float64)
+
+
+def nullable_dtype(dtype: Any) -> Any:
+    """The dtype itself if it has missing values, else the next wider one that has."""
+    if is_nullable(dtype) or dtype.kind in "fO":
+        return dtype
+    return object if dtype.kind == "b" else np.dtype(np.float64)
+
+
+def is_nullable(dtype: Any) -> bool:
+    """Whether a dtype has a missing value other than NaN."""
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return dtype.na_value is pd.NA
+    return bool(dtype == np.dtype(object))
 
 
 # ---- Columns of a DataFrame, each as a column of numbers or of codes
@@ -569,6 +704,29 @@ class OneHot(CategoricalColumn):
 
 Column: TypeAlias = Numeric | Unread | Categorical | OneHot
 """A column of the encoded table, from one or more columns of a DataFrame."""
+
+
+def column_of(
+    name: Hashable,
+    X: pd.DataFrame,
+    declared: frozenset[Hashable],
+    groups: Mapping[Hashable, Sequence[Hashable]],
+    label: str,
+    is_read: bool,
+) -> tuple[Column, Array]:
+    """The column of a feature, and its encoding (n,), from a table."""
+    if name in groups:
+        return OneHot.of(name, tuple(groups[name]), X, label)
+    column = X[name]
+    try:
+        if name in declared or holds_categories(column, label):
+            return Categorical.of(column, label)
+        return Numeric.of(column, label)
+    except InvalidInput:  # of cells that are neither numbers nor categories
+        if is_read:
+            raise
+        return Unread.of(column, label)
+
 
 _KINDS: Final = {kind.__name__: record_codec(kind) for kind in get_args(Column)}
 

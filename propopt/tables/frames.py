@@ -1,4 +1,4 @@
-"""DataFrames of any library, their cells, and the names of their rows and columns.
+"""DataFrames of any library, and the names of their rows and columns.
 
 Two tables with names are aligned by name: another order is corrected, other names are
 refused. If one of them has no names, rows and columns are matched by position.
@@ -10,9 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import wraps
-from numbers import Real
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -38,42 +36,6 @@ from propopt.base.text import plain_name
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
-
-
-# ---- Dtypes of columns
-
-
-def refuse_dates(column: pd.Series[Any], label: str) -> None:
-    """Refuse dates and lengths of time, which have no unit as numbers."""
-    if column.dtype.kind in "mM":
-        raise InvalidInput(
-            f"{label}: column {column.name!r} has dtype {column.dtype}; times are no "
-            "numbers: give seconds since the first, (column - "
-            "column.min()).dt.total_seconds(), and a callable that converts them to "
-            "times for the model"
-        )
-
-
-def plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
-    """The NumPy dtype of the numbers in a column; float64 if it has none."""
-    plain = column.dtype
-    if not isinstance(plain, np.dtype) or plain.kind not in "iuf":
-        plain = column.dropna().infer_objects().to_numpy().dtype
-    return plain if plain.kind in "iuf" else np.dtype(np.float64)
-
-
-def nullable_dtype(dtype: Any) -> Any:
-    """The dtype itself if it has missing values, else the next wider one that has."""
-    if is_nullable(dtype) or dtype.kind in "fO":
-        return dtype
-    return object if dtype.kind == "b" else np.dtype(np.float64)
-
-
-def is_nullable(dtype: Any) -> bool:
-    """Whether a dtype has a missing value other than NaN."""
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
-        return dtype.na_value is pd.NA
-    return bool(dtype == np.dtype(object))
 
 
 # ---- Tables of any library, converted to pandas and back
@@ -301,43 +263,10 @@ _NULLABLE = frozenset(
 """Nullable dtypes of pandas; narwhals has the same names."""
 
 
-# ---- Cells of a DataFrame: numbers, categories and missing values
+# ---- Cells of a DataFrame as numbers
 
 
 _LARGEST = int(np.finfo(float).max)
-
-LARGEST_INTEGER = 2.0**53
-"""The largest integer below which float64 has all integers."""
-
-
-def holds_categories(column: pd.Series[Any], label: str) -> bool:
-    """Whether a column holds categories: text, booleans, objects except numbers."""
-    dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
-        return True
-    if not pd.api.types.is_string_dtype(dtype):  # true for objects too
-        return False
-    objects = column[column.notna()].tolist()
-    for cell in objects:
-        try:
-            hash(cell)
-        except TypeError:
-            raise InvalidInput(
-                f"{label}: column {column.name!r} holds a {type(cell).__name__} in a "
-                "cell; expected numbers or categories: give a column for each item"
-            ) from None
-    if all(map(_is_number, objects)):
-        return len(objects) == 0
-    if all(isinstance(value, str) or _is_number(value) for value in objects):
-        numbers = coerce_numbers(pd.Series(objects, dtype=object))
-        if numbers.notna().all():
-            text = next(value for value in objects if isinstance(value, str))
-            raise InvalidInput(
-                f"{label}: column {column.name!r} holds numbers as text, such as "
-                f"{text!r}; convert them by pandas.to_numeric, or declare the column "
-                "categorical"
-            )
-    return True
 
 
 def coerce_numbers(cells: pd.Series[Any]) -> pd.Series[Any]:
@@ -351,57 +280,6 @@ def coerce_numbers(cells: pd.Series[Any]) -> pd.Series[Any]:
         ]
         finite = pd.Series(plain, index=cells.index, dtype=object)
         return pd.to_numeric(finite, errors="coerce")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
-
-
-def read_numbers(column: pd.Series[Any], label: str) -> Array:
-    """A column in float64, NaN if missing; other numbers must be finite."""
-    if column.dtype.kind in "biuf":
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        values = _numbers_among_objects(column, label)
-    _refuse_row(np.isinf(values), column, label, "a finite number")
-    if column.dtype.kind in "iu":
-        is_rounded = np.abs(values) > LARGEST_INTEGER
-        _refuse_row(is_rounded, column, label, "an integer of at most 2^53")
-    return values
-
-
-def plain_floats(table: pd.DataFrame) -> Array | None:
-    """All columns as by :func:`read_numbers`; None if one needs that function.
-
-    Such a column has numbers above 2^53, or another dtype than NumPy's numbers.
-    """
-    values = table.to_numpy()
-    if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
-        return None
-    values = np.array(values, np.float64, order="C")
-    is_exact = np.abs(values) <= LARGEST_INTEGER
-    return values if bool((is_exact | np.isnan(values)).all()) else None
-
-
-def missing_value(column: pd.Series[Any], label: str) -> Hashable:
-    """The missing value of a column: None, NaN or ``pandas.NA``."""
-    dtype = column.dtype
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
-        return dtype.na_value
-    if dtype != np.dtype(object):
-        return None if dtype.kind == "b" else np.nan
-    kinds = {
-        "NaN" if isinstance(value, Real) else repr(value): value
-        for value in column[column.isna()].tolist()
-    }
-    if len(kinds) > 1:
-        raise InvalidInput(
-            f"{label}: column {column.name!r} has missing values of several kinds, "
-            f"{' and '.join(sorted(kinds))}; the model may take them for "
-            "different categories: fit it on one kind, as in "
-            "column.where(column.notna(), None)"
-        )
-    return next(iter(kinds.values()), None)
 
 
 def plain_numbers(table: pd.DataFrame) -> NDArray[Any]:
@@ -450,27 +328,6 @@ def _has_named_categories(column: pd.Series[Any]) -> bool:
 def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
     """The label of the n-th row as text for messages."""
     return repr(column.index[n : n + 1].tolist()[0])
-
-
-def _numbers_among_objects(column: pd.Series[Any], label: str) -> Array:
-    objects = column.astype(object).tolist()
-    missing = column.isna().to_numpy(dtype=bool)
-    text = np.array([not isinstance(v, Real | Decimal) for v in objects], dtype=bool)
-    _refuse_row(text & ~missing, column, label, "a number")
-    numbers = np.full(len(objects), np.nan)
-    numbers[~missing] = np.array(objects, dtype=object)[~missing]
-    return numbers
-
-
-def _refuse_row(
-    bad: NDArray[np.bool_], column: pd.Series[Any], label: str, expected: str
-) -> None:
-    if bad.any():
-        n = int(bad.argmax())
-        raise InvalidInput(
-            f"{label}: column {column.name!r}, row {row_name(column, n)}: expected "
-            f"{expected}, got {column.tolist()[n]!r}"
-        )
 
 
 # ---- Names of rows and columns

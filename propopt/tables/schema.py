@@ -32,9 +32,10 @@ from propopt.tables.columns import (
     Column,
     Numeric,
     ObservedValues,
-    OneHot,
     Unread,
     are_all,
+    column_of,
+    plain_floats,
     spreads,
 )
 from propopt.tables.documents import TextSchema
@@ -43,9 +44,7 @@ from propopt.tables.frames import (
     Labels,
     TableLibrary,
     as_frame,
-    holds_categories,
     listed,
-    plain_floats,
 )
 
 
@@ -536,11 +535,12 @@ def read_with_schema(
     """The schema of a table, and its encoding of the table, in one pass."""
     frame = _check_frame(X, what)
     table = frame.table
+    groups = groups or {}
     declared = _read_declared(categorical, table.columns, what)
-    feature_of = _read_groups(groups or {}, table.columns, declared)
+    feature_of = _read_groups(groups, table.columns, declared)
     names = dict.fromkeys([feature_of.get(label, label) for label in table.columns])
     pairs = [
-        _column(name, table, declared, groups or {}, what, read is None or name in read)
+        column_of(name, table, declared, groups, what, read is None or name in read)
         for name in names
     ]
     columns, values = zip(*pairs, strict=True)
@@ -618,27 +618,6 @@ def _read_groups(
                 raise InvalidInput(f"groups: column {member!r} is in two of them")
             feature_of[member] = name
     return feature_of
-
-
-def _column(
-    name: Hashable,
-    X: pd.DataFrame,
-    declared: frozenset[Hashable],
-    groups: Groups,
-    label: str,
-    is_read: bool,
-) -> tuple[Column, Array]:
-    if name in groups:
-        return OneHot.of(name, tuple(groups[name]), X, label)
-    column = X[name]
-    try:
-        if name in declared or holds_categories(column, label):
-            return Categorical.of(column, label)
-        return Numeric.of(column, label)
-    except InvalidInput:  # of cells that are neither numbers nor categories
-        if is_read:
-            raise
-        return Unread.of(column, label)
 
 
 Encoding: TypeAlias = TableSchema | TextSchema

@@ -30,7 +30,7 @@ from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, Smo
 from propopt.explaining.problem import with_note
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.explain import ExplainSection
-from propopt.tables import frames
+from propopt.tables.columns import plain_floats, read_numbers
 from propopt.tables.schema import TableSchema, read_with_schema
 
 
@@ -531,8 +531,8 @@ TWO_TABLES = (2, len(COLUMNS), 1, 1)
 COUNTED = {
     read_with_schema.__code__: "encodings",
     TableSchema.encode.__code__: "encodings",
-    frames.read_numbers.__code__: "columns read",
-    frames.plain_floats.__code__: "tables read at once",
+    read_numbers.__code__: "columns read",
+    plain_floats.__code__: "tables read at once",
     checks.read_nonnegative.__code__: "checks",
     checks.read_each_nonnegative.__code__: "checks",
 }

@@ -14,11 +14,10 @@ import propopt as po
 from propopt.base.codecs import Members, record_codec
 from propopt.base.errors import InvalidInput
 from propopt.base.files import as_json
+from propopt.tables.columns import plain_floats, read_numbers
 from propopt.tables.frames import (
     Labels,
     column_names,
-    plain_floats,
-    read_numbers,
     select_columns,
     with_permuted_columns,
 )

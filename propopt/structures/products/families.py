@@ -80,10 +80,11 @@ class Pieces:
 
     def expect(self, factors: Factors) -> Array:
         """Means E g_u(V) of U factors of the column, (U, B) or (U, B, n)."""
+        normals = self.normals
         expected = np.empty((len(factors.column), *self.mean.shape))
         expected[:, self.single] = factors.at(self.mean[self.single])
         if not self.single.all():
-            expected[:, ~self.single] = factors.under(self.normals)
+            expected[:, ~self.single] = factors.under(normals)
         return expected
 
 
