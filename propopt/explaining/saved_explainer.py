@@ -31,8 +31,8 @@ from propopt.explaining.targets import (
     TargetRule,
 )
 from propopt.functions import Function
-from propopt.functions.jumps import allowed_difference, precision_of
-from propopt.functions.outputs import Output, Target
+from propopt.functions.jumps import allowed_difference
+from propopt.functions.outputs import Output, Target, precision_of
 from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.background import Background, Reference
 from propopt.laws.players import Players

@@ -14,7 +14,8 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_positive
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import row_blocks
-from propopt.functions.jumps import DOUBLE, SINGLE, Jumps, as_numbers
+from propopt.functions.jumps import Jumps
+from propopt.functions.outputs import DOUBLE, SINGLE, as_numbers
 from propopt.tables.columns import (
     DATA_LAW,
     MAX_OBSERVED_VALUES,

@@ -1,4 +1,4 @@
-"""Values that models return, their precision, and a test for jumps.
+"""Differences between values of a model: by rounding, and by jumps.
 
 A function jumps if its slopes do not explain its change. Along a segment
 φ(τ) = f(x + τd), 0 ≤ τ ≤ 1, a function without jumps satisfies the fundamental theorem
@@ -17,25 +17,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import EvaluationCounter, row_blocks
+from propopt.functions.outputs import SINGLE, ValuesWithPrecision, precision_of
 
 
-# ---- Values that models return, and their precision
+# ---- Differences by rounding
 
-
-DOUBLE: Final = float(np.finfo(np.float64).eps)
-SINGLE: Final = float(np.finfo(np.float32).eps)
-
-SHORT_BITS: Final = 12
-"""Numbers of so few bits, such as 0.25 and 130, do not show their precision."""
 
 MOST_DIGITS_LOST: Final = 1e3
 MOST_CHANGE: Final = 1e-2
@@ -45,28 +39,6 @@ but by no more than this share."""
 MOST_TERMS: Final = 1024
 MOST_TERMS_SINGLE: Final = 168
 """Terms of a sum for which rounding is allowed; single precision has fewer digits."""
-
-
-ValuesWithPrecision: TypeAlias = tuple[Values, float]
-"""Values (n,), and the relative rounding ε of the precision of their computation."""
-
-
-def as_numbers(answer: object, source: str = "the model") -> Array:
-    """The values that a model returned as a float64 copy; others are refused."""
-    array = _plain(answer, source)
-    try:
-        return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{source} returned no numbers: {error}") from None
-
-
-def precision_of(answer: object) -> float:
-    """The rounding ε of a model's values; single if they all fit into float32."""
-    array = _plain(answer, "the model")
-    if array.dtype.kind != "f":
-        return DOUBLE
-    epsilon = float(np.finfo(array.dtype).eps)
-    return SINGLE if epsilon < SINGLE and _was_single(array) else epsilon
 
 
 def refuse_unstable_values(
@@ -96,50 +68,6 @@ def allowed_difference(
     size = np.abs(values) if terms is None else np.maximum(terms, np.abs(values))
     most = MOST_TERMS_SINGLE if epsilon >= SINGLE else MOST_TERMS
     return tolerance * np.ptp(values) + most * epsilon * size
-
-
-def _plain(answer: object, source: str) -> NDArray[Any]:
-    """An array of numbers from the model's result; lossy conversions are refused."""
-    # NumPy would drop the mask
-    if isinstance(answer, np.ma.MaskedArray) and np.ma.is_masked(answer):
-        raise InvalidInput(
-            f"{source} returned a masked array, with {answer.mask.sum()} values "
-            "masked; fill them, or explain other rows"
-        )
-    if sp.issparse(answer):
-        raise InvalidInput(
-            f"{source} returned a sparse {type(answer).__name__}; return its toarray()"
-        )
-    if getattr(answer, "requires_grad", False) is True:
-        raise InvalidInput(
-            f"{source} returned a torch tensor that requires grad; return its "
-            "detach(), or wrap the torch.nn.Module itself for gradients by autograd"
-        )
-    try:
-        array = np.asarray(answer)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidInput(f"{source} returned no numbers: {error}") from None
-    if array.dtype.kind == "c":
-        raise InvalidInput(
-            f"{source} returned complex numbers ({array.dtype}); return their real "
-            "part or their absolute value"
-        )
-    if array.dtype.kind not in "biufO":
-        raise InvalidInput(
-            f"{source} returned no numbers, but {array.dtype}; return a number for "
-            "each row, of a classifier a column of its predict_proba"
-        )
-    return array
-
-
-def _was_single(array: NDArray[Any]) -> bool:
-    numbers = array[np.isfinite(array)].astype(np.float64)
-    with np.errstate(over="ignore"):
-        converted = numbers.astype(np.float32).astype(np.float64)
-    if not np.array_equal(converted, numbers):
-        return False
-    significands, _ = np.frexp(numbers)
-    return bool((np.ldexp(significands, SHORT_BITS) % 1.0 != 0.0).any())
 
 
 # ---- The test for jumps

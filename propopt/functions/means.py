@@ -16,7 +16,8 @@ from propopt.base.arrays import Attributions, Indices, Mask, Points, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
 from propopt.base.text import Reason
 from propopt.functions.function import DerivedFunction, Function
-from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
+from propopt.functions.jumps import allowed_difference
+from propopt.functions.outputs import DOUBLE, SINGLE
 from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.losses.faithfulness import Estimate

@@ -30,8 +30,8 @@ from propopt.functions.differences import (
     warn_jumps,
 )
 from propopt.functions.function import EXACT, WrappedModel, describe_step
-from propopt.functions.jumps import FEWEST, MOST, TRIAL_ROWS, as_numbers
-from propopt.functions.outputs import FittedColumns, Readout
+from propopt.functions.jumps import FEWEST, MOST, TRIAL_ROWS
+from propopt.functions.outputs import FittedColumns, Readout, as_numbers
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores, exact_score
 from propopt.structures.fitted_model import ModelStructure

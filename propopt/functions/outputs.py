@@ -11,7 +11,8 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
+import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +22,6 @@ from propopt.base.checks import describe_type, is_foreign
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, FewThreads
 from propopt.base.text import Quantity
-from propopt.functions.jumps import ValuesWithPrecision, as_numbers, precision_of
 from propopt.structures.fitted_model import FittedModel, MarginScale, as_stored
 from propopt.structures.kinds import fitted_value, has_fitted, name_of
 from propopt.structures.scores import Link, Network
@@ -313,7 +313,7 @@ def _difference(log_probabilities: Callable[[Any], Array], table: Any) -> Values
 
 
 def _read_scores(network: Network, link: Link, table: Any) -> Values:
-    points = np.asarray(table.toarray() if issparse(table) else table, np.float64)
+    points = np.asarray(table.toarray() if sp.issparse(table) else table, np.float64)
     values = [
         link.value(network.scores(points[rows])) for rows in network.blocks(points)
     ]
@@ -468,6 +468,84 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) ->
         f"or repeated; expected {listed(expected)}, got {listed(got)}; "
         f"wrap(model, data={label}) puts them in order"
     )
+
+
+# ---- Values that models return, and their precision
+
+
+DOUBLE: Final = float(np.finfo(np.float64).eps)
+SINGLE: Final = float(np.finfo(np.float32).eps)
+
+SHORT_BITS: Final = 12
+"""Numbers of so few bits, such as 0.25 and 130, do not show their precision."""
+
+ValuesWithPrecision: TypeAlias = tuple[Values, float]
+"""Values (n,), and the relative rounding ε of the precision of their computation."""
+
+
+def as_numbers(answer: object, source: str = "the model") -> Array:
+    """The values that a model returned as a float64 copy; others are refused."""
+    array = _plain(answer, source)
+    try:
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{source} returned no numbers: {error}") from None
+
+
+def precision_of(answer: object) -> float:
+    """The rounding ε of a model's values; single if they all fit into float32."""
+    array = _plain(answer, "the model")
+    if array.dtype.kind != "f":
+        return DOUBLE
+    epsilon = float(np.finfo(array.dtype).eps)
+    return SINGLE if epsilon < SINGLE and _was_single(array) else epsilon
+
+
+def _plain(answer: object, source: str) -> NDArray[Any]:
+    """An array of numbers from the model's result; lossy conversions are refused."""
+    # NumPy would drop the mask
+    if isinstance(answer, np.ma.MaskedArray) and np.ma.is_masked(answer):
+        raise InvalidInput(
+            f"{source} returned a masked array, with {answer.mask.sum()} values "
+            "masked; fill them, or explain other rows"
+        )
+    if sp.issparse(answer):
+        raise InvalidInput(
+            f"{source} returned a sparse {type(answer).__name__}; return its toarray()"
+        )
+    if getattr(answer, "requires_grad", False) is True:
+        raise InvalidInput(
+            f"{source} returned a torch tensor that requires grad; return its "
+            "detach(), or wrap the torch.nn.Module itself for gradients by autograd"
+        )
+    try:
+        array = np.asarray(answer)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"{source} returned no numbers: {error}") from None
+    if array.dtype.kind == "c":
+        raise InvalidInput(
+            f"{source} returned complex numbers ({array.dtype}); return their real "
+            "part or their absolute value"
+        )
+    if array.dtype.kind not in "biufO":
+        raise InvalidInput(
+            f"{source} returned no numbers, but {array.dtype}; return a number for "
+            "each row, of a classifier a column of its predict_proba"
+        )
+    return array
+
+
+def _was_single(array: NDArray[Any]) -> bool:
+    numbers = array[np.isfinite(array)].astype(np.float64)
+    with np.errstate(over="ignore"):
+        converted = numbers.astype(np.float32).astype(np.float64)
+    if not np.array_equal(converted, numbers):
+        return False
+    significands, _ = np.frexp(numbers)
+    return bool((np.ldexp(significands, SHORT_BITS) % 1.0 != 0.0).any())
+
+
+# ---- Calls of a model, and the output in their results
 
 
 ALL_ROWS: Final = (

@@ -24,9 +24,10 @@ from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.functions.function import EXACT, WrappedModel
 from propopt.functions.images import ImageShape, check_width, read_sizes
-from propopt.functions.jumps import TRIAL_ROWS, ValuesWithPrecision
+from propopt.functions.jumps import TRIAL_ROWS
 from propopt.functions.outputs import (
     Target,
+    ValuesWithPrecision,
     check_output,
     quantity_of,
     read_column,

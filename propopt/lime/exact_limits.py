@@ -149,9 +149,9 @@ class ExactLimits:
     def blocks(self, n: int) -> list[slice]:
         """The blocks of situations whose tables are computed together."""
         of_means = 8 * 8 * (self.function.n_factors + 1)
+        row_bytes = of_means + self.function.row_bytes
         most = max(ROWS_AT_ONCE.n_rows, _IN_CACHE.rows(of_means))
-        budget = replace(ROWS_AT_ONCE, n_rows=most)
-        return budget.blocks(n, of_means + self.function.row_bytes)
+        return replace(ROWS_AT_ONCE, n_rows=most).blocks(n, row_bytes)
 
     def _block(self, points: Points, widths: Values) -> Limits:
         """The limits at so few rows that the means of all factors fit in memory."""

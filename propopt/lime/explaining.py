@@ -20,8 +20,8 @@ from propopt.base.text import Outcome, Reason
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
-from propopt.functions.jumps import allowed_difference, precision_of
-from propopt.functions.outputs import Output, Target, one_label
+from propopt.functions.jumps import allowed_difference
+from propopt.functions.outputs import Output, Target, one_label, precision_of
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import opened, wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of

@@ -354,7 +354,9 @@ class Labels:
         """``values`` (n, D) as a table of the library of the input, or as an array."""
         if self.features is None:
             return values
-        index = self.points if self.names_rows_of(values) else None
+        index = self.points
+        if index is not None and len(index) != len(values):
+            index = None
         columns = self.features if self.columns is None else self.columns
         frame = pd.DataFrame(values, columns=list(columns), index=index)
         if self.kind is None:
@@ -458,10 +460,6 @@ class Labels:
         features = tuple(self.features[j] for j in order)
         columns = self.columns and tuple(self.columns[j] for j in order)
         return replace(self, features=features, columns=columns)
-
-    def names_rows_of(self, values: Array) -> bool:
-        """Whether there is a name for each row of ``values``."""
-        return self.points is not None and len(self.points) == len(values)
 
 
 def _selected(names: Any, rows: Any) -> Any:

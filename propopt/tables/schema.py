@@ -369,9 +369,10 @@ class TableSchema:
             frame.columns = self.header
         if self.kind is not None:
             return self.kind.table(frame)
-        if labels is None or not labels.names_rows_of(points):
+        names = None if labels is None else labels.points
+        if names is None or len(names) != len(points):
             return frame
-        return frame.set_axis(list(labels.points or ()), axis=0)
+        return frame.set_axis(list(names), axis=0)
 
     @cached_property
     def _categorical(self) -> tuple[tuple[int, CategoricalColumn], ...]:

@@ -15,7 +15,8 @@ from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.functions.jumps import allowed_difference, precision_of
+from propopt.functions.jumps import allowed_difference
+from propopt.functions.outputs import precision_of
 from propopt.functions.texts import TextFunction
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets

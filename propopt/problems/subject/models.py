@@ -32,7 +32,7 @@ from propopt.base import extras
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.functions.differences import step_for
-from propopt.functions.jumps import SINGLE
+from propopt.functions.outputs import SINGLE
 from propopt.problems.sections import (
     MOST_NUMBERS,
     Count,
