@@ -15,10 +15,10 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.ctypeslib import ndpointer
 
 from propopt.base.errors import InvalidInput, Refused
 
@@ -32,39 +32,14 @@ LIBRARY: Final = KERNEL_SOURCE.with_name(
 )
 
 
-@final
-class _Contiguous:
-    """An array argument in C order; faster than NumPy's ``ndpointer``."""
-
-    def __init__(self, dtype: type, writes: bool = False) -> None:
-        self.dtype = np.dtype(dtype)
-        self.writes = writes
-
-    def from_param(self, array: NDArray[Any]) -> Any:
-        """The pointer to the first entry, which ctypes passes."""
-        flags = array.flags
-        if array.dtype != self.dtype or not flags.c_contiguous:
-            raise TypeError(
-                f"array: expected {self.dtype} in C order, got {array.dtype} with "
-                f"strides {array.strides}"
-            )
-        if flags.writeable and array.size > 0:
-            return ctypes.byref(ctypes.c_char.from_buffer(array.data))
-        if self.writes and array.size > 0:
-            raise TypeError(
-                "array: expected an array that can be written, got a read-only one"
-            )
-        return ctypes.c_void_p(array.ctypes.data)
-
-
 _SIZE: Final = ctypes.c_ssize_t
-_NUMBERS: Final = _Contiguous(np.float64)
-_INDICES: Final = _Contiguous(np.intp)
-_BYTES: Final = _Contiguous(np.uint8)
-_BITS: Final = _Contiguous(np.uint64)
-_OUT: Final = _Contiguous(np.float64, writes=True)
-_BYTES_OUT: Final = _Contiguous(np.uint8, writes=True)
-_PATTERNS: Final = _Contiguous(np.uint64, writes=True)
+_NUMBERS: Final = ndpointer(np.float64, flags="C_CONTIGUOUS")
+_INDICES: Final = ndpointer(np.intp, flags="C_CONTIGUOUS")
+_BYTES: Final = ndpointer(np.uint8, flags="C_CONTIGUOUS")
+_BITS: Final = ndpointer(np.uint64, flags="C_CONTIGUOUS")
+_OUT: Final = ndpointer(np.float64, flags=["C_CONTIGUOUS", "WRITEABLE"])
+_BYTES_OUT: Final = ndpointer(np.uint8, flags=["C_CONTIGUOUS", "WRITEABLE"])
+_PATTERNS: Final = ndpointer(np.uint64, flags=["C_CONTIGUOUS", "WRITEABLE"])
 
 _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
     "contrasts": (
