@@ -43,19 +43,16 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-@pytest.fixture
-def waves(rng):
-    X = rng.uniform(-2, 2, size=(60, 2))
-    return X, Sine().gradient(X)
+X = np.random.default_rng(3).uniform(-2, 2, size=(60, 2))
+FRAME, G = pd.DataFrame(X, columns=["a", "b"]), Sine().gradient(X)
 
 
-def test_it_is_a_regressor_of_tables_whose_predictions_are_attributions(waves):
+def test_it_is_a_regressor_of_tables_whose_predictions_are_attributions():
     tags = get_tags(GaussianProcessExplainer())
     assert is_regressor(GaussianProcessExplainer())
     assert tags.target_tags.multi_output
     assert not tags.target_tags.single_output
     assert tags.target_tags.required
-    X, G = waves
     explainer = GaussianProcessExplainer(1e-3).fit(X[:40], G[:40])
     predicted = explainer.predict(X[40:])
     expected = explainer.explain(X[40:]).attributions
@@ -69,16 +66,15 @@ def test_it_is_a_regressor_of_tables_whose_predictions_are_attributions(waves):
     np.testing.assert_array_equal(explainer.predict(X[40:]), expected)
 
 
-def test_steps_may_come_before_it(waves):
-    X, G = waves
+def test_steps_may_come_before_it():
     pipeline = make_pipeline(StandardScaler(), GaussianProcessExplainer(0.1))
     scaled = GaussianProcessExplainer(0.1, scale="std").fit(X, G).predict(X)
     np.testing.assert_allclose(pipeline.fit(X, G).predict(X), scaled, rtol=1e-9)
 
 
-def test_memory_mapped_or_pickled_it_answers_the_same(waves, tmp_path):
-    X, G = (table[:20] for table in waves)  # LAPACK writes where there are up to 32
-    explainer = GaussianProcessExplainer(0.1).fit(X, G)
+def test_memory_mapped_or_pickled_it_answers_the_same(tmp_path):
+    # LAPACK writes where there are up to 32
+    explainer = GaussianProcessExplainer(0.1).fit(X[:20], G[:20])
     joblib.dump(explainer, tmp_path / "explainer.joblib")
     mapped = joblib.load(tmp_path / "explainer.joblib", mmap_mode="r")
     np.testing.assert_array_equal(mapped.predict(X), explainer.predict(X))
@@ -92,8 +88,7 @@ def test_memory_mapped_or_pickled_it_answers_the_same(waves, tmp_path):
 
 
 # ---- tables
-def test_names_that_are_not_all_text_are_those_of_attributions_alone(waves):
-    X, G = waves
+def test_names_that_are_not_all_text_are_those_of_attributions_alone():
     table = pd.DataFrame(X, columns=["a", 1])
     explainer = GaussianProcessExplainer(0.1).fit(table, G)
     assert not hasattr(explainer, "feature_names_in_")
@@ -105,17 +100,12 @@ def test_names_that_are_not_all_text_are_those_of_attributions_alone(waves):
 @pytest.mark.parametrize(
     ("library", "kind"), [("polars", "DataFrame"), ("pyarrow", "table")]
 )
-def test_tables_of_other_libraries_are_fitted_and_predicted(library, kind, waves):
-    X, G = waves
+def test_tables_of_other_libraries_are_fitted_and_predicted(library, kind):
     table = getattr(pytest.importorskip(library), kind)({"a": X[:, 0], "b": X[:, 1]})
     explainer = GaussianProcessExplainer(0.1).fit(table, G)
     assert list(explainer.feature_names_in_) == ["a", "b"]
     plain = GaussianProcessExplainer(0.1).fit(X, G)
     np.testing.assert_array_equal(explainer.predict(table), plain.predict(X))
-
-
-X = np.random.default_rng(3).uniform(-2, 2, size=(60, 2))
-FRAME, G = pd.DataFrame(X, columns=["a", "b"]), Sine().gradient(X)
 
 
 # ---- targets that are not those of the columns
@@ -137,8 +127,7 @@ def test_targets_of_other_things_than_columns_are_explained_one_by_one():
 
 # ---- chance
 @pytest.mark.parametrize("kind", [np.random.RandomState, np.random.default_rng])
-def test_random_states_of_either_kind_decide(kind, waves):
-    X, G = waves
+def test_random_states_of_either_kind_decide(kind):
     rule = po.inductive.RandomInputs(5)
 
     def chosen(random_state: object) -> np.ndarray:

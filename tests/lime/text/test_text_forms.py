@@ -207,8 +207,3 @@ def test_the_limit_of_small_bandwidths_is_leaving_one_out():
     np.testing.assert_allclose(path[0], 0.004926, rtol=0, atol=5e-7)
     np.testing.assert_allclose(path[1:, 0], [0.0062, 0.166, 0.558], rtol=0, atol=5e-4)
     assert path[1, -1] == pytest.approx(0.0048, abs=5e-5)
-
-
-def test_a_path_has_the_bandwidth_of_the_root():
-    roots = path_of_words(product_less(0.7)).sign_changes[0]
-    assert roots == pytest.approx([0.1906], abs=5e-4)
