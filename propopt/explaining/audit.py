@@ -543,8 +543,7 @@ def audit(
     """
     audited = AuditedModel(model=model, X=X, data=data, target=target, outcome=outcome)
     candidates = audited.outputs(output)
-    table = candidates[0].table
-    function = candidates[0].function
+    function, table, _ = candidates[0]
     points, labels = table.read(function, X, "X")
     rows = points if data is None else table.read(function, data, "data")[0]
     weighted = X if data is None else data

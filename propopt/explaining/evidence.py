@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, NoReturn, final
+from typing import Any, Final, NoReturn, TypeAlias, final
 
 import numpy as np
 from scipy.special import expit, logit
@@ -66,12 +66,8 @@ _KINDS: Final[Mapping[str, tuple[QuantityKind, ...]]] = {
 """The kinds of quantity that each argument may mean."""
 
 
-class AuditedOutput(NamedTuple):
-    """An output that values may be parts of."""
-
-    function: Function
-    table: ReferenceTable  # its reader of tables
-    unit: str
+AuditedOutput: TypeAlias = tuple[Function, ReferenceTable, str]
+"""An output that values may be parts of, its reader of tables, and its unit."""
 
 
 @final
@@ -94,7 +90,7 @@ class AuditedModel:
         if fitted.has("predict_proba") or fitted.has_custom_objective:
             _refuse_open_output(fitted, names, self.target)
         of_names = {name: self.output(name) for name in names}
-        kinds = {name: made.function.quantity.kind for name, made in of_names.items()}
+        kinds = {name: made.quantity.kind for name, (made, _, _) in of_names.items()}
         if "value" in names and kinds.get("margin") == "value":
             del of_names["margin"]  # the prediction itself
         return [*of_names.values()]
@@ -126,7 +122,7 @@ class AuditedModel:
                     "booster has probabilities with output: value"
                 )
                 continue
-            return AuditedOutput(function.with_categories_of(self.X), table, unit)
+            return function.with_categories_of(self.X), table, unit
         raise InvalidInput(errors[0])
 
     def others(self, function: Function) -> Iterator[tuple[str, Function]]:
@@ -218,7 +214,7 @@ def output_of_sums(
 
 
 def _question(candidates: Sequence[AuditedOutput]) -> str:
-    value, margin = (candidate.unit for candidate in candidates)
+    value, margin = (unit for _, _, unit in candidates)
     return f"give output='value' ({value}) or output='margin' ({margin})"
 
 

@@ -157,27 +157,19 @@ FEW_VALUES: Final = 32
 """Up to this many values of a column, measures are stored for each value."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ValueMixings:
-    """Measures of sets, stored at each value of a column, else computed."""
+def _stored(
+    mixing: Mixing, values: Array, at_values: tuple[Array, Array], x: Array
+) -> tuple[Array, Array]:
+    """Measures of sets at x (n,), (U, n): stored at increasing values, else computed.
 
-    mixing: Mixing
-    values: Array  # (m,): increasing
-
-    def __call__(self, x: Array) -> tuple[Array, Array]:
-        """Both measures at points x (n,), (U, n) each."""
-        index = np.minimum(np.searchsorted(self.values, x), len(self.values) - 1)
-        elsewhere = np.flatnonzero(self.values[index] != x)
-        P, R = (measure.take(index, 1) for measure in self._at_values)
-        if len(elsewhere) > 0:
-            P[:, elsewhere], R[:, elsewhere] = self.mixing(x[elsewhere])
-        return P, R
-
-    @cached_property
-    def _at_values(self) -> tuple[Array, Array]:
-        """Both measures at each value, (U, m) each."""
-        return self.mixing(self.values)
+    ``at_values`` has both measures at the values (m,), (U, m) each.
+    """
+    index = np.minimum(np.searchsorted(values, x), len(values) - 1)
+    elsewhere = np.flatnonzero(values[index] != x)
+    P, R = (measure.take(index, 1) for measure in at_values)
+    if len(elsewhere) > 0:
+        P[:, elsewhere], R[:, elsewhere] = mixing(x[elsewhere])
+    return P, R
 
 
 # ---- A column of numbers: its local law and its contrast
@@ -281,8 +273,9 @@ class NumericLaw:
             ends = self.runs(factors)
             whole = np.array([0, len(self.values)])
             runs = of_runs(ends, factors.missing, whole, self._tables)
-            few = 0 < len(self.values) <= FEW_VALUES
-            return ValueMixings(runs, self.values) if few else runs
+            if 0 < len(self.values) <= FEW_VALUES:
+                return partial(_stored, runs, self.values, runs(self.values))
+            return runs
         return partial(self._mixed, factors)
 
     def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:

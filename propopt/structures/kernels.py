@@ -62,7 +62,7 @@ class Radial(Kernel):
 class InnerProduct(Kernel):
     """A kernel of the inner product, k(x, z) = ψ(xᵀz)."""
 
-    shape: str  # a key of OF_PRODUCTS
+    shape: str  # a key of INNER_PRODUCTS
     settings: tuple[float, ...]  # further parameters of ψ
 
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
@@ -125,23 +125,16 @@ def _sigmoid(p: Array, gamma: float, offset: float) -> _Both:
     return values, gamma * (1.0 - values * values)
 
 
+def _constant(p: Array, constant: float) -> _Both:
+    return np.full(p.shape, constant), np.zeros(p.shape)
+
+
 INNER_PRODUCTS: Final[Mapping[str, Callable[..., _Both]]] = {
     "polynomial": _polynomial,  # (γ p + c)^degree
     "sigmoid": _sigmoid,  # tanh(γ p + c)
+    "constant": _constant,  # c; white noise is 0 off the data, so that c = 0
 }
 """ψ and ψ′ as functions of the inner product p."""
-
-
-@dataclass(frozen=True)
-class Constant(Kernel):
-    """A constant kernel, k = c; white noise is 0 off the data, so that c = 0."""
-
-    constant: float
-
-    def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The kernel matrix, and a pullback of zeros."""
-        values = np.full((len(points), len(centers)), self.constant)
-        return values, lambda _: np.zeros(points.shape)
 
 
 @dataclass(frozen=True)

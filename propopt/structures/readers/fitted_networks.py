@@ -272,9 +272,9 @@ def _process_kernel(kernel: Any) -> kernels.Kernel | None:
             base = _process_kernel(kernel.kernel)
             return None if base is None else kernels.KernelPower(base, kernel.exponent)
         case "sklearn.ConstantKernel":
-            return kernels.Constant(kernel.constant_value)
+            return kernels.InnerProduct("constant", (kernel.constant_value,))
         case "sklearn.WhiteKernel":  # between the data and other points it is zero
-            return kernels.Constant(0.0)
+            return kernels.InnerProduct("constant", (0.0,))
         case "sklearn.DotProduct":
             return kernels.InnerProduct("polynomial", (1.0, kernel.sigma_0**2, 1))
         case "sklearn.RBF":

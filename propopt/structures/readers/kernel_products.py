@@ -68,7 +68,7 @@ def _terms(kernel: kernels.Kernel, D: int) -> Terms | Reason:
     match kernel:
         case kernels.Radial("gaussian", lengthscale):
             return [KernelTerm(1.0, np.broadcast_to(1.0 / lengthscale**2, (D,)), 0)]
-        case kernels.Constant(constant):
+        case kernels.InnerProduct("constant", (constant,)):
             return [KernelTerm(constant, none, 0)]
         case kernels.InnerProduct("polynomial", (gamma, offset, degree)) if float(
             degree
