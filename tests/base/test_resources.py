@@ -1,5 +1,6 @@
 """Memory, batches, threads and extras: refused with a figure, kept to, told by name."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -364,6 +365,26 @@ def test_extras_hold_what_they_are_said_to_hold(monkeypatch):
     monkeypatch.setitem(sys.modules, "shapiq", None)
     with pytest.raises(MissingExtra, match=r'pip install "propopt\[peers\]"'):
         require("shapiq")
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [  # as the linker of Linux says under a limit of memory, and without the package
+        ("libarrow.so.2600: failed to map segment from shared object", MemoryError),
+        ("libparquet.so: cannot open: Cannot allocate memory", MemoryError),
+        ("No module named 'pyarrow'", MissingExtra),
+        ("lib.so: cannot allocate memory in static TLS block", MissingExtra),
+    ],
+)  # fmt: skip
+def test_a_library_that_memory_does_not_hold_is_not_missing(
+    message, error, monkeypatch
+):
+    def refuse(_):
+        raise ImportError(message)
+
+    monkeypatch.setattr(importlib, "import_module", refuse)
+    with pytest.raises(error, match="pyarrow"):
+        require("pyarrow.dataset")
 
 
 def test_interactions_need_no_extra():

@@ -78,6 +78,19 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     assert "there is no file" in capsys.readouterr().err
 
 
+def audited(folder, booster, X, own, data="", model="", audit=""):
+    """The audit of a table of numbers of a booster, by a problem file."""
+    booster.save_model(folder / "model.txt")
+    X.to_csv(folder / "table.csv", index=False)
+    own.to_csv(folder / "own.csv")
+    (folder / "audit.yaml").write_text(
+        f"data: {{csv: table.csv{data}}}\nmodel: {{booster: model.txt{model}}}\n"
+        f"audit: {{attributions: own.csv{audit}}}\n"
+    )
+    assert run(folder / "out", folder / "audit.yaml", "-q") == 0
+    return po.results.Audit.load(folder / "out/audit.npz")
+
+
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
@@ -92,17 +105,10 @@ def test_the_file_of_a_regression_predicts_its_column(tmp_path, objective, words
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 2)), columns=["a", "b"])
     model = lightgbm.LGBMRegressor(objective=objective, n_estimators=4, verbosity=-1)
     model.fit(X, np.minimum(X["a"] ** 2, 1.0))
-    model.booster_.save_model(tmp_path / "model.txt")
-    X.assign(quality=1.0).to_csv(tmp_path / "table.csv", index=False)
-    pd.DataFrame(model.predict(X, pred_contrib=True)[:, :2], columns=["a", "b"]).to_csv(
-        tmp_path / "own.csv"
-    )
-    (tmp_path / "audit.yaml").write_text(
-        "data: {csv: table.csv, target: quality}\nmodel: {booster: model.txt}\n"
-        "audit: {attributions: own.csv}\n"
-    )
-    assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
-    found = po.results.Audit.load(tmp_path / "out/audit.npz")
+    phi = model.predict(X, pred_contrib=True)[:, :2]
+    own = pd.DataFrame(phi, columns=["a", "b"])
+    table = X.assign(quality=1.0)
+    found = audited(tmp_path, model.booster_, table, own, data=", target: quality")
     assert found.explanation.quantity.in_words() == words
     assert found["additivity"].verdict == "right"
 
@@ -150,17 +156,10 @@ def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):
     X = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a b", "c"])
     y = np.digitize(X["a b"] * X["c"], [-0.5, 0.5])
     model = lightgbm.LGBMClassifier(n_estimators=4, verbosity=-1).fit(X, y)
-    model.booster_.save_model(tmp_path / "model.txt")
-    X.to_csv(tmp_path / "table.csv", index=False)
     phi = model.predict(X, pred_contrib=True).reshape(90, 3, 3)[:, 2]
-    own = pd.DataFrame(phi[:, :2], columns=["a b", "c"])
-    own.assign(base_value=phi[:, 2]).to_csv(tmp_path / "own.csv")
-    (tmp_path / "audit.yaml").write_text(
-        "data: {csv: table.csv}\nmodel: {booster: model.txt, target_class: 2}\n"
-        "audit: {attributions: own.csv, output: margin}\n"
-    )
-    assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
-    found = po.results.Audit.load(tmp_path / "out/audit.npz")
+    own = pd.DataFrame(phi, columns=["a b", "c", "base_value"])
+    settings = {"model": ", target_class: 2", "audit": ", output: margin"}
+    found = audited(tmp_path, model.booster_, X, own, **settings)
     assert found["additivity"].verdict == "right"
     assert "path-dependent" in found["exactness"].sentence
     assert found.explanation.quantity.in_words() == "margin of class 2"

@@ -41,8 +41,6 @@ def loaded(folder, name="new"):
 def test_two_files_are_compared_as_the_library_would(two, capsys):
     out = two / "out"
     assert compare(two / "old.yaml", two / "new.yaml", "-o", out) == 0
-    printed = capsys.readouterr().out
-    assert "times as much as any column did" in printed
     kinds = ["csv", "npz", "svg"]
     assert names(out) == ["new.json", *(f"new_comparison.{kind}" for kind in kinds)]
     old, new = (po.problems.read_problem(two / f"{x}.yaml") for x in ("old", "new"))
@@ -70,11 +68,6 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
     table = read_csv(out / "new_comparison.csv")
     np.testing.assert_array_equal(table["distance"], sorted(written.distances)[::-1])
     assert "<svg" in (out / "new_comparison.svg").read_text()
-    assert (
-        main(["report", str(out / "new_comparison.npz"), "-o", str(out / "a.html")])
-        == 0
-    )
-    assert "times as much as any column did" in (out / "a.html").read_text()
     assert compare(two / "old.yaml", two / "new.yaml", "-o", out, "--resume") == 0
     assert "already finished" in capsys.readouterr().out
 
@@ -128,10 +121,8 @@ def test_archives_of_two_weights_are_compared_at_their_targets(two, capsys):
     assert main(["explain", *map(str, files), "-o", str(out), "-q"]) == 0
     both = (out / "old.npz", out / "new.npz", "-o", two / "both")
     assert compare(*both, "--report") == 0
-    page = (two / "both/new.html").read_text()
-    assert "Distance between before and after in each column" in page
-    printed = capsys.readouterr().out
-    assert "No refits were given: columns are ranked, not tested" in printed
+    assert "No refits were given" in capsys.readouterr().out
+    assert "No refits were given" in (two / "both/new.html").read_text()
     one, other = (
         po.results.Explanation.load(out / f"{name}.npz") for name in ("old", "new")
     )

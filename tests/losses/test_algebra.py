@@ -1,5 +1,6 @@
-"""The algebra of losses: sums, scalings, bounds, and what is no algebra."""
+"""Losses as atoms of cvxpy, and their algebra: calls, parameters, sums, bounds."""
 
+import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +12,134 @@ import propopt as po
 gradient = po.GradientMatching(G)
 robustness = po.PairwiseRobustness(po.graphs.chain_graph(SHAPE[0]))
 sparsity = po.Sparsity()
+VARIABLE, PARAMETER = cp.Variable(SHAPE), cp.Parameter(nonneg=True)
 
 
+def solved(expression):
+    problem = cp.Problem(cp.Minimize(expression))
+    problem.solve(solver="CLARABEL")
+    return problem.value
+
+
+@pytest.mark.parametrize("atom", [gradient, robustness, gradient + 0.3 * sparsity])
+def test_a_call_is_the_value_or_the_expression(atom, rng):
+    array = rng.normal(size=SHAPE)
+    W = cp.Variable(SHAPE)
+    assert atom(array) == atom.value(array)
+    assert atom(pd.DataFrame(array)) == atom.value(array)
+    for of_cvxpy in (W, 2.0 * W - array):
+        W.value = rng.normal(size=SHAPE)
+        expression = atom(of_cvxpy)
+        assert expression.is_convex()
+        assert expression.value == pytest.approx(atom(of_cvxpy.value), rel=1e-12)
+
+
+def test_a_call_takes_explanations_and_names():
+    best = po.solve(po.GradientMatching(FRAME) + sparsity)
+    loss = po.GradientMatching(FRAME)
+    assert loss(best) == loss.value(best) == loss(best.to_frame().iloc[:, ::-1])
+
+
+def test_parameters_keep_dpp_and_solve_again():
+    W, p = cp.Variable(SHAPE), cp.Parameter(nonneg=True, name="p")
+    objective = gradient + robustness * p + (0.5 * sparsity) * (2 * p)
+    problem = cp.Problem(cp.Minimize(objective(W)))
+    assert problem.is_dcp(dpp=True)
+    for value in (0.1, 3.0, 0.7):
+        p.value = value
+        problem.solve(solver="CLARABEL")
+        fresh = gradient + value * robustness + value * sparsity
+        assert problem.value == pytest.approx(solved(fresh(cp.Variable(SHAPE))), 1e-7)
+        assert objective.weights == fresh.weights
+        best = po.solve(objective)  # which reads the value of now
+        assert best.objective == pytest.approx(problem.value, rel=1e-6)
+        assert po.proofs.certify(W.value, objective).gap < 1e-6
+    assert repr(gradient * p) == "p * gradient_matching"
+    merged = gradient * p + 2 * gradient
+    assert merged.weights == {"gradient_matching": 2.7}
+    retained = objective.with_weights({"sparsity": 9.0})
+    p.value = 0.2
+    assert retained.weights["pairwise_robustness"] == 0.2
+
+
+def test_parameters_that_say_nothing_are_refused():
+    W = cp.Variable(SHAPE)
+    p = cp.Parameter(nonneg=True)
+    for weight, words in (
+        (cp.Parameter(), "nonneg=True"),
+        (cp.Parameter(nonpos=True), "nonneg=True"),
+        (cp.Parameter(3, nonneg=True), "scalar"),
+        (cp.square(p), "multiple or sum"),
+        (W, r"loss\(W\)"),
+    ):
+        for atom in (robustness, 0.5 * robustness):
+            with pytest.raises(po.errors.InvalidInput, match=words):
+                atom * weight
+    for use in (po.solve, lambda x: x.value(G), lambda x: x.weights):
+        with pytest.raises(po.errors.InvalidInput, match=r"no value; set its \.value"):
+            use(gradient + sparsity * p)
+    assert (robustness * cp.Constant(2.0)).weights == {"pairwise_robustness": 2.0}
+
+
+@pytest.mark.parametrize("atom", [robustness, gradient + 0.5 * robustness])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda atom: PARAMETER * atom,
+        lambda atom: VARIABLE * atom,
+        lambda atom: VARIABLE + atom,
+        lambda atom: atom >= PARAMETER,
+        lambda atom: atom <= PARAMETER,
+        lambda atom: cp.Minimize(atom),
+        lambda atom: cp.sum(atom),
+        lambda atom: np.asarray(atom),
+        lambda atom: np.array(atom, dtype=float, copy=True),
+    ],
+)
+def test_what_cvxpy_casts_first_names_the_call(atom, use):
+    with pytest.raises(po.errors.InvalidInput, match=r"write loss\(W\)"):
+        use(atom)
+
+
+def test_numbers_of_numpy_are_still_weights():
+    for number in (np.float64(0.3), np.float32(0.3), np.int64(2)):
+        assert (number * gradient).weights == {"gradient_matching": float(number)}
+        assert (number * (gradient + sparsity)).weights["sparsity"] == float(number)
+
+
+def test_certify_takes_both_orders():
+    objective = gradient + 0.4 * sparsity
+    W = np.sign(G) * np.maximum(np.abs(G) - 0.2, 0.0)
+    for first, second in ((objective, W), (W, objective), (pd.DataFrame(W), objective)):
+        assert po.proofs.certify(first, second).gap < 1e-12
+    assert po.proofs.certify(1.01 * W, objective).gap > 1e-5
+    assert po.proofs.certify(G, gradient).gap == 0.0
+    with pytest.raises(po.errors.InvalidInput, match=r"certify\(objective, W\)"):
+        po.proofs.certify(W, W)
+    for first, second in ((objective, None), (None, objective)):
+        with pytest.raises(po.errors.InvalidInput, match="before its problem is"):
+            po.proofs.certify(first, second)
+
+
+@pytest.mark.parametrize("atom", [robustness, gradient + 0.3 * sparsity])
+def test_a_loss_is_divided_by_numbers(atom, rng):
+    W = rng.normal(size=SHAPE)
+    for number in (4, 0.3, np.float64(7.0), np.int64(3)):
+        assert (atom / number)(W) == pytest.approx(atom(W) / number, rel=1e-14)
+
+
+@pytest.mark.parametrize("atom", [robustness, gradient + 0.3 * sparsity])
+def test_losses_are_the_same_where_they_are_one_object(atom):
+    assert atom == atom
+    assert atom != sparsity
+    assert {atom: 1, sparsity: 2}[atom] == 1
+    assert [sparsity, atom].index(atom) == 1
+    for other in (1, 1.5, PARAMETER, VARIABLE):
+        with pytest.raises(po.errors.WrongType, match="=="):
+            _ = atom == other
+
+
+# ---- sums, scalings and bounds
 @pytest.fixture
 def W(rng):
     return rng.normal(size=SHAPE)

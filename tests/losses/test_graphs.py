@@ -225,18 +225,13 @@ def points(rng: np.random.Generator, n_features: int) -> np.ndarray:
 @each_builder
 @pytest.mark.parametrize("size", SCALES.values(), ids=SCALES)
 @pytest.mark.parametrize("n_features", [2, 20])
-def test_graphs_do_not_know_the_scale_of_points(build, size, n_features, rng):
+def test_graphs_do_not_know_the_scale_of_points_nor_how_far_off_they_are(
+    build, size, n_features, rng
+):
     X = points(rng, n_features)
     expected = build(X, 1.0).similarities.toarray()
     result = build(size * X, size).similarities.toarray()
     np.testing.assert_allclose(result, expected, rtol=1e-13)
-
-
-@each_builder
-@pytest.mark.parametrize("n_features", [2, 20])
-def test_graphs_do_not_know_how_far_off_points_are(build, n_features, rng):
-    X = points(rng, n_features)
-    expected = build(X, 1.0).similarities.toarray()
     result = build(X + 2.0**27, 1.0).similarities.toarray()
     np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-14)
 

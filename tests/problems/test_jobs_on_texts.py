@@ -156,9 +156,7 @@ yes,yes
 good café,yes
 the worst [food] and price,no
 """
-LIMITS = """\
-data: {csv: notes.csv, text: text, target: label}
-model: {kind: logistic, regularization: 1, output: log_odds, target_class: 'yes'}
+LIMITS = f"""{SUBJECT}\
 lime:
   rows: [0, 2, 3]
   bandwidth: 0.5

@@ -75,20 +75,12 @@ def explanation_of(objective, attributions=1.0):
     return po.results.Explanation(attributions=filled, method="given")
 
 
-class Seen(Solver):
+class Seen(Scripted):
     """Notes the process of each program."""
 
     def __init__(self, solver, processes):
-        self.solver = solver
+        super().__init__(solver, {})
         self.processes = processes
-        self.name_ = solver.name
-
-    @property
-    def name(self):
-        return self.name_
-
-    def refusal(self, program):
-        return self.solver.refusal(program)
 
     def prepare(self, program):
         self.processes.append(os.getpid())

@@ -479,9 +479,7 @@ def test_a_row_alone_is_diagnosed_as_among_others():
 
 @pytest.fixture(scope="module")
 def diagnosis():
-    X = grid(2)
-    law = tabular(X, kernel_width=0.5)
-    return explained(product(X), [0.9, 0.1], X, law, n_samples=500).diagnose()
+    return of_product(0.5, n_samples=500).diagnose()
 
 
 def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
