@@ -411,6 +411,7 @@ class _RecastLoss(PropertyLoss):
     name: str
     map: LinearMap
     target: Array | float
+    penalty: Penalty = Squared()
 
     def __init__(
         self,
@@ -421,13 +422,9 @@ class _RecastLoss(PropertyLoss):
     ) -> None:
         self.name = loss.name
         self.constant = constant
-        self._penalty = loss.penalty
+        self.penalty = loss.penalty
         self.map = over
         self.target = loss.target if target is None else target
-
-    @property
-    def penalty(self) -> Penalty:
-        return self._penalty
 
 
 @dataclass(frozen=True, eq=False)

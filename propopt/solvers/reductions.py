@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias, final
+from typing import TypeAlias, cast, final
 
 import numpy as np
 
@@ -174,7 +174,7 @@ class ShiftReduction(Reduction):
         G = offset_of(program.all_losses)
         assert not isinstance(G, Reason), "see reduced"
         return PreparedReduction.of(
-            self.inner(program),
+            self.inner(without_offset(program, G)),
             lambda start: replace(start, W=start.W - G),
             lambda solution: replace(solution, W=solution.W + G),
         )
@@ -195,7 +195,8 @@ class TransposeReduction(Reduction):
         return transposed_program(program) if reason is None else Reason(reason)
 
     def prepare(self, program: Program) -> Prepared:
-        return PreparedReduction.of(self.inner(program), _transposed, _transposed)
+        inner = self.inner(transposed_program(program))
+        return PreparedReduction.of(inner, _transposed, _transposed)
 
 
 def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
@@ -260,12 +261,12 @@ class CompletenessReduction(Reduction):
 
     def prepare(self, program: Program) -> Prepared:
         totals = Totals.of(program.bounds)
-        inner = self.inner(program)
         assert totals is not None, "see take"
         reduced = totals.program(program)
+        losses = cast(tuple[_RecastLoss, ...], reduced.losses)
         is_sum = [is_completeness(bound) for bound in program.bounds]
         return PreparedReduction.of(
-            inner,
+            self.inner(reduced),
             lambda start: replace(start, W=totals.coordinates(start.W)),
             lambda solution: replace(
                 solution,
@@ -273,7 +274,7 @@ class CompletenessReduction(Reduction):
                 multipliers=restored_multipliers(solution.multipliers, is_sum),
             ),
             reduced,
-            np.array([totals.loss(loss).constant for loss in program.losses]),
+            np.array([loss.constant for loss in losses]),
         )
 
 
@@ -303,7 +304,7 @@ class EntryReduction(Reduction):
             duals = support.duals(losses, solution.duals, back=True)
             return replace(solution, W=support.expanded(solution.W), duals=duals)
 
-        return PreparedReduction.of(self.inner(program), into, out)
+        return PreparedReduction.of(self.inner(support.program(program)), into, out)
 
 
 def _support(program: Program) -> Support:

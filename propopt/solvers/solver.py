@@ -200,10 +200,8 @@ class Reduction(Dispatcher):
         inner = self.solver.take(reduced)
         return inner if isinstance(inner, Reason) else replace(self, solver=inner)
 
-    def inner(self, program: Program) -> Prepared:
+    def inner(self, reduced: Program) -> Prepared:
         """Prepare the equivalent program with its solver."""
-        reduced = self.reduced(program)
-        assert isinstance(reduced, Program), "see take"
         assert self.solver is not None, "see take"
         return self.solver.prepare(reduced)
 
