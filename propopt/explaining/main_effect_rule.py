@@ -135,7 +135,7 @@ class MainEffectRule:
         """Main effects of column j, each independent of the other values."""
         g = np.zeros(len(values))
         c, mean = self._shared
-        for numbers, factors in self._structure.of_column(j):
+        for numbers, factors in self._structure.of_column[j]:
             # one sum per row: no product of matrices, which adds in
             # another order for other numbers of rows
             parts = np.ascontiguousarray((c[numbers][:, None] * factors.at(values)).T)
@@ -151,14 +151,10 @@ class MainEffectRule:
         structure = self._structure
         if not isinstance(structure, Boxes):
             return None
-        cells = {
-            j: np.unique(
-                np.concatenate(
-                    [cast(Sets, sets).cells for _, sets in structure.of_column(j)]
-                )
-            )
-            for j in structure.columns.tolist()
-        }
+        cells = {}
+        for j, parts in structure.of_column.items():
+            cells_of_parts = [cast(Sets, sets).cells for _, sets in parts]
+            cells[j] = np.unique(np.concatenate(cells_of_parts))
         counts = np.bincount(structure.column, minlength=structure.n_columns)
         if sum(len(x) * int(counts[j]) for j, x in cells.items()) > _MOST_CELLS:
             return None

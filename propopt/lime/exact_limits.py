@@ -336,7 +336,7 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
             nodes = draws_at(columns[j : j + 1], x[:, j : j + 1], row_widths, grid)
             values = nodes.samples[:, :, 0]
             moved = np.zeros(values.shape)
-            for numbers, factors in function.of_column(j):
+            for numbers, factors in function.of_column[j]:
                 at = factors.at(values.ravel()).reshape(-1, *values.shape)
                 moved += np.einsum("un,unq->nq", slopes[numbers], at)
             total[block] += moved.var(axis=1)

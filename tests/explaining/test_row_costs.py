@@ -180,7 +180,7 @@ def test_own_values_of_tables_are_those_of_the_sets_to_the_last_bit(seed, monkey
     points = points.copy()
     for j in range(5):  # at the ends of sets, and beside them
         ends = np.concatenate(
-            [own.cells for _, own in rule.checked.structure.of_column(j)],
+            [own.cells for _, own in rule.checked.structure.of_column[j]],
         )[:-2]
         ends = np.concatenate([ends, np.nextafter(ends, np.inf), [1e300, -1e300]])
         points[: len(ends[:120]), j] = ends[:120]

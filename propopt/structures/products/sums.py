@@ -179,9 +179,13 @@ class SumOfProducts:
             for numbers, factors in self.chosen(np.flatnonzero(self.column == j))
         ]
 
-    def of_column(self, j: int) -> list[tuple[FactorNumbers, Factors]]:
-        """The factors of a column with their indices, by families."""
-        return [(numbers, factors) for k, numbers, factors in self.by_column if k == j]
+    @cached_property
+    def of_column(self) -> dict[int, list[tuple[FactorNumbers, Factors]]]:
+        """The factors of each column that f depends on, as in :attr:`by_column`."""
+        parts: dict[int, list[tuple[FactorNumbers, Factors]]] = {}
+        for j, numbers, factors in self.by_column:
+            parts.setdefault(j, []).append((numbers, factors))
+        return parts
 
     def chosen(self, numbers: Indices) -> Iterator[tuple[Indices, Factors]]:
         """Some factors by their indices, grouped by families."""
