@@ -41,7 +41,7 @@ import scipy.spatial as spatial
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses import Program
-from propopt.losses.restricted import is_completeness
+from propopt.losses.completeness import is_completeness
 from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation
 

@@ -33,9 +33,8 @@ from propopt.base.terminal import progress_bar
 from propopt.explaining.front_bounds import FrontBounds, Sandwich
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.losses import Bound, Objective, Program, PropertyLoss
-from propopt.losses.completeness import Constraint, bounds_of
+from propopt.losses.completeness import Constraint, bounds_of, is_completeness
 from propopt.losses.faithfulness import units_of_target
-from propopt.losses.restricted import is_completeness
 from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation, explanations_of
 from propopt.solvers import Krylov, Solution, Solver, Task

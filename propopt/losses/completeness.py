@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, read_only, refuse_overflow
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import Infeasible, InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss, _RecastLoss
 from propopt.losses.custom import Custom, CustomConstraints
@@ -40,7 +40,6 @@ from propopt.losses.maps import (
     RowSums,
     Squared,
 )
-from propopt.losses.restricted import is_completeness, reduced_bound
 from propopt.tables.frames import Labels, differ, read_table
 from propopt.tables.imported import aligned
 
@@ -304,6 +303,25 @@ def _read(values: object, label: str) -> tuple[Array, tuple[Hashable, ...] | Non
 # ---- Attributions with given row sums, and losses in the remaining coordinates
 
 
+_ROUNDING = 1e-12  # relative to a limit: smaller remainders are rounding
+
+
+def is_completeness(bound: Bound) -> bool:
+    """Whether a bound fixes row sums (completeness), the only limit of zero."""
+    return bound.limit == 0.0
+
+
+def reduced_bound(bound: Bound, loss: _RecastLoss, linear: Sequence[Bound]) -> Bound:
+    """The bound on a loss minus its irreducible part under linear constraints."""
+    remainder = bound.limit - loss.constant
+    if remainder <= _ROUNDING * bound.limit:
+        raise Infeasible(
+            f"{bound} cannot hold: under {', '.join(map(repr, linear))} the smallest "
+            f"attainable value of {bound.loss.name} is {loss.constant:.6g}"
+        )
+    return Bound(loss, remainder)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Totals:
@@ -327,7 +345,7 @@ class Totals:
     @classmethod
     def by(cls, loss: PropertyLoss) -> Totals:
         """The attributions with zero loss, for a loss over row sums."""
-        assert isinstance(loss.map, RowSums), "see is_complete"
+        assert isinstance(loss.map, RowSums), "see is_completeness"
         v = loss.map.weights
         t = np.asarray(loss.target)[:, 0]
         if v.ndim == 1:

@@ -34,9 +34,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Mask, Sparse
-from propopt.base.errors import Infeasible
 from propopt.base.text import Reason
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _RecastLoss
+from propopt.losses.completeness import is_completeness
 from propopt.losses.faithfulness import GradientMatching
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
@@ -52,9 +52,6 @@ from propopt.losses.maps import (
 
 
 # ---- The attributions with zero loss
-
-
-_ROUNDING = 1e-12  # relative to a limit: smaller remainders are rounding
 
 
 @final
@@ -134,22 +131,6 @@ class Restriction:
     @cached_property
     def _J_hat(self) -> Sparse:
         return basis_of(self.features)
-
-
-def reduced_bound(bound: Bound, loss: _RecastLoss, linear: Sequence[Bound]) -> Bound:
-    """The bound on a loss minus its irreducible part under linear constraints."""
-    remainder = bound.limit - loss.constant
-    if remainder <= _ROUNDING * bound.limit:
-        raise Infeasible(
-            f"{bound} cannot hold: under {', '.join(map(repr, linear))} the smallest "
-            f"attainable value of {bound.loss.name} is {loss.constant:.6g}"
-        )
-    return Bound(loss, remainder)
-
-
-def is_completeness(bound: Bound) -> bool:
-    """Whether a bound fixes row sums (completeness), the only limit of zero."""
-    return bound.limit == 0.0
 
 
 def has_exact_zeros(loss: PropertyLoss) -> bool:
@@ -279,7 +260,7 @@ def entry_support(program: Program) -> Support | None:
         return None
     counts = Support.of(losses, program.shape).mask
     for loss in sums:
-        assert isinstance(loss.map, RowSums), "see is_complete"
+        assert isinstance(loss.map, RowSums), "see is_completeness"
         counts |= np.broadcast_to(loss.map.weights, program.shape) != 0.0
     return Support(np.flatnonzero(counts), program.shape)
 

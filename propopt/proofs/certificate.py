@@ -41,7 +41,7 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.declared import field
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
-from propopt.losses.completeness import Totals
+from propopt.losses.completeness import Totals, is_completeness
 from propopt.losses.linear_algebra import slabs
 from propopt.losses.maps import (
     Absolute,
@@ -53,7 +53,6 @@ from propopt.losses.maps import (
 from propopt.losses.restricted import (
     Support,
     entries_refusal,
-    is_completeness,
     offset_of,
     without_offset,
 )

@@ -13,9 +13,13 @@ from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import aligned_attributions
-from propopt.losses.completeness import Constraint, has_custom, split_constraints
+from propopt.losses.completeness import (
+    Constraint,
+    has_custom,
+    is_completeness,
+    split_constraints,
+)
 from propopt.losses.custom import ConstraintFunction
-from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import (
     Certificate,
     certificate_of,

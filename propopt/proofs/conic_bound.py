@@ -35,10 +35,10 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import aligned_attributions, objective_scale
+from propopt.losses.completeness import is_completeness
 from propopt.losses.custom import Custom, CustomConstraints
 from propopt.losses.linear_algebra import EPSILON
 from propopt.losses.maps import Absolute, CvxpyConstraint, Identity, Squared
-from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import Certificate
 
 

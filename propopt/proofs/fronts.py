@@ -35,8 +35,7 @@ from propopt.base.checks import evenly_spaced
 from propopt.base.errors import UncertifiedWarning
 from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.completeness import Totals
-from propopt.losses.restricted import is_completeness
+from propopt.losses.completeness import Totals, is_completeness
 from propopt.proofs.certificate import certificate_of
 from propopt.proofs.curvature import all_squared_refusal
 

@@ -47,7 +47,7 @@ from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.losses import GradientMatching, Program, PropertyLoss
 from propopt.losses.algebra import _RecastLoss
-from propopt.losses.completeness import Totals, along, spread
+from propopt.losses.completeness import Totals, along, is_completeness, spread
 from propopt.losses.linear_algebra import (
     Components,
     conjugate_gradients,
@@ -55,7 +55,7 @@ from propopt.losses.linear_algebra import (
     inverse_size,
 )
 from propopt.losses.maps import Identity, OverEntries, OverPoints, RowSums, Squared
-from propopt.losses.restricted import Support, entry_support, is_completeness
+from propopt.losses.restricted import Support, entry_support
 from propopt.proofs.curvature import (
     Quadratic,
     QuadraticBasis,

@@ -40,7 +40,7 @@ from propopt.losses import (
     SharedRobustness,
 )
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.completeness import Totals, along
+from propopt.losses.completeness import Totals, along, is_completeness
 from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import (
     Absolute,
@@ -55,7 +55,6 @@ from propopt.losses.restricted import (
     Restriction,
     entry_support,
     has_exact_zeros,
-    is_completeness,
     offset_of,
     without_offset,
 )

@@ -40,8 +40,8 @@ from propopt.base.arrays import Array, Attributions, Indices, Mask
 from propopt.base.document import Finding
 from propopt.base.errors import InvalidInput
 from propopt.losses import GradientMatching, Objective, Program
+from propopt.losses.completeness import is_completeness
 from propopt.losses.maps import Identity
-from propopt.losses.restricted import is_completeness
 from propopt.proofs.hessian import (
     FeatureSumHessian,
     Hessian,

@@ -42,9 +42,9 @@ from propopt.base.declared import field, transient
 from propopt.base.text import percent
 from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
+from propopt.losses.completeness import is_completeness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import Squared
-from propopt.losses.restricted import is_completeness
 from propopt.proofs.curvature import QuadraticBasis
 from propopt.proofs.hessian import (
     ROUGHLY,

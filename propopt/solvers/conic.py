@@ -22,7 +22,7 @@ from propopt.base.resources import memory_refusal
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import enumerated
 from propopt.losses import Bound, Program, PropertyLoss
-from propopt.losses.completeness import Totals
+from propopt.losses.completeness import Totals, is_completeness
 from propopt.losses.maps import (
     CvxpyConstraint,
     CvxpyExpression,
@@ -30,7 +30,6 @@ from propopt.losses.maps import (
     Identity,
     Squared,
 )
-from propopt.losses.restricted import is_completeness
 from propopt.solvers.minimum_norm import undetermined_refusal
 from propopt.solvers.reductions import prepare_centred
 from propopt.solvers.solver import Prepared, Solution, Solver

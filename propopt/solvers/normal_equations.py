@@ -37,6 +37,7 @@ from propopt.base.arrays import Array, Attributions, Indices
 from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import objective_scale
+from propopt.losses.completeness import is_completeness
 from propopt.losses.linear_algebra import conjugate_gradients
 from propopt.losses.maps import (
     Identity,
@@ -48,7 +49,7 @@ from propopt.losses.maps import (
     RowSums,
     Squared,
 )
-from propopt.losses.restricted import entries_refusal, entry_support, is_completeness
+from propopt.losses.restricted import entries_refusal, entry_support
 from propopt.proofs.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.lasso_newton import diagonal
 from propopt.solvers.minimum_norm import point_grams, undetermined_refusal

@@ -29,7 +29,7 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.algebra import _RecastLoss
-from propopt.losses.completeness import OffAxis, Totals
+from propopt.losses.completeness import OffAxis, Totals, is_completeness
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
@@ -43,7 +43,6 @@ from propopt.losses.maps import (
 from propopt.losses.restricted import (
     Support,
     entries_refusal,
-    is_completeness,
     offset_of,
     without_offset,
 )

@@ -36,7 +36,7 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.completeness import Totals
+from propopt.losses.completeness import Totals, is_completeness
 from propopt.losses.maps import (
     Absolute,
     Identity,
@@ -46,7 +46,6 @@ from propopt.losses.maps import (
     dense_matrix,
 )
 from propopt.losses.operators import Operator
-from propopt.losses.restricted import is_completeness
 from propopt.proofs.certificate import certificate_of
 from propopt.proofs.curvature import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.solvers.conic import Conic
