@@ -40,13 +40,8 @@ def test_a_command_prints_and_stores_both(job, text, tmp_path, capsys):
     picked = json.loads((tmp_path / "look.json").read_text())["picked"]
     assert "target exact" in printed
     assert "gap" in picked
-    assert picked["target_error"] == {
-        "relative": 0.0,
-        "interval": [0.0, 0.0],
-        "rms": 0.0,
-        "share": 0.0,
-        "in_words": "target exact",
-    }
+    exact = {"relative": 0.0, "interval": [0.0, 0.0], "rms": 0.0, "share": 0.0}
+    assert picked["target_error"] == {**exact, "in_words": "target exact"}
 
 
 def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypatch):

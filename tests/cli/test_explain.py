@@ -254,7 +254,7 @@ def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     assert "over 50 rows" in (out / "page.html").read_text()
 
 
-def test_a_folder_of_rows_is_continued_and_never_deleted(large, monkeypatch, capsys):
+def test_a_folder_of_rows_is_continued(large, monkeypatch):
     file, rows, out = large
     monkeypatch.setattr("propopt.explaining.large_tables._PART_ROWS", 16)
     assert explain(file, "--rows", rows, "-o", out, "-q") == 0
@@ -266,14 +266,6 @@ def test_a_folder_of_rows_is_continued_and_never_deleted(large, monkeypatch, cap
     assert explain(file, "--rows", rows, "-o", out, "-q", "--resume") == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
     assert (folder / "part-000000.parquet").stat().st_mtime_ns == first
-    pd.read_parquet(rows).iloc[:20].to_parquet(rows)  # another table
-    before = digest_of(out)
-    for how in (["--resume"], []):
-        assert explain(file, "--rows", rows, "-o", out, "-q", *how) == 2
-        assert "large_rows are of another table" in capsys.readouterr().err
-        assert digest_of(out) == before
-    assert explain(file, "--rows", rows, "-o", out / "other", "-q") == 0
-    assert len(pd.read_parquet(out / "other" / "large_rows")) == 20
 
 
 def other_types(rows):
