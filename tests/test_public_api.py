@@ -23,7 +23,6 @@ from propopt.solvers.task import find_solver
 
 
 ROOT = Path(po.__file__).parent
-REPOSITORY = ROOT.parent
 STUB = ROOT / "__init__.pyi"
 EVERYDAY = {
     *("explain", "Explainer", "audit", "compare", "sweep", "TradeOffs", "solve"),

@@ -35,7 +35,6 @@ sys.path.append(str(PAGES.parent / "_ext"))  # as Sphinx has it
 REFERENCE = module_of("_ext", "reference.py") if PAGES.is_dir() else None
 TABLES = REFERENCE.TABLES if REFERENCE else {}
 GROUPS = REFERENCE.GROUPS if REFERENCE else {}
-OBJECTS = set(TABLES.get("objects", ()))
 PLACES = sorted({place for table in TABLES.values() for place in table})
 THINGS = {place: REFERENCE.located(place) for place in PLACES}
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from library_margins import margin_of
+from quiet_boosters import QUIET, booster
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,19 +26,14 @@ COUNTS = RNG.poisson(EXPOSURE * np.exp(0.4 * X["age"] + 0.3 * X["power"] ** 2))
 CLASS = (X["age"] * X["power"] > 0.0).astype(int)
 
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "catboost": {"iterations": 8, "verbose": 0, "thread_count": 1},
-    "lightgbm": {"n_estimators": 8, "verbosity": -1, "n_jobs": 1},
-    "xgboost": {"n_estimators": 8, "max_depth": 3, "n_jobs": 1},
-}
-CLASSES = {"catboost": "CatBoost", "lightgbm": "LGBM", "xgboost": "XGB"}
+SETTINGS: dict[str, Any] = {"n_estimators": 8, "max_depth": 3}
 
 
 def _fitted(library: str, kind: str, y: Any, margins: Any, **settings: Any) -> Any:
     """A model of a library, trained with base margins or without."""
-    package = pytest.importorskip(library)
-    model = getattr(package, CLASSES[library] + kind)(**SETTINGS[library], **settings)
+    model = booster(library, kind, **SETTINGS, **settings)
     if library == "catboost":
+        package = pytest.importorskip(library)
         return model.fit(package.Pool(X, y, baseline=margins))
     keyword = {"lightgbm": "init_score", "xgboost": "base_margin"}[library]
     if library == "lightgbm" and np.ndim(margins) == 2:
@@ -63,7 +59,8 @@ def _check(model: Any, seen: Any, **settings: Any) -> None:
     assert "base margin" in result.parameters
     assert result.target_error == 0.0  # exact, from the trees
     table = po.Explainer(model, X, **settings).fit().transform(rows, base_margin=own)
-    assert np.array_equal(table["prediction"], result.prediction)
+    for name in ("base_value", "prediction"):
+        assert np.array_equal(table[name], getattr(result, name))
     joint = po.explain(model, rows, base_margin=own, **settings)
     assert joint.prediction == pytest.approx(seen, abs=5e-6)
 
@@ -72,7 +69,7 @@ VALUES = 3.0 + X["age"] * X["power"]
 THREE = np.digitize(VALUES, [2.5, 3.3])
 MATRIX = np.stack([0.5 * OFFSET, OFFSET, np.zeros(80)], axis=1)
 TRAINED = pytest.mark.parametrize("trained", [False, True], ids=["plain", "margins"])
-LIBRARIES = pytest.mark.parametrize("library", sorted(SETTINGS))
+LIBRARIES = pytest.mark.parametrize("library", sorted(QUIET))
 
 
 @TRAINED
@@ -121,23 +118,23 @@ def test_native_boosters_of_xgboost_replace_their_intercepts(
     offsets = OFFSET if column is None else MATRIX
     margins = offsets if trained else None
     table = xgboost.DMatrix(X, target, base_margin=margins)
-    booster = xgboost.train(settings, table, 6)
+    native = xgboost.train(settings, table, 6)
     rows = xgboost.DMatrix(X[:6], base_margin=offsets[:6])
-    seen = booster.predict(rows, output_margin=True)
+    seen = native.predict(rows, output_margin=True)
     if kind != "linear":
-        _check(booster, seen if column is None else seen[:, column], target=column)
+        _check(native, seen if column is None else seen[:, column], target=column)
         return
-    linear = po.explain(booster, X[:6], data=X, base_margin=OFFSET[:6])
+    linear = po.explain(native, X[:6], data=X, base_margin=OFFSET[:6])
     assert linear.prediction == pytest.approx(seen, abs=5e-6)
 
 
 def test_rankers_pipelines_saved_explainers_and_functions(tmp_path: Any) -> None:
-    xgboost = pytest.importorskip("xgboost")
     rows, own = X[:6], OFFSET[:6]
-    settings = SETTINGS["xgboost"]
-    ranker = xgboost.XGBRanker(**settings).fit(X, CLASS, qid=np.arange(80) // 10)
+    ranker = booster("xgboost", "Ranker", **SETTINGS).fit(
+        X, CLASS, qid=np.arange(80) // 10
+    )
     _check(ranker, ranker.predict(rows, base_margin=own))
-    pipeline = make_pipeline(StandardScaler(), xgboost.XGBClassifier(**settings))
+    pipeline = make_pipeline(StandardScaler(), booster("xgboost", "Classifier"))
     pipeline.fit(X, CLASS)
     seen = pipeline.predict(rows, output_margin=True, base_margin=own)
     _check(pipeline, seen)
@@ -174,9 +171,8 @@ def test_the_advice_for_a_link_has_the_right_numbers(
 
 
 def test_labels_of_xgboost_have_their_own_intercepts() -> None:
-    xgboost = pytest.importorskip("xgboost")
     both = np.stack([CLASS, THREE > 1], axis=1)
-    model = xgboost.XGBClassifier(**SETTINGS["xgboost"]).fit(X, both)
+    model = booster("xgboost", "Classifier", **SETTINGS).fit(X, both)
     given = np.stack([np.zeros(6), OFFSET[:6]], axis=1)
     p = model.predict_proba(X[:6], base_margin=given)[:, 1].astype(float)
     result = po.explain(model, X[:6], data=X, target=1, base_margin=OFFSET[:6])
@@ -184,9 +180,7 @@ def test_labels_of_xgboost_have_their_own_intercepts() -> None:
 
 
 def test_the_scale_of_a_sigmoid_counts() -> None:
-    lightgbm = pytest.importorskip("lightgbm")
-    settings = SETTINGS["lightgbm"]
-    model = lightgbm.LGBMClassifier(sigmoid=2.0, **settings).fit(X, CLASS)
+    model = _fitted("lightgbm", "Classifier", CLASS, None, sigmoid=2.0)
     raw = model.predict(X[:6], raw_score=True) + OFFSET[:6]
     _check(model, 2.0 * raw, output="log_odds")
     _check(model, raw, output="margin")
@@ -195,13 +189,13 @@ def test_the_scale_of_a_sigmoid_counts() -> None:
 def test_what_the_library_does_not_add_to_its_trees_is_refused() -> None:
     """XGBoost's estimators add it to each tree with dropout, its boosters once."""
     xgboost = pytest.importorskip("xgboost")
-    settings = {**SETTINGS["xgboost"], "booster": "dart", "rate_drop": 0.5}
-    model = xgboost.XGBRegressor(**settings).fit(X, VALUES)
+    settings = {"booster": "dart", "rate_drop": 0.5}
+    model = _fitted("xgboost", "Regressor", VALUES, None, **settings)
     with pytest.raises(InvalidInput, match="base_margin: XGBRegressor"):
         po.explain(model, X[:6], data=X, base_margin=OFFSET[:6])
-    booster = model.get_booster()  # as the message advises
+    native = model.get_booster()  # as the message advises
     rows = xgboost.DMatrix(X[:6], base_margin=OFFSET[:6])
-    _check(booster, booster.predict(rows))
+    _check(native, native.predict(rows))
 
 
 @LIBRARIES

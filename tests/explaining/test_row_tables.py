@@ -72,19 +72,6 @@ def test_other_columns_are_refused_also_without_rows():
         explainer.transform(np.zeros((0, 4)))
 
 
-def test_base_margins_are_added_to_the_ends():
-    explainer = po.Explainer(po.wrap(black_box), data=X.to_numpy()).fit(progress=False)
-    rows, margin = X_NEW.iloc[:4].to_numpy(), np.arange(4.0)
-    plain, moved = (
-        explainer.transform(rows),
-        explainer.transform(rows, base_margin=margin),
-    )
-    features = [f"x{j}" for j in range(5)]
-    pd.testing.assert_frame_equal(plain[features], moved[features], check_exact=True)
-    for name in ("base_value", "prediction"):
-        np.testing.assert_array_equal(moved[name], plain[name] + margin)
-
-
 @pytest.mark.parametrize("complete", [False, True])
 def test_the_gap_of_a_row_bounds_its_excess(complete):
     rng = np.random.default_rng(0)

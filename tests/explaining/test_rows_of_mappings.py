@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from quiet_boosters import booster
 from refusals import refusals
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -36,20 +37,8 @@ def encoded(model):
     return make_pipeline(columns, model)
 
 
-def lightgbm():
-    package = pytest.importorskip("lightgbm")
-    return package.LGBMClassifier(n_estimators=5, verbose=-1)
-
-
-def xgboost():
-    package = pytest.importorskip("xgboost")
-    return package.XGBClassifier(n_estimators=5, enable_categorical=True)
-
-
-def catboost():
-    package = pytest.importorskip("catboost")
-    quiet = {"verbose": False, "allow_writing_files": False, "iterations": 5}
-    return package.CatBoostClassifier(cat_features=WORDS, **quiet)
+def boosted(library, **settings):
+    return lambda: booster(library, "Classifier", n_estimators=5, **settings)
 
 
 CODED = X.assign(plan=X["plan"].astype("category"))
@@ -57,9 +46,9 @@ MODELS = {
     "forest": (lambda: encoded(RandomForestClassifier(9, random_state=0)), X),
     "hist": (lambda: encoded(HistGradientBoostingClassifier(max_iter=5)), X),
     "logistic": (lambda: LogisticRegression(), X[["age", "owner"]]),
-    "lightgbm": (lightgbm, CODED),
-    "xgboost": (xgboost, CODED),
-    "catboost": (catboost, X),
+    "lightgbm": (boosted("lightgbm"), CODED),
+    "xgboost": (boosted("xgboost", enable_categorical=True), CODED),
+    "catboost": (boosted("catboost", cat_features=WORDS), X),
 }
 FORMS = {
     "series": lambda table: table.iloc[0],

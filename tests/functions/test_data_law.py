@@ -5,7 +5,6 @@ in 1.7e6 beyond 5; at most 200 stand in a test, and the seeds are fixed.
 """
 
 import pickle
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -276,41 +275,3 @@ def test_what_no_threshold_between_values_changes_stays(name, table):
     expected, got = Means(boxes, law).of(table[:20]), Means(other, law).of(table[:20])
     np.testing.assert_array_equal(got[0], expected[0])
     np.testing.assert_array_equal(got[1], expected[1])
-
-
-def test_the_slope_of_a_rare_binary_column_is_that_of_the_model_not_of_the_library():
-    """Largest over smallest mean |slope · sd| of three boosters."""
-    rng = np.random.default_rng(3)
-    table = rng.normal(size=(1500, 6))
-    table[:, 2] = rng.random(1500) < 0.08
-    target = table[:, 0] + 3.0 * table[:, 2] + np.sin(table[:, 1])
-    target += 0.3 * rng.normal(size=1500)
-    sizes = table.std(axis=0)
-    by_data, by_noise = [], []
-    for name in ("lightgbm", "xgboost", "hist gradient boosting"):
-        function = po.wrap(MODELS[name]().fit(table, target))
-        data = po.functions.smoothed(function, law="data", data=table).gradient(
-            table[:40]
-        )
-        noise = po.functions.smoothed(function, 0.5 * sizes).gradient(table[:40])
-        by_data.append(np.abs(data[:, 2]).mean() * sizes[2])
-        by_noise.append(np.abs(noise[:, 2]).mean() * sizes[2])
-    assert max(by_data) / min(by_data) <= 1.5
-    assert abs(np.mean(by_data) / sizes[2] - 3.0) < 0.6
-    # under noise it is where each library puts its split in an empty gap
-    assert max(by_noise) / min(by_noise) > max(by_data) / min(by_data)
-
-
-@pytest.mark.slow
-def test_a_hundred_trees_of_31_leaves_take_five_milliseconds_a_row():
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(3000, D))
-    target = table[:, 0] * table[:, 1] + table[:, 2:] @ rng.normal(size=D - 2)
-    model = booster("lightgbm", n_estimators=100, num_leaves=31)
-    smooth = po.functions.smoothed(
-        po.wrap(model.fit(table, target)), law="data", data=table
-    )
-    smooth.gradient(table[:1])
-    began = time.process_time()
-    smooth.gradient(table[:100])
-    assert time.process_time() - began < 0.5

@@ -26,13 +26,6 @@ def stacked(final):
     return ensemble.StackingClassifier(MEMBERS, final, cv=3)
 
 
-def of_library(package, name, **settings):
-    def make():
-        return getattr(pytest.importorskip(package), name)(**settings)
-
-    return make
-
-
 IN_LOG_ODDS = {
     "logistic": sk.LogisticRegression,
     "cross-validated": sk.LogisticRegressionCV,
@@ -65,15 +58,6 @@ IN_LOG_ODDS = {
         sk.LinearDiscriminantAnalysis()
     ),
     "boosted": lambda: ensemble.GradientBoostingClassifier(n_estimators=5),
-    "binned": lambda: ensemble.HistGradientBoostingClassifier(max_iter=5),
-    "xgboost": of_library("xgboost", "XGBClassifier", n_estimators=5),
-    "lightgbm": of_library("lightgbm", "LGBMClassifier", n_estimators=5, verbosity=-1),
-    "catboost": of_library(
-        *("catboost", "CatBoostClassifier"),
-        iterations=5,
-        logging_level="Silent",
-        allow_writing_files=False,
-    ),
 }
 IN_PROBABILITY = {
     "forest": lambda: ensemble.RandomForestClassifier(5, random_state=0),
@@ -151,17 +135,6 @@ def test_a_label_of_several_is_a_model_of_two_classes():
     assert function.quantity.kind == "log_odds"
     expected = model.estimators_[1].decision_function(X)
     np.testing.assert_allclose(function.value(X), expected)
-
-
-@pytest.mark.parametrize("name", ["logistic", "gaussian naive Bayes", "boosted"])
-def test_the_default_contributions_are_exact(name):
-    model = IN_LOG_ODDS[name]().fit(X, Y)
-    best = po.explain(model, X.iloc[:5], data=X)
-    assert best.target_error == 0.0
-    assert best.evaluations <= 5 + len(X)
-    p = model.predict_proba(X)[:, 1]
-    np.testing.assert_allclose(best.prediction, logit(p[:5]), rtol=1e-9)
-    np.testing.assert_allclose(best.base_value, logit(p).mean(), rtol=1e-9)
 
 
 # ---- LIME explains probabilities, as the package lime

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from quiet_boosters import booster
 from refusals import refusals
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -27,39 +28,24 @@ y = 7.0 + CELLS[:, 0] * (CELLS[:, 1] == 0) - 2.0 * (CELLS[:, 2] > 1)
 ill = (y > np.median(y)).astype(int)
 
 
-def catboost(name, **settings):
-    package = pytest.importorskip("catboost")
-    quiet = {"verbose": False, "allow_writing_files": False, "iterations": 20}
-    return getattr(package, name)(**quiet, **settings)
-
-
-def xgboost(name, **settings):
-    package = pytest.importorskip("xgboost")
-    return getattr(package, name)(n_estimators=20, max_depth=3, **settings)
-
-
-def lightgbm(name, **settings):
-    package = pytest.importorskip("lightgbm")
-    return getattr(package, name)(n_estimators=20, verbose=-1, **settings)
+def boosted(library, kind="Regressor", **settings):
+    model = booster(library, kind, n_estimators=20, **settings)
+    return model.fit(SPARSE, ill if kind == "Classifier" else y)
 
 
 MODELS = {
-    "xgboost": lambda: xgboost("XGBRegressor").fit(SPARSE, y),
-    "xgboost of classes": lambda: xgboost("XGBClassifier").fit(SPARSE, ill),
+    "xgboost": lambda: boosted("xgboost"),
+    "xgboost of classes": lambda: boosted("xgboost", "Classifier"),
     "xgboost in a pipeline": lambda: make_pipeline(
-        MaxAbsScaler(), xgboost("XGBRegressor")
+        MaxAbsScaler(), booster("xgboost", n_estimators=20)
     ).fit(SPARSE, y),
-    "xgboost booster": lambda: xgboost("XGBRegressor").fit(SPARSE, y).get_booster(),
-    "xgboost, zeros missing": lambda: xgboost("XGBRegressor", missing=0.0).fit(
-        SPARSE, y
-    ),
-    "lightgbm": lambda: lightgbm("LGBMRegressor").fit(SPARSE, y),
-    "lightgbm of classes": lambda: lightgbm("LGBMClassifier").fit(SPARSE, ill),
-    "lightgbm, zeros missing": lambda: lightgbm(
-        "LGBMRegressor", zero_as_missing=True
-    ).fit(SPARSE, y),
-    "catboost": lambda: catboost("CatBoostRegressor").fit(SPARSE, y),
-    "catboost of classes": lambda: catboost("CatBoostClassifier").fit(SPARSE, ill),
+    "xgboost booster": lambda: boosted("xgboost").get_booster(),
+    "xgboost, zeros missing": lambda: boosted("xgboost", missing=0.0),
+    "lightgbm": lambda: boosted("lightgbm"),
+    "lightgbm of classes": lambda: boosted("lightgbm", "Classifier"),
+    "lightgbm, zeros missing": lambda: boosted("lightgbm", zero_as_missing=True),
+    "catboost": lambda: boosted("catboost"),
+    "catboost of classes": lambda: boosted("catboost", "Classifier"),
     "forest": lambda: RandomForestRegressor(20, random_state=0).fit(SPARSE, y),
     "logistic": lambda: LogisticRegression().fit(SPARSE, ill),
     "ridge": lambda: Ridge().fit(SPARSE, y),

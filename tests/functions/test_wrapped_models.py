@@ -14,10 +14,9 @@ from estimators import sk
 from quiet_boosters import booster
 from refusals import refusals
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import StackingClassifier
 from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -71,12 +70,6 @@ def log_odds_of(model):
 
 def probability_of(model, position=1):
     return lambda table: model.predict_proba(table)[:, position]
-
-
-def prediction_of(model, position=None):
-    if position is None:
-        return model.predict
-    return lambda table: model.predict(table)[:, position]
 
 
 def agrees(model, answer, *, exact, data=X, target=None, tolerance=EXACT):
@@ -219,18 +212,6 @@ def test_what_is_sampled_of_a_margin_has_its_error():
     np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
 
 
-def test_calibration_and_means_of_probabilities_keep_their_own_unit():
-    model = FrozenEstimator(fitted(BOOSTED["gradient boosting"]()))
-    for whole in (
-        CalibratedClassifierCV(model),
-        VotingClassifier([("a", model)], voting="soft"),
-        BaggingClassifier(BOOSTED["gradient boosting"](), n_estimators=2),
-    ):
-        whole.fit(X, Y)
-        best = agrees(whole, probability_of(whole), exact=False)
-        assert best.quantity.kind == "probability"
-
-
 def test_a_stack_that_ends_in_a_logistic_regression_is_explained_in_log_odds():
     forest = FrozenEstimator(sk.RandomForestClassifier(3).fit(X, Y))
     for member, exact in ((forest, True), (KNeighborsClassifier(), False)):
@@ -313,20 +294,6 @@ def test_a_number_that_is_missing_to_xgboost_goes_where_nan_goes(missing):
     assert po.wrap(behind, data=X).boxes is not None
 
 
-def test_vectors_in_leaves_of_xgboost_have_a_sum_for_each_output():
-    model = xgb("Regressor", multi_strategy="multi_output_tree", **FEW)
-    model.fit(X, LABELS + 0.1 * X.to_numpy()[:, :3])
-    for k in range(3):
-        agrees(model, prediction_of(model, k), exact=True, target=k, tolerance=2e-6)
-
-
-def test_rankers_of_catboost_predict_their_scores():
-    ranker = cat("Ranker", **FEW)
-    ranker.fit(X, Y, group_id=np.repeat(np.arange(N // 10), 10))
-    best = agrees(ranker, ranker.predict, exact=True)
-    assert best.quantity.kind == "value"
-
-
 def _residuals(y, score):
     return score - y, np.ones_like(score)
 
@@ -346,10 +313,6 @@ def test_scores_of_objectives_of_the_user_are_what_is_predicted():
         assert best.quantity.kind == "margin"  # of which it says nothing
         with pytest.raises(InvalidInput, match="no 'probability'; it has 'margin'"):
             po.wrap(model, output="probability")
-    lightgbm = pytest.importorskip("lightgbm")
-    settings = {"objective": lambda s, d: _residuals(d.get_label(), s), "verbose": -1}
-    native = lightgbm.train(settings, lightgbm.Dataset(X, SIGNAL), 5)
-    agrees(native, native.predict, exact=True)
 
 
 def test_native_boosters_of_classes_have_the_unit_of_their_estimators():

@@ -52,36 +52,6 @@ def test_refused_cases_are_cases():
 # ---- The reference, and the judge
 
 
-class Product:
-    """x₀ (x₁ + 2 x₂): values by hand for independent columns."""
-
-    def __call__(self, X):
-        return X["a"] * (X["b"] + 2.0 * X["c"])
-
-
-def by_hand(rows, background):
-    """Of a product of two columns u v the values (u − E u)(v + E v)/2 + covariance."""
-    a, others = rows["a"].to_numpy(), rows[["b", "c"]].to_numpy()
-    values = np.zeros(rows.shape)
-    for j, weight in enumerate((1.0, 2.0)):
-        u, v = background["a"].to_numpy(), background.iloc[:, 1 + j].to_numpy()
-        both = (u * v).mean()
-        with_u = a * v.mean() - both, a * others[:, j] - u.mean() * others[:, j]
-        with_v = u.mean() * others[:, j] - both, a * others[:, j] - a * v.mean()
-        values[:, 0] += weight * np.mean(with_u, axis=0)
-        values[:, 1 + j] += weight * np.mean(with_v, axis=0)
-    return values
-
-
-def test_all_coalitions_give_values_by_hand():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(9, 3)), columns=list("abc"))
-    rows, background = table[:4], table[4:]
-    exact = oracle.by_definition(Product(), rows, background)
-    np.testing.assert_allclose(exact.values, by_hand(rows, background), atol=1e-14)
-    assert exact.base == pytest.approx(Product()(background).mean(), abs=1e-14)
-
-
 def test_mixed_rows_keep_dtypes():
     table = pd.DataFrame(
         {"a": np.arange(4, dtype=np.int8), "b": pd.Categorical(list("xyxy"))}

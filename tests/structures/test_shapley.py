@@ -9,11 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from coalitions import shapley_by_definition
-from random_trees import boxes_of_trees, random_tree, some_rows
+from random_trees import boxes_of_trees, chain_of_splits, random_tree, some_rows
 
 from propopt.base.resources import Budget
 from propopt.structures.boxes import shapley
-from propopt.structures.boxes.sets import Tree
 from propopt.structures.boxes.shapley import BoxShapley, OrderedBoxes
 from propopt.structures.products.sums import Game, PlayerProducts
 
@@ -88,16 +87,6 @@ def test_blocks_are_values_against_each_part():
     np.testing.assert_allclose(parts.mean(axis=1), whole, rtol=0, atol=1e-14)
 
 
-def chain(depth, rng):
-    """A box of each number of sets up to so many, each of a column of its own."""
-    nodes, leaf = np.arange(2 * depth + 1), -np.ones(2 * depth + 1, int)
-    feature, left, right = leaf.copy(), leaf.copy(), leaf.copy()
-    splits = nodes[: 2 * depth : 2]
-    feature[splits], left[splits], right[splits] = splits // 2, splits + 1, splits + 2
-    cuts = np.full(len(nodes), -1.3)
-    return Tree.of(feature, cuts, left, right, rng.normal(size=len(nodes)))
-
-
 def by_pairs(read, points, background):
     """In fractions: what each box gives against each row (Lundberg et al. 2020)."""
     held = [read.sets.contain(rows).T for rows in (points, background)]
@@ -125,7 +114,7 @@ def test_boxes_of_many_sets(n_points, n_rows, table_bytes, monkeypatch):
     """Of 33 columns and more a mask has more bits than a word of 32."""
     monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
     rng = np.random.default_rng(0)
-    read = boxes_of_trees([chain(40, rng)], n_columns=40)
+    read = boxes_of_trees([chain_of_splits(rng, 40)], n_columns=40)
     assert read.lengths.max() == 40
     points = rng.normal(size=(n_points, 40))
     background = rng.normal(size=(n_rows, 40))

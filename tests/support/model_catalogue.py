@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from coalitions import shapley_by_definition
-from quiet_boosters import QUIET
+from quiet_boosters import booster
 from sklearn import ensemble as sk
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -77,10 +77,8 @@ class Case:
 
 
 def _of(library, kind, target=TWO, data=NUMBERS, fitting=None, **settings):
-    prefix, quiet = QUIET[library]
-    model = getattr(__import__(library), prefix + kind)
-    few = {"iterations" if library == "catboost" else "n_estimators": 8}
-    return model(**{**few, **quiet, **settings}).fit(data, target, **(fitting or {}))
+    model = booster(library, kind, n_estimators=8, **settings)
+    return model.fit(data, target, **(fitting or {}))
 
 
 VECTORS, DEPTHWISE = "multi_output_tree", {"grow_policy": "Depthwise"}

@@ -40,6 +40,16 @@ def random_tree(rng, n_features, depth, *, coded=(), n_codes=4, at=(-1.5, 1.5)):
     return Tree.of(feature, threshold, left, right, value, missing_left, left_codes)
 
 
+def chain_of_splits(rng, depth):
+    """A tree with a box of each number of sets up to so many, a column for each."""
+    nodes, leaf = np.arange(2 * depth + 1), -np.ones(2 * depth + 1, int)
+    feature, left, right = leaf.copy(), leaf.copy(), leaf.copy()
+    splits = nodes[: 2 * depth : 2]
+    feature[splits], left[splits], right[splits] = splits // 2, splits + 1, splits + 2
+    cuts = np.full(len(nodes), -1.3)
+    return Tree.of(feature, cuts, left, right, rng.normal(size=len(nodes)))
+
+
 def walk(tree, rows, run_splits=None):
     """Values of the leaves that rows, as the model sees them, end in; node by node.
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from coalitions import all_orders
 from estimators import sk
-from random_trees import boxes_of_trees
+from random_trees import boxes_of_trees, chain_of_splits
 from refusals import refusals
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
@@ -17,7 +17,6 @@ from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.explaining.explainers import ExactShap, TreeShap
 from propopt.structures.boxes import shapley
-from propopt.structures.boxes.sets import Tree
 from propopt.structures.boxes.shapley import BoxShapley
 from propopt.structures.products.sums import Game
 
@@ -142,16 +141,9 @@ def test_what_is_no_sum_of_trees_or_products_is_refused(line, message):
 
 
 def test_paths_of_more_columns_than_bits_are_refused():
-    depth = 70  # a chain of splits, each on a column of its own
-    nodes, leaf = np.arange(2 * depth + 1), -np.ones(2 * depth + 1, int)
-    feature, left, right = leaf.copy(), leaf.copy(), leaf.copy()
-    splits = nodes[: 2 * depth : 2]
-    feature[splits], left[splits], right[splits] = splits // 2, splits + 1, splits + 2
-    tree = Tree.of(feature, 0.0 * nodes, left, right, 1.0 * nodes)
+    tree = chain_of_splits(RNG, 70)
     with pytest.raises(Refused, match="at most 62"):
-        BoxShapley.of(
-            boxes_of_trees([tree], n_columns=depth), Game(np.zeros((2, depth)))
-        )
+        BoxShapley.of(boxes_of_trees([tree], n_columns=70), Game(np.zeros((2, 70))))
 
 
 @pytest.fixture(scope="module")

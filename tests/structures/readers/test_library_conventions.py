@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
-from math import comb
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from coalitions import shapley_by_definition
 from library_margins import margin_of, matrix_of
 from quiet_boosters import booster
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
@@ -127,35 +126,6 @@ def _rows(table: Any, rows: slice) -> Any:
     return table.iloc[rows] if isinstance(table, pd.DataFrame) else table[rows]
 
 
-def _mixed(row: Any, data: Any, present: tuple[bool, ...]) -> Any:
-    """The rows of data with some columns of a row (1, D)."""
-    mixed = data.copy()
-    for j in np.flatnonzero(present):
-        if isinstance(data, pd.DataFrame):
-            name = data.columns[j]
-            cells = row[name].repeat(len(data)).set_axis(data.index)
-            mixed[name] = cells.astype(data[name].dtype)
-        else:
-            mixed[:, j] = row[0, j]
-    return mixed
-
-
-def _shapley_values(f: Callable[[Any], Any], rows: Any, data: Any) -> Any:
-    """Interventional Shapley values of all coalitions of a model's predictions."""
-    D = data.shape[1]
-    coalitions = list(product((False, True), repeat=D))
-    phi = np.zeros((N_ROWS, D))
-    for n in range(N_ROWS):
-        row = _rows(rows, slice(n, n + 1))
-        v = {S: float(np.mean(f(_mixed(row, data, S)))) for S in coalitions}
-        for S, j in product(coalitions, range(D)):
-            if S[j]:
-                without = tuple(present and k != j for k, present in enumerate(S))
-                share = D * comb(D - 1, sum(without))
-                phi[n, j] += (v[S] - v[without]) / share
-    return phi
-
-
 @pytest.mark.parametrize("permuted", [False, True], ids=["in order", "permuted"])
 @pytest.mark.parametrize("dtype", TABLES)
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -175,7 +145,7 @@ def test_explanations_are_those_of_the_library_s_predictions(
     def margin(cells: Any, given: Any = None) -> Any:
         return np.asarray(margin_of(model, cells, given), float)
 
-    wanted = _shapley_values(margin, rows, data)
+    wanted = shapley_by_definition(margin, rows, data)
     base, plain, with_margin = margin(data).mean(), margin(rows), margin(rows, own)
     if permuted:
         data, rows = data[ORDER], rows[ORDER]
