@@ -259,5 +259,4 @@ class Sandwich:
                 np.column_stack([np.eye(k), np.full(k, -most)]),
             ]
         )
-        corners: Array = spatial.HalfspaceIntersection(half, inside).intersections
-        return corners
+        return spatial.HalfspaceIntersection(half, inside).intersections

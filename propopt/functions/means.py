@@ -305,7 +305,7 @@ class SampledMean(DerivedFunction):
         return Design(self.law, points, self.seed).per_draw
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        return self.growing_at(points, labels).fit.means.mean(axis=0)
+        return self.growing_at(points, labels).means.mean(axis=0)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         return self.growing_at(points, labels).estimate.values

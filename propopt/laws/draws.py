@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,19 +48,14 @@ _STILL: Final = 1e-12
 """A variance below this share of the sum of squares is rounding."""
 
 
-class BlockSlopes(NamedTuple):
-    """Estimates of means and slopes from each of B blocks, at n rows."""
-
-    means: Array  # (B, n): of f
-    slopes: Array  # (B, n, D): E f z_j
-
-
 ExactTerm: TypeAlias = tuple[Array, Array, Array]
 """A function m at the draws (n, B, s), and its exact E m (n,) and E m z_j (n, D)."""
 
 
-def cross_fitted(z: Array, f: Array, control: ExactTerm | None = None) -> BlockSlopes:
-    """Cross-fitted means and slopes of f from each block; z (n, B, s, D)."""
+def cross_fitted(
+    z: Array, f: Array, control: ExactTerm | None = None
+) -> tuple[Array, Array]:
+    """Cross-fitted means (B, n) and slopes (B, n, D), B blocks z (n, B, s, D)."""
     n_features = z.shape[-1]
     terms = z
     if control is not None:
@@ -76,7 +71,7 @@ def cross_fitted(z: Array, f: Array, control: ExactTerm | None = None) -> BlockS
     if control is not None:
         # m − E m has mean 0, and the slopes of m
         slopes = slopes + gamma[..., -1:] * control_slopes[:, None, :]
-    return BlockSlopes(np.moveaxis(means, 1, 0), np.moveaxis(slopes, 1, 0))
+    return np.moveaxis(means, 1, 0), np.moveaxis(slopes, 1, 0)
 
 
 def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
@@ -222,8 +217,8 @@ def moving_columns(law: DataLaw) -> Mask:
     )
 
 
-def fitted(design: Design, rows: slice, V: Array, values: Array) -> BlockSlopes:
-    """Estimates of each block of V (n, B, s, D) from values (K, n, B, s), f first."""
+def fitted(design: Design, rows: slice, V: Array, values: Array) -> tuple[Array, Array]:
+    """Means and slopes of blocks V (n, B, s, D) from values (K, n, B, s), f first."""
     columns = np.flatnonzero(moving_columns(design.law))
     means, variances = design.law.moments(design.points[rows])
     centers = means[:, columns]
@@ -238,10 +233,10 @@ def fitted(design: Design, rows: slice, V: Array, values: Array) -> BlockSlopes:
     if design.control is not None:
         exact = design.control.attributions[rows][:, columns]
         term = values[1], design.control.means[rows], exact * scales
-    fit = cross_fitted(z, values[0], term)
-    slopes = np.zeros((*fit.means.shape, V.shape[-1]))
-    slopes[..., columns] = fit.slopes / scales
-    return BlockSlopes(fit.means, slopes)
+    of_f, scaled = cross_fitted(z, values[0], term)
+    slopes = np.zeros((*of_f.shape, V.shape[-1]))
+    slopes[..., columns] = scaled / scales
+    return of_f, slopes
 
 
 def _values(evaluate: Evaluator, V: Array) -> Array:
@@ -286,7 +281,9 @@ class Sample(Sampler):
     # (1 or 4, N, B, D): Σ c of contrasts by pairs of f, and Σ m, Σ cm and Σ m² with
     # those of the control, added draw by draw
     sums: Array
-    fit: BlockSlopes  # means and slopes by least squares
+    # by least squares, from each block
+    means: Array  # (B, N): of f
+    slopes: Array  # (B, N, D)
     n_draws: int = 0  # around each row, all blocks together
 
     @classmethod
@@ -309,9 +306,9 @@ class Sample(Sampler):
         has_control = design.control is not None
         values = np.empty((1 + has_control, n_rows, N_BLOCKS, 0))
         sums = np.zeros((1 + 3 * has_control, n_rows, N_BLOCKS, width))
-        fit = BlockSlopes(np.empty(0), np.empty(0))
+        none = np.empty(0)
         names = Labels() if labels is None else labels
-        empty = cls(design, evaluate, source, names, values, sums, fit)
+        empty = cls(design, evaluate, source, names, values, sums, none, none)
         return empty.extended(n_draws)
 
     @property
@@ -326,7 +323,7 @@ class Sample(Sampler):
     @cached_property
     def estimate(self) -> Estimate:
         """The estimate from all draws, with blocks for its error."""
-        blocks = self.blocks().slopes
+        blocks = self.blocks
         law = self.design.law
         points = self.design.points
         return Estimate(
@@ -352,11 +349,13 @@ class Sample(Sampler):
         stop = n_draws // N_BLOCKS
         values = np.empty((*self.values.shape[:3], stop))
         values[..., :start] = self.values
-        fit = BlockSlopes(
-            np.empty((N_BLOCKS, n_rows)), np.empty((N_BLOCKS, n_rows, width))
-        )
         grown = replace(
-            self, values=values, sums=self.sums.copy(), fit=fit, n_draws=n_draws
+            self,
+            values=values,
+            sums=self.sums.copy(),
+            means=np.empty((N_BLOCKS, n_rows)),
+            slopes=np.empty((N_BLOCKS, n_rows, width)),
+            n_draws=n_draws,
         )
         grown.fill(start, stop)
         return grown
@@ -373,7 +372,7 @@ class Sample(Sampler):
                 draws = slice(start + part.start, start + part.stop)
                 self._fill_some(rows, draws, blocks[:, :, draws], others[:, draws])
             fit = fitted(self.design, rows, blocks, self.values[:, rows])
-            self.fit.means[:, rows], self.fit.slopes[:, rows] = fit
+            self.means[:, rows], self.slopes[:, rows] = fit
 
     def _fill_some(self, rows: slice, draws: slice, V: Array, uniforms: Array) -> None:
         """Values and contrasts at a range of draws (n, B, s, D) around some rows."""
@@ -397,11 +396,11 @@ class Sample(Sampler):
                 self.sums[2, rows] += c * m
                 self.sums[3, rows] += m**2
 
-    def blocks(self) -> BlockSlopes:
-        """Unbiased means of f and attributions from each block of draws."""
+    @property
+    def blocks(self) -> Array:
+        """Unbiased attributions from each block of draws, (B, N, D)."""
         fitted = self.design.law.has_slopes(self.design.points)
-        slopes = np.where(fitted, self.fit.slopes, np.moveaxis(self._paired(), 1, 0))
-        return BlockSlopes(self.fit.means, slopes)
+        return np.where(fitted, self.slopes, np.moveaxis(self._paired(), 1, 0))
 
     def _paired(self) -> Array:
         """Attributions by pairs (N, B, D), with the control fitted to other blocks."""

@@ -446,10 +446,10 @@ def _estimates(
     flat = copies.reshape(len(points), -1, width)
     draws = draws_at(law.columns, points, widths, flat)
     values = evaluated(evaluate, draws.samples).reshape(shape[:3])
-    fit = cross_fitted(terms(copies, alpha, n_outside), values)
+    means, slopes = cross_fitted(terms(copies, alpha, n_outside), values)
     # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
     spread = np.sqrt(alpha * (1.0 - alpha))
-    return fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0), fit.means
+    return slopes[..., :width] / np.where(spread > 0.0, spread, 1.0), means
 
 
 def checked_products(

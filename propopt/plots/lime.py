@@ -61,8 +61,7 @@ def _subject_of(explanation: LimeExplanation, label: str) -> LimeSubject:
     """The model and the law of rows; refuses documents."""
     if isinstance(explanation, LimeDocuments):
         raise Refused(f"{label}: expected rows of a table, got texts")
-    subject: LimeSubject = explanation.require_subject(label)
-    return subject
+    return explanation.require_subject(label)
 
 
 def _features(explanation: LimeExplanation) -> tuple[str, ...]:

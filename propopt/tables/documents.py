@@ -276,10 +276,7 @@ class AnalyzerWords:
     @cached_property
     def _analyze(self) -> Callable[[str], list[str]]:
         plain = {"ngram_range": (1, 1), "stop_words": None}
-        analyze: Callable[[str], list[str]] = self.kind(
-            **{**self.settings, **plain}
-        ).build_analyzer()
-        return analyze
+        return self.kind(**{**self.settings, **plain}).build_analyzer()
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:

@@ -136,8 +136,7 @@ def items_of(X: Any) -> list[Any] | None:
 
     if not nw.dependencies.is_into_series(X):
         return None
-    column: list[Any] = nw.from_native(X, series_only=True).to_list()
-    return column
+    return nw.from_native(X, series_only=True).to_list()
 
 
 def select_rows(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:

@@ -31,7 +31,7 @@ LAW = DataLaw(Reference.of_points(golden.TABLE))
 
 def estimates(design, function, n_draws):
     """Estimates and standard errors, (N, D) each."""
-    blocks = Sample.of(design, function, n_draws).blocks().slopes
+    blocks = Sample.of(design, function, n_draws).blocks
     return blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(N_BLOCKS)
 
 
@@ -55,9 +55,8 @@ def test_each_block_is_unbiased_and_so_are_means(n_codes):
     samples = [Sample.of(Design(law, rows, s), boxes.value, 60) for s in range(30)]
     for sample in samples:  # the number of evaluations is known before
         assert sample.evaluations == 60 * Design(law, rows, 0).per_draw
-    result = [sample.blocks() for sample in samples]
     for some in ([0], [7], range(N_BLOCKS)):
-        values = [blocks.slopes[some].mean(axis=0) for blocks in result]
+        values = [sample.blocks[some].mean(axis=0) for sample in samples]
         mean, spread = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
         moved = spread > 1e-9
         scores = (mean - expected)[moved] / (spread[moved] / np.sqrt(30))
@@ -65,7 +64,7 @@ def test_each_block_is_unbiased_and_so_are_means(n_codes):
         assert moved.sum() > 40
     # the rest is exact, or so rare that it was not drawn
     np.testing.assert_allclose(mean[~moved], expected[~moved], atol=0.01)
-    means = np.array([blocks.means.mean(axis=0) for blocks in result])
+    means = np.array([sample.means.mean(axis=0) for sample in samples])
     spread = means.std(axis=0, ddof=1) / np.sqrt(30)
     assert np.abs((means.mean(axis=0) - expected_means) / spread).max() < 7.0
 
@@ -97,7 +96,7 @@ def test_linear_functions_have_no_error():
     beta = np.array([2.0, -1.0, 0.5, 0.25, 7.0])
     rows = golden.ROWS[[0, 1, 2, 4]]
     design = Design(LAW, rows, 3)
-    blocks = Sample.of(design, lambda P: P[:, :5] @ beta, 500).blocks().slopes
+    blocks = Sample.of(design, lambda P: P[:, :5] @ beta, 500).blocks
     expected = np.where(np.arange(6) < 4, np.append(beta, 0.0), 0.0)
     np.testing.assert_allclose(blocks - expected, 0.0, atol=1e-7)
 
@@ -112,11 +111,11 @@ def test_columns_that_are_not_used_are_zero_in_pairs_with_a_control_too():
     by_pairs[:, 0] = False
     assert by_pairs.sum() > 20
     for design in (Design(law, rows, 0), with_control(boxes, law, rows, 0)):
-        blocks = Sample.of(design, first_alone, 60).blocks().slopes
+        blocks = Sample.of(design, first_alone, 60).blocks
         assert (blocks[:, by_pairs] == 0.0).all()
         assert (blocks[:, :, 0] != 0.0).any()
     constant = Design(LAW, golden.ROWS, 0)
-    blocks = Sample.of(constant, golden.function, 60).blocks().slopes
+    blocks = Sample.of(constant, golden.function, 60).blocks
     assert (blocks[:, :, 4] == 0.0).all()
 
 
@@ -131,16 +130,15 @@ def test_a_sample_that_grew_is_the_sample_that_was_large(steps):
 
     design = Design(law, rows, 4)
     first = grown = Sample.of(design, counted, steps[0])
-    before = first.blocks().slopes
+    before = first.blocks
     for n_draws in steps[1:]:
         grown = grown.extended(n_draws)
-    np.testing.assert_array_equal(first.blocks().slopes, before)
+    np.testing.assert_array_equal(first.blocks, before)
     requested = sum(calls)
     large = Sample.of(design, counted, steps[-1])
     assert requested == large.evaluations == grown.evaluations == sum(calls) - requested
-    for ours, theirs in zip(grown.blocks(), large.blocks(), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_array_equal(grown.values, large.values)
+    for part in ("blocks", "means", "values"):
+        np.testing.assert_array_equal(getattr(grown, part), getattr(large, part))
     other = Sample.of(Design(law, rows, 5), boxes.value, steps[-1])
     assert (other.values != large.values).any()
 
@@ -148,7 +146,7 @@ def test_a_sample_that_grew_is_the_sample_that_was_large(steps):
 def test_rows_do_not_depend_on_their_company_nor_on_the_size_of_calls(monkeypatch):
     def slopes(rows):
         design = Design(LAW, golden.ROWS[rows], 0)
-        return Sample.of(design, counted, 60).blocks().slopes
+        return Sample.of(design, counted, 60).blocks
 
     def counted(P):
         sizes.append(len(P))
@@ -199,10 +197,10 @@ def test_a_control_that_is_the_function_leaves_nothing_to_chance():
     law, boxes, rows = mixed_forest()
     expected = Means(boxes, law).of(rows)
     design = with_control(boxes, law, rows, 0)
-    result = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60).blocks()
-    np.testing.assert_allclose(result.slopes.mean(axis=0), 2.0 * expected[1], atol=1e-7)
+    result = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60)
+    np.testing.assert_allclose(result.blocks.mean(axis=0), 2.0 * expected[1], atol=1e-7)
     np.testing.assert_allclose(
-        Sample.of(with_control(boxes, law, rows, 0), boxes.value, 60).blocks().means,
+        Sample.of(with_control(boxes, law, rows, 0), boxes.value, 60).means,
         np.tile(expected[0], (10, 1)),
         atol=1e-7,
     )

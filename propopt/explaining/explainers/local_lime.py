@@ -101,8 +101,7 @@ def _r2(values: Array, residuals: Array, weights: Array) -> Values:
 
 def _kish(weights: Array) -> Values:
     relative = weights / weights.max(axis=1, keepdims=True)
-    size: Values = relative.sum(axis=1) ** 2 / (relative**2).sum(axis=1)
-    return size
+    return relative.sum(axis=1) ** 2 / (relative**2).sum(axis=1)
 
 
 def around_texts(

@@ -85,7 +85,7 @@ def page_of(
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
     digest = hashlib.sha256(script.encode()).digest()
     several = f"{len(documents)} results of propopt"
-    page: str = environment.get_template("page.html").render(
+    return environment.get_template("page.html").render(
         title=title or (documents[0].title if len(documents) == 1 else several),
         about=about,
         version=propopt.__version__,
@@ -97,7 +97,6 @@ def page_of(
         script=script,
         digest=base64.b64encode(digest).decode(),
     )
-    return page
 
 
 def _shown(value: Any) -> Any:

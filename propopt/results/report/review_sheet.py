@@ -249,8 +249,7 @@ class ReviewSheet:
 
     @property
     def _names(self) -> Sequence[Any]:
-        names: Sequence[Any] = self.result.labels.feature_names(self._values.shape[1])
-        return names
+        return self.result.labels.feature_names(self._values.shape[1])
 
     def _row(self, n: int) -> str:
         return str(self.result.labels.row(n))
