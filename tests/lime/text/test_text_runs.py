@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 
 import propopt as po
 from papers.text_lime.set_functions import conjunctions
-from propopt.base.errors import InvalidInput, Refused
 from propopt.lime.finite_samples import (
     expected_run,
     required_samples,
@@ -175,18 +174,6 @@ def test_models_that_are_read_and_models_by_all_their_texts():
     assert np.abs(result.z).max() < 6.0
     f = po.wrap(lambda texts: [float("b" in t) * len(t) for t in texts], data=["a b c"])
     assert np.abs(runs_of_text(f, "a b c", 10, 300).z).max() < 9.0
-
-
-REFUSED = {
-    "n_samples": lambda: fit_of(tree(29), LAW, 1),
-    "ridge": lambda: fit_of(tree(29), LAW, 50, ridge=-1.0),
-}
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_is_refused(message):
-    with pytest.raises((InvalidInput, Refused), match=message):
-        REFUSED[message]()
 
 
 # ---- linear models behind tf-idf, against the package
