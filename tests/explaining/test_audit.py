@@ -528,15 +528,6 @@ def test_a_model_that_is_not_read_is_compared_with_draws():
     assert po.audit(wrong, f, X[:20], data=X)["exactness"].number >= 0.25
 
 
-def test_small_tables_and_what_is_not_given():
-    X = np.arange(8.0).reshape(4, 2) ** 1.5
-    model = LinearRegression().fit(X, X @ [1.0, 2.0])
-    W = (X - X.mean(axis=0)) * model.coef_
-    one = po.audit(W[:1], model, X[:1], data=X)
-    assert "price_of_50" not in {x.name for x in one.findings}
-    assert one["exactness"].verdict == "right"
-
-
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "audit"))
 def test_what_cannot_be_audited_is_refused(line, message, case):
     X, rows, forest, exact = case
@@ -564,6 +555,7 @@ def test_odd_tables_are_audited_too(tmp_path):
         (values(copies), model, copies, None, "right"),
         (values(Z[:, :1]), lambda x: 2.0 * x[:, 0], Z[:, :1], None, "right"),
         (values(Z[:2]), model, Z[:2], Z, "depends on settings"),
+        (values(Z)[:1], model, Z[:1], Z, "right"),
         (0.0 * Z, lambda x: np.full(len(x), 3.0), Z, None, "right"),
         (0.0 * Z, model, Z, None, "undetermined"),
     ):

@@ -39,7 +39,7 @@ WIDE = np.random.default_rng(5).normal(size=(60, 5)).round(1)
 OF_WIDE = KernelRidge(kernel="rbf", gamma=0.2, alpha=0.1)
 OF_WIDE.fit(WIDE, np.sin(WIDE[:, 0]) * WIDE[:, 1] * WIDE[:, 3] + WIDE[:, 2] ** 2)
 
-SCALE, CUBE = 0.7, po.functions.Power(3)
+SCALE = 0.7
 SLOPES = 3.0 * ROWS**2 + 3.0 * SCALE**2  # of the mean of x³ under noise
 LAW = po.lime.TabularLaw.from_data(X, kernel_width=1.0)
 GLIME = po.lime.GlimeLaw(LAW)

@@ -72,8 +72,7 @@ def test_waves_constants_and_offsets():
     assert jump_test(single, X).kind == "smooth"
     drowned = po.wrap(lambda P: (1e5 + smooth(P)).astype(np.float32))
     assert jump_test(drowned, X).kind == "constant"  # its change is lost in rounding
-    words = Jumps("jumps", 2.43, 5376).in_words()
-    assert words == "jumps: its slopes miss 100 % of its change between rows (J = 2.43)"
+    assert "100 %" in Jumps("jumps", 2.43, 5376).in_words()
 
 
 def test_a_model_is_tested_once_before_its_first_gradient():

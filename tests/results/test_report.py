@@ -56,18 +56,18 @@ def test_a_page_asks_for_nothing_and_allows_its_script_alone(best):
 
 
 def test_words_that_occur_are_explained_and_others_are_not():
-    page = page_of([Document(title="The knee", subtitle="An attribution is a number.")])
-    words = re.findall("<dt>([^<]*)</dt>", page)
-    # those of its own, and those that explain them
-    assert words == ["attribution", "trade-off curve", "knee", "loss"]
-
-
-def test_words_in_names_of_columns_are_not_explained():
-    smooth = Document(
-        title="Worst smoothness has the weight 3", names=["worst smoothness"]
-    )
-    words = re.findall("<dt>([^<]*)</dt>", page_of([smooth]))
-    assert words == ["loss", "objective", "weight"]
+    knee = Document(title="The knee", subtitle="An attribution is a number.")
+    named = {
+        "title": "Worst smoothness has the weight 3",
+        "names": ["worst smoothness"],
+    }
+    for document, expected in (
+        # those of its own, and those that explain them
+        (knee, ["attribution", "trade-off curve", "knee", "loss"]),
+        # and not those in names of columns
+        (Document(**named), ["loss", "objective", "weight"]),
+    ):
+        assert re.findall("<dt>([^<]*)</dt>", page_of([document])) == expected
 
 
 # ---- rows beside their most similar, against loops over all pairs
