@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Final
 
 from propopt.base.document import (
@@ -16,19 +17,22 @@ from propopt.base.document import (
     Block,
     Chapter,
     Document,
+    Fact,
+    Facts,
     Finding,
     Markup,
     Table,
     minus,
 )
 from propopt.base.text import in_html, printable
+from propopt.base.vocabulary import TERMS
 
 
 N_ON_CARD: Final = 10
-"""The number of bars on a card, the largest ones."""
+"""The number of rows of a ranked table on a card, the largest ones."""
 
 N_PRINTED: Final = 5
-"""The number of bars that ``print`` shows."""
+"""The number of rows of a ranked table that ``print`` shows."""
 
 N_LINES: Final = 20
 """The number of table rows in a terminal."""
@@ -58,7 +62,9 @@ def to_text(document: Document, *, details: bool = False) -> str:
     str
     """
     lines = [printable(document.title)]
-    lines += [_shown(document.subtitle)] if document.subtitle else []
+    lines += _wrapped(document.subtitle)
+    for text in document.dangers:
+        lines += _wrapped(text)
     for block in document.blocks:
         lines += _lines(block)
     if document.trust:
@@ -84,6 +90,8 @@ def _lines(block: Block) -> Iterator[str]:
     match block:
         case Finding():
             yield from _wrapped(block.text)
+        case Facts():
+            yield from ("", *_fact_lines(block))
         case Bars():
             yield from _bar_lines(block.first(N_PRINTED))
         case Table():
@@ -99,6 +107,19 @@ def _wrapped(text: str) -> list[str]:
     whole = _shown(text).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(whole, _WIDE, subsequent_indent="  ", break_on_hyphens=False)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
+def _fact_lines(facts: Facts) -> list[str]:
+    """Labels, numbers and remarks in two columns if they fit, else in one."""
+    wide = max((len(x.label) for x in facts.rows), default=0)
+    lines = [f"  {x.label:<{wide}}  {printable(x.text)}" for x in facts.rows]
+    half = (len(lines) + 1) // 2
+    first, second = lines[:half], lines[half:]
+    room = max(map(len, first), default=0)
+    if room + 2 + max(map(len, second), default=0) > _WIDE:
+        return lines
+    pairs = zip_longest(first, second, fillvalue="")
+    return [f"{one:<{room}}  {other}".rstrip() for one, other in pairs]
 
 
 def _joined(parts: Iterable[str]) -> list[str]:
@@ -126,7 +147,7 @@ def _bar_lines(bars: Bars) -> Iterator[str]:
 
 def _table_lines(table: Table) -> Iterator[str]:
     """Lines with words aligned left and numbers aligned right."""
-    table = table.first(N_LINES)
+    table = table.first(N_LINES if table.total is None else N_PRINTED)
     columns = [
         ([printable(x) for x in (head, *cells)], is_words or not index)
         for index, (head, cells, is_words) in enumerate(table.columns())
@@ -177,6 +198,7 @@ def to_card(document: Document) -> str:
     parts = [
         title,
         _div(_QUIET, minus(document.subtitle)),
+        *(_div(_APART, minus(text)) for text in document.dangers),
         *map(_block_html, document.blocks),
         _div(_APART, trust),
         _settings_html(document),
@@ -189,12 +211,14 @@ def _block_html(block: Block) -> str:
     match block:
         case Finding():
             return _div(_APART, minus(block.text))
+        case Facts():
+            return _table_html("".join(map(_fact_html, block.rows)))
         case Bars():
             shown = block.first(N_ON_CARD)
             rows = "".join(_bar_html(shown, row) for row in shown.rows)
             return _table_html(rows) + _div(_QUIET, shown.others_in_words)
         case Table():
-            table = block.first(N_LINES)
+            table = block.first(N_LINES if block.total is None else N_ON_CARD)
             return _table_html(_rows_html(table)) + _div(_QUIET, table.rest)
         case Markup():
             return block.html
@@ -237,23 +261,50 @@ def _bar_html(bars: Bars, row: Bar) -> str:
     )
 
 
+def _fact_html(fact: Fact) -> str:
+    """A row with the label, its definition as a tooltip, the number and a remark."""
+    remark = ", ".join(filter(None, (fact.shown_basis, minus(fact.note))))
+    return _row(
+        element("td", _CELL, _defined(fact.label)),
+        element("td", f"{_CELL};font-weight:600", in_html(fact.number)),
+        element("td", f"{_CELL};{_QUIET};max-width:26em", in_html(remark)),
+    )
+
+
+def _defined(label: str) -> str:
+    """A label with its definition as a tooltip, if the vocabulary has it."""
+    if label not in TERMS:
+        return in_html(label)
+    return f'<span title="{in_html(TERMS[label].text)}">{in_html(label)}</span>'
+
+
 def _rows_html(table: Table) -> str:
-    """The head and rows of a table, with numbers aligned right."""
+    """The head and rows of a table, with numbers aligned right, perhaps after bars."""
     styles = []
     columns = []
     for index, (head, cells, is_words) in enumerate(table.columns()):
         styles.append(_CELL if is_words or not index else _FIGURE)
-        columns.append([head, *cells])
+        bars = (_spans_html(table, head, n) for n in range(len(cells)))
+        cells = [bar + in_html(x) for bar, x in zip(bars, cells, strict=True)]
+        columns.append([_defined(head), *cells])
     styles[:1] = [f"{_CELL};max-width:26em"] * len(styles[:1])
     lines = []
     for number, line in enumerate(zip(*columns, strict=True)):
         kind, more = ("td", "") if number else ("th", f";{_HEAD}")
-        cells = [
-            element(kind, style + more, in_html(text))
-            for style, text in zip(styles, line, strict=True)
-        ]
-        lines.append(_row(*cells))
+        pairs = zip(styles, line, strict=True)
+        lines.append(_row(*(element(kind, style + more, x) for style, x in pairs)))
     return "".join(lines)
+
+
+def _spans_html(table: Table, head: str, n: int) -> str:
+    """The bar of a cell, left of its number; empty in columns without bars."""
+    spans = "".join(
+        element("span", f"left:{left:.1f}%;width:{width:.1f}%;{_SPANS[kind]}", "")
+        for kind, left, width in table.spans(head, n)
+    )
+    frame = "position:relative;display:inline-block;width:clamp(3em,14vw,10em)"
+    frame += ";height:.85em;margin-right:.8em;vertical-align:-.1em"
+    return spans and element("span", frame, spans)
 
 
 def _settings_html(document: Document) -> str:

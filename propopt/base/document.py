@@ -11,29 +11,115 @@ import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final, get_args
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    final,
+    get_args,
+)
 
 import numpy as np
 import pandas as pd
 
 from propopt.base.errors import InvalidInput
-from propopt.base.text import plural, value_in_words
-
-
-Basis: TypeAlias = Literal["proved", "checked", "estimated", "chosen", "not said"]
-"""The basis of a statement."""
-
-BASES: Final[Mapping[Basis, str]] = {
-    "proved": "Certain, by a bound or an identity.",
-    "checked": "Computed without sampling, or verified by a second computation.",
-    "estimated": "From samples, refits or a fit: repetitions give other numbers.",
-    "chosen": "A setting or a default: other choices give other numbers.",
-    "not said": "A limit of the result, which supports no conclusion.",
-}
-"""The meaning of each basis, as pages show it."""
+from propopt.base.text import Quantity, percent, plural, value_in_words
+from propopt.base.vocabulary import TERMS, Basis
 
 
 # ---- Blocks
+
+
+@final
+@dataclass(frozen=True)
+class Fact:
+    """A labelled number with its unit and its basis.
+
+    Parameters
+    ----------
+    label : str
+        A label of :data:`propopt.base.vocabulary.TERMS`, which defines it.
+    value : float, int, bool, str or None
+        The number, or a text of few words; None if it is unknown.
+    unit : str
+        The unit; ``"%"`` shows a share as a percentage.
+    basis : str, optional
+        By default that of the label.
+    note : str
+        A few words in parentheses, such as the worst row.
+
+    Raises
+    ------
+    InvalidInput
+        If the vocabulary does not have the label.
+
+    Examples
+    --------
+    >>> fact = Fact("clear signs", 0.534, "%", note="small change 1.88")
+    >>> fact.label, fact.text
+    ('clear signs', '53% (small change 1.88)')
+    """
+
+    label: str
+    value: float | str | None
+    unit: str = ""
+    basis: Basis | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.label not in TERMS:
+            raise InvalidInput(
+                f"label: {self.label!r} has no definition in the vocabulary"
+            )
+
+    @property
+    def number(self) -> str:
+        """The value as text: counts whole, other numbers in three digits."""
+        return number_text(self.value, self.unit)
+
+    @property
+    def shown_basis(self) -> str:
+        """The basis, unless the number is computed or unknown."""
+        basis = self.basis or TERMS[self.label].basis
+        return "" if basis == "computed" or self.value is None else basis
+
+    @property
+    def text(self) -> str:
+        """The number, with basis and note in parentheses."""
+        remark = ", ".join(filter(None, (self.shown_basis, minus(self.note))))
+        return f"{self.number} ({remark})" if remark else self.number
+
+    @property
+    def definition(self) -> str:
+        """The definition of the label, with its formula."""
+        return TERMS[self.label].text
+
+
+@final
+@dataclass(frozen=True)
+class Facts:
+    """Labelled numbers, in the order of a card."""
+
+    rows: Sequence[Fact]
+
+
+class Span(NamedTuple):
+    """The bar of a cell: from low (at most 0) to high, perhaps with an interval."""
+
+    low: float
+    high: float
+    line: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, value: float, line: tuple[float, float] | None = None) -> Span:
+        """From 0 to a value; an interval without finite ends is not drawn."""
+        size = value if math.isfinite(value) else 0.0
+        ends = line if line is not None and all(map(math.isfinite, line)) else None
+        return cls(min(size, 0.0), max(size, 0.0), ends)
 
 
 @final
@@ -58,7 +144,7 @@ class Finding:
     """
 
     sentence: str
-    basis: Basis = "checked"
+    basis: Basis = "computed"
     question: str = ""
     answer: str = ""
 
@@ -203,11 +289,18 @@ class Table:
         What the table shows, with its unit.
     rest : str
         A remark on rows that are not shown.
+    total : int, optional
+        The number of rows of the whole table, of which ``frame`` has the largest, the
+        largest first. Cards show few of them.
+    bars : mapping
+        For the names of some columns, the bar of each cell, on one scale.
     """
 
     frame: pd.DataFrame
     caption: str = ""
     rest: str = ""
+    total: int | None = None
+    bars: Mapping[str, Sequence[Span]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -230,10 +323,38 @@ class Table:
 
     def first(self, count: int) -> Table:
         """The first rows, with a remark on the number of the other rows."""
-        rest = f"{len(self.frame) - count:,} more lines"
-        if len(self.frame) <= count:
+        total = len(self.frame) if self.total is None else self.total
+        if total <= count:
             return self
-        return Table(self.frame.iloc[:count], self.caption, self.rest or rest)
+        rest = f"{total - min(count, len(self.frame)):,} more"
+        cut = self.frame.iloc[:count]
+        return replace(self, frame=cut, rest=self.rest or rest)
+
+    def spans(self, column: str, n: int) -> Iterator[tuple[str, float, float]]:
+        """The parts of a drawn bar: kind, left end, and width in per cent of the cell.
+
+        Kinds are ``lowers``, ``raises``, ``range`` and ``zero`` (without width). All
+        bars of the table, shown or not, have one scale.
+        """
+        if column not in self.bars:
+            return
+        every = [x for bars in self.bars.values() for x in bars]
+        ends = [end for x in every for end in (x.low, x.high, *(x.line or ()))]
+        low = -min(ends, default=0.0)
+        high = max(ends, default=0.0)
+        size = max(low, high) or 1.0  # avoids overflow of sums
+        whole = low / size + high / size or 1.0
+        zero = 100.0 * (low / size) / whole
+        bar = self.bars[column][n]
+        below, above = (100.0 * (abs(end) / size) / whole for end in bar[:2])
+        if below > 0.0:
+            yield "lowers", zero - below, below
+        if above > 0.0:
+            yield "raises", zero, above
+        if bar.line is not None:
+            start, end = (zero + 100.0 * (x / size) / whole for x in bar.line)
+            yield "range", start, end - start
+        yield "zero", zero, 0.0
 
 
 @final
@@ -253,7 +374,7 @@ class PageBlock(Protocol):
         ...
 
 
-Block: TypeAlias = Finding | Bars | Table | Markup | PageBlock
+Block: TypeAlias = Facts | Finding | Bars | Table | Markup | PageBlock
 
 
 # ---- Documents
@@ -272,16 +393,19 @@ class Chapter:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """All statements of a result: findings, how far to trust them, and settings.
+    """All that a card and a page show of a result.
 
     Parameters
     ----------
     title : str
-        The main finding.
+        The kind of result and the output: :func:`title_of`.
     subtitle : str
-        What the numbers measure, with their unit.
+        Model, size and unit: :func:`subtitle_of`.
+    dangers : sequence of str
+        At most two sentences, only where numbers mislead: what is wrong, and what to
+        do next.
     blocks : sequence of Block
-        The findings, most important first.
+        A table, the largest rows first, then facts.
     trust : sequence of Finding
         Statements on what is proved and what is estimated.
     settings : mapping
@@ -294,16 +418,51 @@ class Document:
 
     title: str
     subtitle: str = ""
+    dangers: Sequence[str] = ()
     blocks: Sequence[Block] = ()
     trust: Sequence[Finding] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     chapters: Callable[[], Sequence[Chapter]] = tuple
     names: Collection[Hashable] = ()
 
+    def __post_init__(self) -> None:
+        if len(self.dangers) > MOST_SENTENCES:
+            raise InvalidInput(
+                f"dangers: expected at most {MOST_SENTENCES} sentences, got "
+                f"{len(self.dangers)}"
+            )
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """The facts of the blocks, by their labels."""
+        lists = (x.rows for x in self.blocks if isinstance(x, Facts))
+        return {fact.label: fact for facts in lists for fact in facts}
+
     @property
     def findings(self) -> list[Finding]:
         """The findings among the blocks."""
         return [block for block in self.blocks if isinstance(block, Finding)]
+
+
+MOST_SENTENCES: Final = 2
+"""The most sentences of a card."""
+
+
+def title_of(kind: str, quantity: Quantity | None) -> str:
+    """The title of a card, such as "Explanation · log-odds of churn"."""
+    return kind if quantity is None else f"{kind} · {quantity.in_words()}"
+
+
+def subtitle_of(quantity: Quantity | None, *parts: str) -> str:
+    """Model, size and unit; a model in the title is not named again."""
+    words = "" if quantity is None else quantity.in_words()
+    model = "" if quantity is None or quantity.model in words else quantity.model
+    return " · ".join(filter(None, (model, *parts)))
+
+
+def shape_text(n_rows: int, n_columns: int, column: str = "feature") -> str:
+    """A size such as "120 rows × 10 features"."""
+    return f"{plural(n_rows, 'row')} × {plural(n_columns, column)}"
 
 
 # ---- Cells
@@ -323,15 +482,41 @@ def minus(text: str) -> str:
     return _MINUS.sub("−", text)
 
 
+def share_text(share: float) -> str:
+    """A share as a percentage in two digits: "0.53%", "34%", "−3%"."""
+    sign = "−" if share < 0.0 else ""
+    return f"{sign}{percent(abs(share))}%" if math.isfinite(share) else ""
+
+
+def number_text(value: float | str | None, unit: str = "") -> str:
+    """A value with its unit: counts whole, other numbers in three digits."""
+    if value is None or value != value:
+        return "unknown"
+    if unit.startswith("%") and not isinstance(value, str):
+        return f"{share_text(value)}{unit[1:]}"
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    text = f"{value:,}" if is_count else cell_text(value)
+    return f"{minus(text)} {unit}".rstrip()
+
+
 def cell_text(value: Any) -> str:
-    """The text of a cell: numbers as values of columns, missing ones empty."""
+    """The text of a cell: numbers in three digits, missing ones empty."""
     if value is None or value is pd.NA or value != value:  # NaN
         return ""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    if isinstance(value, int | float | np.number):
-        return minus(value_in_words(value))
-    return value_in_words(value).replace(" %", "\N{NO-BREAK SPACE}%")
+    if isinstance(value, float | np.floating):
+        size = abs(float(value))
+        if size < _ROUNDING:
+            return "0"
+        return minus(f"{value:.0f}" if 1e3 <= size < 1e16 else f"{value:.3g}")
+    if isinstance(value, int | np.integer):
+        return minus(str(value))
+    return value_in_words(value)
+
+
+_ROUNDING: Final = 1e-12
+"""Numbers below this are rounding."""
 
 
 def column_texts(column: pd.Series[Any]) -> list[str]:
@@ -340,7 +525,7 @@ def column_texts(column: pd.Series[Any]) -> list[str]:
     sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
     if not sizes.size or sizes.max() > _ALIGNED * sizes.min():
         return [*map(cell_text, column)]
-    decimals = 3 - math.floor(math.log10(sizes.max()))
+    decimals = 2 - math.floor(math.log10(sizes.max()))
     if not 0 <= decimals <= 6 or not (sizes % 1.0).any():
         return [*map(cell_text, column)]
     return [

@@ -155,7 +155,7 @@ def _exactness(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         advice=diagnosis.next_step,
         cause=diagnosis.cause,
         headline=diagnosis.headline,
-        basis="checked" if e.is_exact else "estimated",
+        basis="computed" if e.is_exact else "estimated",
     )
 
 

@@ -751,19 +751,19 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             words = f"closest baseline at these weights: {name}; its objective is "
             words += f"{percent(excess)} % above the minimum"
             question = "Which other explanation comes nearest?"
-            yield Finding(words, "checked", question, name)
+            yield Finding(words, "computed", question, name)
 
     def _trust(self) -> Iterator[Finding]:
         """The proofs for the optima and between them, and the failures."""
         optima = self.optimized
         gaps = [one.gap for one in optima if one.gap is not None]
         if not gaps:
-            yield Finding("nothing was optimized, so nothing is proved", "not said")
+            yield Finding("nothing was optimized, so nothing is proved", "assumed")
         else:
             most = "largest " if len(gaps) > 1 else ""
             yield Finding(f"{most}gap {gap_cell(max(gaps))}, proved", "proved")
             bases = {target_basis(one) for one in optima if one.gap is not None}
-            basis = next(x for x in ("not said", "estimated", "checked") if x in bases)
+            basis = next(x for x in ("assumed", "estimated", "computed") if x in bases)
             yield Finding("; ".join(targets_in_words(optima)), basis)
         if (words := self.between_in_words()) is not None:
             yield Finding(words, "proved")

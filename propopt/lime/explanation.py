@@ -952,9 +952,7 @@ class LimeExplanation(
         if "value" in frame:
             frame["value"] = [minus(value_in_words(x)) for x in frame["value"]]
         table = table_chapter("Coefficients", frame)
-        caution = Finding(
-            "Coefficients of LIME are not effects of columns.", "not said"
-        )
+        caution = Finding("Coefficients of LIME are not effects of columns.", "assumed")
         return [
             *(Chapter(x.title, [*x.blocks, *x.trust]) for x in documents),
             replace(table, blocks=[*table.blocks, caution]),

@@ -211,7 +211,7 @@ def target_half_widths(
     ]
     estimates = [target.estimate for target in targets]
     if estimates and all(e is not None and e.exact for e in estimates):
-        exact = Finding("the target is computed exactly", "checked")
+        exact = Finding("the target is computed exactly", "computed")
         return TargetHalfWidths(exact, np.zeros(best.shape))
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     # W is linear in its target: squared losses and given row sums only
@@ -227,7 +227,7 @@ def target_half_widths(
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         unknown = "the error of the target is unknown and not included"
-        return TargetHalfWidths(Finding(unknown, "not said"), np.zeros(best.shape))
+        return TargetHalfWidths(Finding(unknown, "assumed"), np.zeros(best.shape))
     # degrees of freedom by the number of blocks, if available
     B = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(B - 1, _LEVEL) if B > 1 else ndtri(_LEVEL))

@@ -220,8 +220,8 @@ def is_sampled(best: Optimum) -> bool:
 def target_basis(best: Optimum) -> Basis:
     """The basis of statements about the target."""
     if best.target is None or math.isnan(best.target_error):
-        return "not said"
-    return "estimated" if is_sampled(best) else "checked"
+        return "assumed"
+    return "estimated" if is_sampled(best) else "computed"
 
 
 def target_error_cell(best: Optimum) -> str:

@@ -85,7 +85,7 @@ class AuditFinding:
     unit: str = field()
     verdict: Verdict = field()
     advice: str = ""  # the next step; empty if there is none
-    basis: Basis = "checked"
+    basis: Basis = "computed"
     cause: str = ""  # such as "another background" or "single slips"
     headline: str = ""  # the cause in this table: "One value is wrong"
 
@@ -364,7 +364,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             blocks=[*self._sheet.verdict(), *self._summary()],
             trust=[
                 Finding(f"all checks: {', '.join(counts)}"),
-                Finding("an audit does not show that the model is right", "not said"),
+                Finding("an audit does not show that the model is right", "assumed"),
             ],
             settings=self.settings,
             chapters=self._chapters,
@@ -393,7 +393,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         findings = self._by_name
         values, sums, base = (findings[x] for x in ("exactness", "additivity", "base"))
         advice = next((x.advice for x in self.findings if x.advice), "Nothing.")
-        yield Finding(advice, "chosen", "What to do?")
+        yield Finding(advice, "assumed", "What to do?")
         headline = values.headline or "Undetermined"
         details = values.sentence.removeprefix(f"{headline}.").strip()
         details = details or findings["signs"].sentence
@@ -406,7 +406,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         yield Finding(reasons.sentence, reasons.basis, "Do the reasons change?")
         similar = findings.get("price_of_50") or findings.get("main_effects")
         words = "Similar rows have no removable differences."
-        basis: Basis = "checked"
+        basis: Basis = "computed"
         if similar is not None:
             words = similar.sentence
             basis = similar.basis

@@ -218,7 +218,7 @@ class Clear(
             subtitle="share of rows in which the sign of a feature is clear, and in "
             f"which it clearly has the largest {self.by}",
             blocks=[self._largest(shares)],
-            trust=[Finding(f"clear: {self.meaning}", "chosen"), *self.notes],
+            trust=[Finding(f"clear: {self.meaning}", "assumed"), *self.notes],
             settings={
                 "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
                 "ranks": f"by {self.by} of the attributions",
@@ -408,10 +408,10 @@ def _sampling(best: Optimum) -> tuple[Array, Finding]:
     nothing = np.zeros(best.shape)
     errors = best.standard_errors
     if errors is None and is_exact(best):
-        return nothing, Finding("the target is computed exactly", "checked")
+        return nothing, Finding("the target is computed exactly", "computed")
     if errors is None:
         words = "the target error is not known and not included"
-        return nothing, Finding(words, "not said")
+        return nothing, Finding(words, "assumed")
     blocks = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))
     words = f"{factor:.3g} standard errors of sampled values are subtracted"

@@ -450,7 +450,7 @@ class Comparison(
             words = (
                 "No refits were given: columns are ranked, not tested against chance."
             )
-            yield Finding(words, "not said")
+            yield Finding(words, "assumed")
             words = f"{' and '.join(self.names)} are the same in every column."
             if self.distances.any():
                 how = "per row (root mean square)"
@@ -458,7 +458,7 @@ class Comparison(
                 size = f"{self.distances[order[0]]:.3g}{self._noun}"
                 words = f"{' and '.join(self.names)} differ most in "
                 words += f"{self.features[order[0]]}: by {size} {how}."
-            yield Finding(words, "checked")
+            yield Finding(words, "computed")
             yield from self._base(level)
         else:
             is_groups = self.kind == "groups"
@@ -469,7 +469,7 @@ class Comparison(
                 yield from self._base(level)
             quiet = np.flatnonzero(~self.flagged)
             if len(quiet):
-                yield Finding(self._rest(plural(len(quiet), "column")), "not said")
+                yield Finding(self._rest(plural(len(quiet), "column")), "assumed")
             if self.kind == "versions":
                 yield from self._power(quiet)
         if flagged and self.prices is not None:
@@ -544,7 +544,7 @@ class Comparison(
                 words = words.partition(";")[0]
                 words += f", {ratio:.1f} times the level of chance"
         is_tested = level is not None and level.bases is not None
-        yield Finding(minus(f"{words}."), "estimated" if is_tested else "checked")
+        yield Finding(minus(f"{words}."), "estimated" if is_tested else "computed")
 
     def _power(self, quiet: Indices) -> Iterator[Finding]:
         """The factor from which a growth of quiet columns would be flagged."""
@@ -653,7 +653,7 @@ class Comparison(
             yield Finding(words, "proved")
         if self.level is None:
             words = "without refits, no change is tested against chance"
-            yield Finding(words, "not said")
+            yield Finding(words, "assumed")
         elif self.level.kind in ALARMS:
             alarms, pairs = ALARMS[self.level.kind]
             yield Finding(

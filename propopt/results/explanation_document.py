@@ -197,7 +197,7 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
 def _without_data(explanation: Optimum) -> Iterator[Finding]:
     """The warning that X is the background, if no data was given."""
     if _WITHOUT_DATA in explanation.parameters:
-        yield Finding(str(explanation.parameters[_WITHOUT_DATA]), "chosen")
+        yield Finding(str(explanation.parameters[_WITHOUT_DATA]), "assumed")
 
 
 _WITHOUT_DATA: Final = "without data"
@@ -280,10 +280,10 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
     if certificate is None:
         reason = explanation.parameters.get("not proved")
         words = f"not proved: {reason or 'it was not optimized'}"
-        yield Finding(words, "not said", question, "unknown")
+        yield Finding(words, "assumed", question, "unknown")
     elif certificate.violation > _TOLERATED:
         words = f"not proved: bounds are violated by {certificate.violation:.1e}"
-        yield Finding(words, "not said", question, "unknown")
+        yield Finding(words, "assumed", question, "unknown")
     elif certificate.gap <= _TOLERATED:
         gap = f"{certificate.gap:.0e}" if certificate.gap > _ROUNDING else "0"
         yield Finding(f"optimal (gap {gap})", "proved", question, "yes")
@@ -302,16 +302,16 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
     for retained in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
         words = f"{100.0 * retained:.0f} %"
         sentence = f"{words} of faithfulness retained"
-        yield Finding(sentence, "checked", "How faithful is it?", words)
+        yield Finding(sentence, "computed", "How faithful is it?", words)
     quantity = explanation.quantity
     if quantity is not None and quantity.alternative is not None:
-        yield Finding(quantity.choice, "chosen", "In which unit?", quantity.noun)
+        yield Finding(quantity.choice, "assumed", "In which unit?", quantity.noun)
     missed = explanation.completeness_gap
     if missed is not None:
         most = float(np.abs(missed).max())
         adds = most < 1e-6 * float(np.abs(explanation.attributions).max())
         words = f"rows {'add up' if adds else f'miss their sums by up to {most:.0e}'}"
-        yield Finding(words, "checked", "Do rows add up?", "yes" if adds else "no")
+        yield Finding(words, "computed", "Do rows add up?", "yes" if adds else "no")
 
 
 def target_finding(best: Any) -> Finding:
@@ -339,7 +339,7 @@ def _clear(explanation: Optimum, share: float, delta: float) -> Finding:
     """The share of clear signs, as a finding."""
     number = rounded_percent(share)
     survive = _survive(explanation, delta)
-    basis: Basis = "estimated" if is_sampled(explanation) else "checked"
+    basis: Basis = "estimated" if is_sampled(explanation) else "computed"
     sentence = f"{number} of signs {survive}; the others may change"
     if share == 1.0:
         sentence = f"all signs {survive}"

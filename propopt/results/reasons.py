@@ -494,7 +494,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
             f"{most}; clear: share of the rows with a reason of this rank",
             blocks=blocks if N > 1 else [*map(Finding, self.words)],
             trust=[
-                Finding(f"clear: {self.meaning}", "chosen"),
+                Finding(f"clear: {self.meaning}", "assumed"),
                 *sample.findings(),
                 *self.notes,
             ],
@@ -573,7 +573,7 @@ def _source(best: Optimum) -> str:
 
 def _origin(best: Optimum) -> Iterator[Finding]:
     """Notes on the contributions that rank reasons, and on probabilities."""
-    basis: Basis = "checked" if is_exact(best) else "estimated"
+    basis: Basis = "computed" if is_exact(best) else "estimated"
     if source := _source(best):
         yield Finding(f"reasons are ranked by {source}", basis)
     if _log_odds(best, np.arange(0)) is not None:

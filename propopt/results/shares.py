@@ -157,7 +157,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
             ],
             trust=[
                 Finding("computed from the losses here and at both ends of the curve"),
-                Finding("a dash marks an undefined share", "not said"),
+                Finding("a dash marks an undefined share", "assumed"),
             ],
             chapters=self._table,
             settings={"attributions": f"{self.size:,}"},

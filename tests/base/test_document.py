@@ -12,17 +12,20 @@ from matplotlib.text import Text
 import propopt as po
 from propopt.base.cards import to_card, to_text
 from propopt.base.document import (
-    BASES,
     Bar,
     Bars,
     Chapter,
     Document,
+    Fact,
+    Facts,
     Finding,
     Markup,
+    Span,
     Table,
     column_texts,
 )
 from propopt.base.errors import InvalidInput
+from propopt.base.vocabulary import BASES, TERMS
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.page import page_of
 
@@ -122,11 +125,11 @@ def test_what_a_finding_rests_on_is_one_of_five_words():
 @pytest.mark.parametrize(
     ("values", "texts"),
     [
-        ([1.25, 0.5, -0.125], ["1.250", "0.500", "−0.125"]),
-        ([123.456, 7.0], ["123.5", "7.0"]),
+        ([1.25, 0.5, -0.125], ["1.25", "0.50", "−0.12"]),
+        ([123.456, 7.0], ["123", "7"]),
         ([1e-9, 1.0], ["1e−09", "1"]),  # too far apart
         ([3.0, 4.0], ["3", "4"]),
-        ([np.nan, 0.25], ["", "0.2500"]),
+        ([np.nan, 0.25], ["", "0.250"]),
         ([np.inf, 0.0], ["inf", "0"]),
         ([], []),
     ],
@@ -138,7 +141,7 @@ def test_columns_have_as_many_decimals_as_each_other(values, texts):
 def test_the_first_lines_of_a_table_and_the_count_of_the_rest_are_all_lines():
     table = Table(pd.DataFrame({"a": range(10)}))
     assert len(table.first(4).frame) == 4
-    assert table.first(4).rest == "6 more lines"
+    assert table.first(4).rest == "6 more"
     assert table.first(10) is table
 
 
@@ -150,3 +153,87 @@ def test_all_results_have_the_bases_of_their_sentences():
         assert all(x.basis in BASES for x in (*said, *document.trust))
         assert document.trust
         assert dataclasses.is_dataclass(document)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.0, "", "0"),
+        (1e-14, "", "0"),
+        (-23.456, "", "−23.5"),
+        (33424.4, "", "33424"),
+        (12345, "", "12,345"),
+        (0.534, "%", "53%"),
+        (-0.0053, "%", "−0.53%"),
+        (0.99, "% of rows", "99% of rows"),
+        (1.884, "log-odds", "1.88 log-odds"),
+        (True, "", "yes"),
+        ("0 of 529 large", "", "0 of 529 large"),
+        (None, "%", "unknown"),
+        (np.nan, "", "unknown"),
+    ],
+)
+def test_facts_show_three_digits_and_no_space_before_per_cent(value, unit, text):
+    assert Fact("base", value, unit).number == text
+
+
+def test_a_fact_names_its_basis_unless_it_is_computed():
+    assert Fact("gap to optimum", 0.0).text == "0 (proved)"
+    assert Fact("clear signs", 0.5, "%", note="small change -2").text == (
+        "50% (small change −2)"
+    )
+    assert Fact("sampling error", 0.1, "%", "estimated", "x").text == (
+        "10% (estimated, x)"
+    )
+    assert Fact("gap to optimum", None).text == "unknown"
+    assert {term.basis for term in TERMS.values()} <= {*BASES}
+
+
+def test_a_label_outside_the_vocabulary_is_refused():
+    with pytest.raises(InvalidInput, match=r"^label: 'trust'"):
+        Fact("trust", 1.0)
+
+
+FACTS = Facts([Fact("base", 152.0), Fact("prediction", 241.0), Fact("share", 0.5, "%")])
+
+
+def test_facts_stand_in_two_columns_where_they_fit():
+    lines = to_text(Document(title="t", blocks=[FACTS])).split("\n")
+    assert lines[1:] == [
+        "",
+        "  base        152    share       50%",
+        "  prediction  241",
+    ]
+    long = Facts([*FACTS.rows, Fact("values", 1.0, note="x" * 60)])
+    assert len(to_text(Document(title="t", blocks=[long])).split("\n")) == 6
+
+
+def test_the_definition_of_a_label_is_a_tooltip_and_in_the_glossary():
+    definition = TERMS["prediction"].text
+    document = Document(title="t", blocks=[FACTS], dangers=["Wrong."])
+    card, page = to_card(document), page_of([document])
+    assert f'title="{definition}"' in card
+    assert page.count(definition) == 2
+    assert page.index("Wrong.") < page.index("prediction")
+
+
+def test_a_card_has_at_most_two_sentences():
+    with pytest.raises(InvalidInput, match=r"^dangers: "):
+        Document(title="t", dangers=["A.", "B.", "C."])
+
+
+def test_ranked_tables_show_five_lines_in_print_and_ten_on_cards():
+    frame = pd.DataFrame(
+        {"mean size": np.arange(15.0, 0.0, -1.0)}, [*"abcdefghijklmno"]
+    )
+    bars = {"mean size": [Span(-x, x, (0.0, x)) for x in frame["mean size"]]}
+    table = Table(frame, total=40, bars=bars)
+    document = Document(title="t", blocks=[table])
+    assert to_text(document).split("\n")[-1] == "35 more"
+    assert "30 more" in to_card(document)
+    assert to_card(document).count("<tr") == 11
+    kinds = [*table.spans("mean size", 1)]
+    assert [kind for kind, *_ in kinds] == ["lowers", "raises", "range", "zero"]
+    assert kinds[0][1:] == pytest.approx((50.0 - 50.0 * 14 / 15, 50.0 * 14 / 15))
+    assert kinds[3][1:] == (50.0, 0.0)
+    assert page_of([document]).count('class="plot"') == 15

@@ -150,10 +150,10 @@ def test_the_target_error_widens_by_what_solving_for_each_block_says():
     np.testing.assert_allclose(wider, T_7 * best.standard_errors, atol=1e-4)
     assert certain.notes[0].basis == "estimated"
     # nothing for an exact target, and nothing for one with unknown errors
-    assert BEST.certain().notes[0].basis == "not said"
+    assert BEST.certain().notes[0].basis == "assumed"
     exact = Estimate(values=G.copy(), source="exact", exact=True)
     certain = po.solve(with_target(exact)).certain()
-    assert certain.notes[0].basis == "checked"
+    assert certain.notes[0].basis == "computed"
     reference = dataclasses.replace(
         BEST, standard_errors=np.full(G.shape, 0.01)
     ).certain()
@@ -181,7 +181,7 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
     np.testing.assert_allclose(ball.half_widths, ball.budget, rtol=1e-12)
-    assert [note.basis for note in ball.notes] == ["not said", "proved"]
+    assert [note.basis for note in ball.notes] == ["assumed", "proved"]
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
     np.testing.assert_allclose(named.half_widths[0], ball.half_widths[0], rtol=1e-12)
     np.testing.assert_array_equal(named.best_ranks[2], exact.best_ranks[2])

@@ -234,7 +234,7 @@ def test_standard_errors_are_taken_off():
         least = 0.3 * np.sqrt(1.0 - 1.0 / D) + reach
         np.testing.assert_array_equal(both.sign, np.abs(W) > least)
     words = "the target error is not known and not included"
-    assert parts().clear().notes == (Finding(words, "not said"),)
+    assert parts().clear().notes == (Finding(words, "assumed"),)
     unknown = parts(standard_errors=np.where(se > 0.0, np.inf, se)).clear(0.0)
     assert not unknown.sign.any()
     noise = 0.4 * RNG.normal(size=(8, N, D))
@@ -270,7 +270,7 @@ def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
     assert max(shares) - min(shares) < 0.15
     plain = cancer(40, robustness=0)
     assert plain.certain().share < 0.9
-    note = Finding("the target is computed exactly", "checked")
+    note = Finding("the target is computed exactly", "computed")
     assert plain.clear().notes == (note,)
     assert plain.clear().document().trust[-1] == note
 

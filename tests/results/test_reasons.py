@@ -212,8 +212,8 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     assert (
         table.loc[table["feature"] == "=balance", "value"].str.fullmatch("\\d+").all()
     )
-    assert reasons.notes[-1] == Finding("the target is computed exactly", "checked")
-    assert {note.basis for note in reasons.notes} == {"checked"}
+    assert reasons.notes[-1] == Finding("the target is computed exactly", "computed")
+    assert {note.basis for note in reasons.notes} == {"computed"}
     assert reasons.source == "exact contributions"
     by_rank = table.groupby("rank")["clear"].mean()
     np.testing.assert_allclose(reasons.shares, by_rank)

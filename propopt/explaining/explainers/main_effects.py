@@ -95,8 +95,8 @@ class MainEffects(
 
     def findings(self) -> Iterator[Finding]:
         """Sentences on how main effects were computed, each with its basis."""
-        yield Finding(f"Main effects: {self.explanation.method}.", "chosen")
-        yield Finding(f"Background: {self.background}.", "chosen")
+        yield Finding(f"Main effects: {self.explanation.method}.", "assumed")
+        yield Finding(f"Background: {self.background}.", "assumed")
 
     def document(self) -> Document:
         """Summarise the size of the main effect of each column, and its definition."""
@@ -115,7 +115,7 @@ class MainEffects(
             blocks=[Table.of(head, rows), *others],
             trust=[
                 Finding("computed without sampling"),
-                Finding("definition and background are a choice", "chosen"),
+                Finding("definition and background are a choice", "assumed"),
             ],
             settings={"model evaluations": f"{self.explanation.evaluations:,}"},
             chapters=self._table,
@@ -233,12 +233,12 @@ class DifferenceShares:
     def findings(self, noun: str = "row") -> Iterator[Finding]:
         """The shares in sentences, each with its basis, and how they were computed."""
         if math.isnan(self.main_effects):
-            yield Finding(f"Similar {noun}s have the same attributions.", "checked")
+            yield Finding(f"Similar {noun}s have the same attributions.", "computed")
             return
         yield Finding(
             f"Main effects explain {_percent(self.main_effects)} of the differences "
             f"between similar {noun}s.",
-            "checked",
+            "computed",
         )
         if self.by_neighbors:
             counts = sorted(self.by_neighbors)
@@ -246,12 +246,12 @@ class DifferenceShares:
             yield Finding(
                 f"With {counts[0]} to {counts[-1]} neighbours, they explain "
                 f"{_percent(ends[0])} to {_percent(ends[-1])}.",
-                "checked",
+                "computed",
             )
         yield Finding(
             f"Different predictions require {_percent(self.required)}; "
             f"{_percent(self.removable)} are removable.",
-            "checked",
+            "computed",
         )
         if self.halving_cost > 0.0:
             change = in_percent(math.sqrt(self.halving_cost))
@@ -263,7 +263,7 @@ class DifferenceShares:
             if self.n_neighbors is None
             else f" with {self.n_neighbors} neighbours each"
         )
-        yield Finding(f"Computed over {self.n_rows:,} {noun}s{words}.", "chosen")
+        yield Finding(f"Computed over {self.n_rows:,} {noun}s{words}.", "assumed")
         yield from self.made
 
     def document(self, noun: str = "row") -> Document:

@@ -203,7 +203,7 @@ class FrontPath:
         yield Finding(
             "Between solved weights each attribution is a sum of "
             f"{len(front.theta) + 1} terms.",
-            "chosen",
+            "assumed",
         )
         yield Finding(
             f"At {front.n_proved} weights between solved ones, attributions on this "
@@ -322,11 +322,11 @@ class Explorer:
         blocks: list[Block] = []
         if self.neighbours is not None:
             text = f"Similar rows: {self.neighbours.source}."
-            blocks.append(Finding(text, "chosen"))
+            blocks.append(Finding(text, "assumed"))
         if not self._sample.is_whole:
             shown = RowSample(np.array(self.rows), self._sample.n_rows).in_words()
             text = f"Rows to choose from: {shown}, most of them with the most similar."
-            blocks.append(Finding(text, "chosen"))
+            blocks.append(Finding(text, "assumed"))
         if self.front_path is None:
             return Chapter(self.title, [*blocks, self], self.lead)
         blocks += self.front_path.findings()

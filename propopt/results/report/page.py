@@ -19,11 +19,11 @@ from typing import Any, Final, TypeAlias
 
 import propopt
 from propopt.base.document import (
-    BASES,
     Bars,
     Block,
     Chapter,
     Document,
+    Facts,
     Finding,
     Markup,
     Table,
@@ -33,6 +33,7 @@ from propopt.base.document import (
 from propopt.base.extras import require
 from propopt.base.files import atomic_write
 from propopt.base.text import printable
+from propopt.base.vocabulary import BASES, TERMS
 
 
 def write_page(
@@ -80,6 +81,7 @@ def page_of(
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {"minus": minus, "sentence": sentence}
+    environment.globals["terms"] = TERMS
     seen = set[str]()
     results = [_PageDocument.of(document, seen) for document in documents]
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
@@ -144,6 +146,14 @@ class _PageDocument:
         others = [part for _, parts in self.chapters for part in parts]
         return [*self.blocks, *self.trust, *others]
 
+    def labels(self) -> Iterator[str]:
+        """Labels of facts and heads of tables."""
+        for kind, block in self.parts:
+            if kind == "facts":
+                yield from (fact.label for fact in block.rows)
+            elif kind == "table":
+                yield from (head for head, *_ in block.columns())
+
     def texts(self) -> Iterator[str]:
         """All texts of the document, in which the glossary looks for its terms."""
         yield from (self.document.title, self.document.subtitle)
@@ -156,7 +166,7 @@ class _PageDocument:
                 yield from (finding.text for finding in block)
             elif kind == "explorer":
                 yield from block.texts()
-            elif kind != "markup":
+            elif kind not in ("markup", "facts"):
                 yield block.caption
                 if kind == "table":
                     yield from (head for head, *_ in block.columns())
@@ -184,6 +194,8 @@ def _kind(block: Block) -> str:
     match block:
         case Finding():
             return "answers" if block.question else "findings"
+        case Facts():
+            return "facts"
         case Bars():
             return "bars"
         case Table():
@@ -197,8 +209,11 @@ def _kind(block: Block) -> str:
 def _marks(results: Sequence[_PageDocument]) -> list[tuple[str, str]]:
     """The bases of findings on the page, with their meanings."""
     kinds = ("findings", "answers")
-    parts = [findings for x in results for kind, findings in x.parts if kind in kinds]
-    used = {finding.basis for findings in parts for finding in findings}
+    parts = [part for x in results for part in x.parts]
+    used = {x.basis for kind, some in parts if kind in kinds for x in some}
+    used |= {
+        x.shown_basis for kind, some in parts if kind == "facts" for x in some.rows
+    }
     return [(basis, meaning) for basis, meaning in BASES.items() if basis in used]
 
 
@@ -301,6 +316,8 @@ def _glossary(
     used = {word for word, pattern in _SEARCHED.items() if pattern.search(text)}
     while more := _explaining(used) - used:  # terms in the meanings of terms
         used |= more
+    labels = {label for one in results for label in one.labels()}
+    yield from ((label, term.text) for label, term in TERMS.items() if label in labels)
     for word, meaning in GLOSSARY.items():
         if word in used:
             yield word.removesuffix(" that"), meaning

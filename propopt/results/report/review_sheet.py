@@ -91,13 +91,13 @@ class ReviewSheet:
         if not wrong:
             words = f"All {plural(N, 'row')} pass."
         question = f"Within the tolerance of {self.tolerance:g}?"
-        yield Finding(words, "checked", question, "fail" if wrong else "pass")
+        yield Finding(words, "computed", question, "fail" if wrong else "pass")
 
     def _findings(self) -> Iterator[Finding]:
         """Findings on the differences from exact values, tolerance and decision."""
         if self._differences is None:
             yield Finding(
-                "Exact values are unavailable: only the sums are checked.", "not said"
+                "Exact values are unavailable: only the sums are checked.", "assumed"
             )
         else:
             differences = self._differences
@@ -110,20 +110,20 @@ class ReviewSheet:
                 if differences.any()
                 else f"All {differences.size:,} values equal the {self.other} ones up "
                 "to rounding.",
-                "checked",
+                "computed",
             )
         if self.tolerance is not None:
             yield Finding(
                 f"The tolerance is {self.tolerance:g}, {self.unit}, for each value and "
                 "for each sum of a row.",
-                "chosen",
+                "assumed",
             )
         if self.decision is not None:
             d = self.decision
             yield Finding(
                 f"The decision is “{d.above}” where the prediction is {d.threshold:g} "
                 f"or more, and “{d.below}” elsewhere.",
-                "chosen",
+                "assumed",
             )
 
     # ---- tables

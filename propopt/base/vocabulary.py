@@ -1,0 +1,184 @@
+"""The vocabulary: each label of a card with its definition, formula and basis.
+
+A label has one meaning in all results. Its definition is the tooltip of notebooks and
+pages, the glossary of a page, and the table of terms in the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+
+Basis: TypeAlias = Literal["computed", "proved", "estimated", "assumed"]
+"""The basis of a number; cards write it unless it is computed."""
+
+BASES: Final[Mapping[Basis, str]] = {
+    "computed": "Without sampling; not written on cards.",
+    "proved": "A bound or an identity.",
+    "estimated": "From samples, refits or a fit: repetitions give other numbers.",
+    "assumed": "A setting or a default: other choices give other numbers.",
+}
+"""The meaning of each basis."""
+
+
+class Term(NamedTuple):
+    """The definition of a label, its formula if it has a short one, and its basis."""
+
+    definition: str
+    formula: str = ""
+    basis: Basis = "computed"
+
+    @property
+    def text(self) -> str:
+        """Definition and formula on one line."""
+        return f"{self.definition} {self.formula}".rstrip()
+
+
+TERMS: Final[Mapping[str, Term]] = {
+    # ---- columns of tables
+    "mean size": Term(
+        "Mean of the absolute contributions (slopes, main effects) of a feature over "
+        "the rows.",
+        "(1/N) Σ_n |w_nd|",
+    ),
+    "share": Term("Mean size as a share of all mean sizes.", "size_d / Σ size"),
+    "highest for": Term(
+        "The values with the highest contributions: high, low or mixed; a category; "
+        "missing or present.",
+        "sign of Spearman's ρ(x_d, w_d) if |ρ| ≥ 0.5",
+    ),
+    "sign": Term(
+        "Sign of the values: + or − if the same in all rows, else the share of rows "
+        "with +."
+    ),
+    "value": Term("The value of the feature in this row."),
+    "contribution": Term(
+        "The part of prediction − base that belongs to a feature.",
+        "Σ_d w_nd = f(x_n) − base",
+    ),
+    "SHAP value": Term("Shapley value of the feature, before optimization.", "φ_nd"),
+    "points": Term(
+        "Change of the probability by the contribution, in percentage points.",
+        "100 (p(f) − p(f − φ))",
+    ),
+    "most often": Term(
+        "The features that most often have this rank, with their shares of the rows "
+        "with a reason of this rank."
+    ),
+    "clear": Term(
+        "Yes if no small change of the row turns the sign (for reasons: the rank), and "
+        "the SHAP value shares the sign; else no, or the possible ranks."
+    ),
+    "clear rows": Term("Share of the rows in which the sign (the rank) is clear."),
+    # ---- facts of explanations
+    "base": Term(
+        "Mean prediction over the background, for LIME over its samples; in an audit "
+        "the distance from that mean.",
+        "E f(X)",
+    ),
+    "prediction": Term("Output of the model for this row.", "f(x)"),
+    "gap to optimum": Term(
+        "No explanation has a lower objective by more than this share.",
+        "(objective − lower bound) / scale",
+        "proved",
+    ),
+    "sampling error": Term(
+        "Root mean square error of sampled SHAP values or slopes, as a share of their "
+        "size; 0 if they are exact.",
+    ),
+    "additivity error": Term(
+        "Largest distance of a row sum from prediction − base.",
+        "max_n |Σ_d w_nd − (f(x_n) − base)|",
+    ),
+    "differs from SHAP": Term(
+        "Mean distance from the SHAP values, relative to their size.",
+        "Σ|w − φ| / Σ|φ|",
+    ),
+    "top feature as SHAP": Term(
+        "Share of the rows with the same largest feature as the SHAP values."
+    ),
+    "signs against SHAP": Term(
+        "Large values with another sign than the SHAP value, of all large ones.",
+        "|φ| > 0.1 mean_n max_d |φ_nd|",
+    ),
+    "clear signs": Term("Share of the nonzero values with a clear sign."),
+    "certain signs": Term(
+        "Share of the values with the same sign in all near-optimal explanations.",
+        "",
+        "proved",
+    ),
+    "certain rows": Term(
+        "Share of the rows in which all near-optimal explanations have this sign.",
+        "",
+        "proved",
+    ),
+    "small change": Term(
+        "Length of a change of one row that clear and certain results survive.",
+        "5 % of the root mean square length of a row",
+        "assumed",
+    ),
+    # ---- audits
+    "row sums": Term("Largest error of a row sum.", "max |Σ w − (f − base)|"),
+    "values": Term("Largest error of a value.", "max |w − φ|"),
+    "large signs": Term("Share of the large values with a wrong sign."),
+    "top 3 features": Term("Share of the rows with other three largest features."),
+    "unused features": Term(
+        "Largest value of a feature that the model does not use.", "max |w|"
+    ),
+    "removable": Term(
+        "Share of the squared differences of similar rows that neither main effects "
+        "nor predictions require.",
+        "(roughness − least) / plain",
+    ),
+    "change to halve it": Term(
+        "Root mean square change of the values that halves the removable differences.",
+        "‖v − w‖ / ‖w‖",
+        "proved",
+    ),
+    "change with half background": Term(
+        "Root mean square change of the values with half of the background rows.",
+        "‖φ' − φ‖ / ‖φ‖",
+        "estimated",
+    ),
+    "tolerance": Term(
+        "Largest error that passes, with the number of rows that fail.", "", "assumed"
+    ),
+    # ---- two versions, two groups
+    "distance": Term(
+        "Root mean square change of the contributions of a feature over the same rows; "
+        "for groups the larger one of the differences of mean and mean size."
+    ),
+    "× level": Term("The distance divided by the level.", "distance / level"),
+    "level": Term(
+        "The distance that chance reaches: refits on halves, other seeds, or random "
+        "divisions.",
+        "",
+        "estimated",
+    ),
+    "false alarms": Term(
+        "Share of simulated comparisons without a change that exceed the level.",
+        "",
+        "estimated",
+    ),
+    # ---- trade-offs
+    "faithfulness kept": Term(
+        "Share of the faithfulness of the SHAP values or slopes."
+    ),
+    "differences removed": Term(
+        "Share of the squared differences of neighbours that is gone."
+    ),
+    "between weights": Term(
+        "Largest gap to the optimum at any weight between those tried.", "", "proved"
+    ),
+    # ---- LIME and iLOCO
+    "coefficient": Term("LIME's coefficient for infinitely many samples."),
+    "score": Term(
+        "Joint importance of a pair: error without a, plus error without b, minus "
+        "error without both, minus error with both.",
+        "Δ_a + Δ_b − Δ_ab",
+        "estimated",
+    ),
+    "interval": Term("Range of the estimate, with its level.", "", "estimated"),
+}
+"""The labels, in the order of the table of terms."""
