@@ -6,7 +6,7 @@ Five terms to begin with:
 - a *faithful* explanation is close to the effects that the model has at the row;
 - a *robust* explanation is nearly the same for similar rows;
 - the *gap* is a proved bound: no explanation is better by more than this share;
-- the *target error* is the estimated error from sampling the model.
+- the *sampling error* is the estimated error from sampling the model.
 
 Begin here::
 

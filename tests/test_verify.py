@@ -358,7 +358,7 @@ STATED_ONCE = re.compile(
     r"|header\.(optimized\.0|baselines\.\d)\.(solver|target)"  # it is not picked
     r"|manifest\.problem\.(?!name$|seed$).*"  # settings
     r"|manifest\.(job|function|model|units|picked\.attributions)"  # words behind names
-    r"|manifest\.completeness_gap"  # rounding alone
+    r"|manifest\.additivity_error"  # rounding alone
     r"|manifest\.patches(\.(?!n_patches).*)?"  # why fitting stopped
     r"|_attributions\.csv: name "
     r"|array (.*points|details\..*|.*\.standard_errors|.*\.fixed)"

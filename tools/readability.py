@@ -44,7 +44,7 @@ PASSIVE = re.compile(
 """A passive verb among the first words."""
 
 TERMS = (
-    "target error",
+    "sampling error",
     "near-optimal",
     "removable",
     "knee",

@@ -312,9 +312,9 @@ def check_target(where, relative, words, target, interval=None):
     derived = (
         derived / float(scale) if scale else math.inf if derived > 0.0 else derived
     )
-    agree(f"{where}: target error", relative, derived)
+    agree(f"{where}: sampling error", relative, derived)
     if target is None or not target["n_blocks"]:
-        unknown = "target error not known"
+        unknown = "sampling error not known"
         same(
             f"{where}: target",
             words,
@@ -336,7 +336,7 @@ def check_target(where, relative, words, target, interval=None):
         low = (low / share) ** 2 if target["relation"] == "about" else 0.0
         ends = [derived * low, derived * (high / share) ** 2]
     if interval is not None:
-        agree(f"{where}: interval of the target error", interval, ends, 1e-12, 0.25)
+        agree(f"{where}: interval of the sampling error", interval, ends, 1e-12, 0.25)
 
 
 def check_claims(where, claims, header, ends):
@@ -410,12 +410,12 @@ def check_manifest(manifest, header, arrays):
                 np.array(manifest[key], float), arrays[key].shape
             )
             agree(f"manifest: {key}", expected, arrays[key])
-    if "completeness_gap" in manifest:
+    if "additivity_error" in manifest:
         missed = arrays["base_value"] + arrays["attributions"].sum(axis=1)
         missed = abs(missed - arrays["prediction"])
         size = abs(arrays["attributions"]).sum(axis=1).max()
-        gap = manifest["completeness_gap"]
-        agree("manifest: completeness_gap", gap, missed.max(), size, 1e-12)
+        gap = manifest["additivity_error"]
+        agree("manifest: additivity_error", gap, missed.max(), size, 1e-12)
     score = manifest.get("score")
     if score:
         words = f"{score['name']} {score['value']:.3f} on {score['n_rows']:,}"
@@ -474,7 +474,7 @@ def check_front(path, header, report):
         claims = {"objective": line["objective"], "gap": line["gap"], "shares": {}}
         agree(f"{where}: seconds", number(line["seconds"]), best["seconds"])
         if best["certificate"]:
-            error = number(line["target_error"])
+            error = number(line["sampling_error"])
             check_target(where, error, line["target"], best["target"])
         for key in (k for k in head if k.startswith("parameter.")):
             expected, cell = best["parameters"].get(key[10:]), line[key]
@@ -651,7 +651,7 @@ def verify(path):
             {"recorded_shares": chosen[0]["recorded_shares"]} if ends is None else {}
         )
         check_claims("picked", {**picked, **shares}, chosen[0], ends)
-        error = picked["target_error"]
+        error = picked["sampling_error"]
         stated = chosen[0]["target"] or {}
         rms, size = (number(stated.get(key)) for key in ("rms", "size"))
         agree("picked: rms of the target's error", number(error["rms"]), rms)

@@ -72,4 +72,4 @@ if __name__ == "__main__":
     warnings.simplefilter("error", InexactBoxesWarning)  # strict, for its author
     best = po.explain(machine, X.iloc[:20], data=X)
     print(best)
-    assert best.target_error == 0.0
+    assert best.sampling_error == 0.0

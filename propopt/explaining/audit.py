@@ -13,9 +13,10 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.checks import read_count, read_seed
-from propopt.base.document import Basis, minus
+from propopt.base.document import minus
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Outcome, in_percent, percent, plural
+from propopt.base.vocabulary import Basis
 from propopt.explaining.evidence import (
     AuditedModel,
     AuditEvidence,

@@ -415,7 +415,7 @@ class Explainer(Settings):
             ``contributions``               (m, D), the target Φ of contributions
             ``base_value``                  (m,), the base, equal for all rows
             ``prediction``                  (m,), f(x)
-            ``completeness_gap``            (m,), Σ_d w_d − (f(x) − base), rounding
+            ``additivity_error``            (m,), Σ_d w_d − (f(x) − base), rounding
             ``details["gap"]``              (m,), the certified relative gap of the row
             ``details["error"]``            (m,), the standard error of Φ or g, as a
                                             root mean square over features

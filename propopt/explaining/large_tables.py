@@ -35,7 +35,7 @@ from propopt.explaining.row_tables import (
     rows_of_tables,
 )
 from propopt.explaining.saved_explainer import SavedExplainer
-from propopt.proofs.target_error import TargetError
+from propopt.proofs.sampling_error import TargetError
 from propopt.results.explained_table import (
     MANIFEST,
     ExplainedTable,

@@ -54,7 +54,7 @@ from propopt.losses.graphs.neighbours import RowMatches
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.proofs.certificate import Certificate
 from propopt.proofs.optimum import Parameter
-from propopt.proofs.target_error import TargetError
+from propopt.proofs.sampling_error import TargetError
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels, select_rows
 

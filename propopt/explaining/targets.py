@@ -38,7 +38,7 @@ from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, read_graph, share_across_patterns
 from propopt.proofs.optimum import Parameter
-from propopt.proofs.target_error import TargetError
+from propopt.proofs.sampling_error import TargetError
 from propopt.results.explanation import Explanation
 from propopt.solvers import solve
 from propopt.structures.boxes.boxes import Boxes

@@ -509,9 +509,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """All explanations as a table: one row each, with the columns of the CSV files.
 
         ``method``, ``weight.<loss>``, ``parameter.<name>``, ``loss.<loss>``,
-        ``objective``, ``gap`` (certified and relative), ``target_error`` (estimated, to
-        the same scale; blank if unknown), ``on_front``, ``seconds``, ``target`` (that
-        error in words, with its interval), ``retained`` (the retained share of
+        ``objective``, ``gap`` (certified and relative), ``sampling_error`` (estimated
+        to the same scale; blank if unknown), ``on_front``, ``seconds``, ``target``
+        (that error in words, with its interval), ``retained`` (the retained share of
         faithfulness; ``retained.<loss>`` if several losses measure it) and
         ``removed.<loss>`` for every other loss (:class:`propopt.results.Shares`). If an
         error was requested, ``front_error`` is the proved one, equal in all rows.
@@ -529,7 +529,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             **_columns("loss", self.losses, [one.losses for one in every]),
             "objective": [one.objective for one in every],
             "gap": [one.gap for one in every],
-            "target_error": [one.target_error for one in every],
+            "sampling_error": [one.sampling_error for one in every],
             "on_front": self.on_front.tolist(),
             "seconds": [one.seconds for one in every],
             "target": [

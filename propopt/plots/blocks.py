@@ -9,7 +9,16 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from propopt.base.cards import N_ON_CARD
-from propopt.base.document import Bars, Block, Finding, Markup, Table, minus, sentence
+from propopt.base.document import (
+    Bars,
+    Block,
+    Facts,
+    Finding,
+    Markup,
+    Table,
+    minus,
+    sentence,
+)
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
 from propopt.plots.attributions import (
@@ -50,6 +59,8 @@ def draw(block: Block, *, ax: Axes | None = None) -> Axes:
     match block:
         case Bars():
             return draw_bars(block.first(N_ON_CARD), ax)
+        case Facts():
+            return _draw_text("\n".join(f"{x.label}  {x.text}" for x in block.rows), ax)
         case Finding() | Markup():
             return _draw_text(block.text, ax)
         case Table():

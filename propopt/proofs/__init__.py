@@ -1,4 +1,4 @@
-"""Proofs about attributions: bounds, Hessians, near-optimal sets, target errors."""
+"""Proofs about attributions: bounds, Hessians, near-optimal sets, sampling errors."""
 
 import lazy_loader
 

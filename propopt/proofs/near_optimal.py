@@ -50,7 +50,7 @@ from propopt.proofs.hessian import (
     is_squared,
 )
 from propopt.proofs.optimum import Optimum
-from propopt.proofs.target_error import DrawCovariance
+from propopt.proofs.sampling_error import DrawCovariance
 
 
 # ---- Near-optimal sets: the range of linear forms

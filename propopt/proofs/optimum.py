@@ -1,4 +1,4 @@
-"""Optima: their fields, phrases for gap and target error, checks, and their rows.
+"""Optima: their fields, phrases for gap and sampling error, checks, and their rows.
 
 The gap bounds the distance of attributions from the optimum for the given target. The
 cost of the error of that target is shown with it everywhere.
@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.checks import read_only
 from propopt.base.declared import Declared, field, transient
-from propopt.base.document import Basis
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Quantity, gap_cell, percent, value_in_words
+from propopt.base.vocabulary import Basis
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.certificate import Certificate
-from propopt.proofs.target_error import TargetError
+from propopt.proofs.sampling_error import TargetError
 from propopt.tables.frames import Labels
 from propopt.tables.imported import ExplanationFields
 
@@ -96,7 +96,7 @@ class Optimum(Declared, ExplanationFields, ABC):
         return sum([self.weights[name] * self.losses[name] for name in self.weights])
 
     @property
-    def completeness_gap(self) -> Values | None:
+    def additivity_error(self) -> Values | None:
         """The error Σ_d w_nd − (f(x_n) − base) of each row sum (N,), if known."""
         if self.units != "output" or self.base_value is None or self.prediction is None:
             return None
@@ -143,7 +143,7 @@ class Optimum(Declared, ExplanationFields, ABC):
         return units_in_words(self.units, self.quantity, self.parameters)
 
     @property
-    def target_error(self) -> float:
+    def sampling_error(self) -> float:
         """The relative excess of the objective due to the target's error.
 
         It is estimated, on the scale of :attr:`gap`; NaN if unknown.
@@ -181,7 +181,7 @@ class Optimum(Declared, ExplanationFields, ABC):
 # ---- Phrases for the proven gap and the error of the target
 
 
-_UNKNOWN: Final = "target error unknown"
+_UNKNOWN: Final = "sampling error unknown"
 
 
 def gap_in_words(best: Optimum) -> str:
@@ -198,7 +198,7 @@ def target_in_words(best: Optimum) -> str:
 
 
 def targets_in_words(explanations: Iterable[Optimum]) -> list[str]:
-    """Phrases for the target errors of several explanations, ranges for draws."""
+    """Phrases for the sampling errors of several explanations, ranges for draws."""
     optima = [best for best in explanations if best.gap is not None]
     sampled = [best for best in optima if is_sampled(best)]
     others = [target_in_words(best) for best in optima if not is_sampled(best)]
@@ -209,7 +209,7 @@ def targets_in_words(explanations: Iterable[Optimum]) -> list[str]:
     shares = [target.share for target in targets]
     sources = dict.fromkeys(target.source for target in targets)
     ends = f"{percent(min(shares))} to {percent(max(shares))}"
-    return [f"target error {ends} % of its size ({' and '.join(sources)})", *words]
+    return [f"sampling error {ends} % of its size ({' and '.join(sources)})", *words]
 
 
 def is_sampled(best: Optimum) -> bool:
@@ -219,14 +219,14 @@ def is_sampled(best: Optimum) -> bool:
 
 def target_basis(best: Optimum) -> Basis:
     """The basis of statements about the target."""
-    if best.target is None or math.isnan(best.target_error):
+    if best.target is None or math.isnan(best.sampling_error):
         return "assumed"
     return "estimated" if is_sampled(best) else "computed"
 
 
 def target_error_cell(best: Optimum) -> str:
     """The root mean square error of the target, for a table cell."""
-    if best.target is None or math.isnan(best.target_error):
+    if best.target is None or math.isnan(best.sampling_error):
         return "unknown"
     if not best.target.n_blocks:
         return "exact"

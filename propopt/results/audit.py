@@ -24,7 +24,6 @@ from propopt.base.declared import field, transient
 from propopt.base.document import (
     Bar,
     Bars,
-    Basis,
     Block,
     Chapter,
     Document,
@@ -33,6 +32,7 @@ from propopt.base.document import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.base.text import percent, plural, printable
+from propopt.base.vocabulary import Basis
 from propopt.results.explanation import Explanation
 from propopt.results.record import Decision, Record
 from propopt.results.report.explorer import Explorer, FrontPath

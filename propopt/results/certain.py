@@ -81,7 +81,7 @@ class NearOptimalConclusions(
     optimum : float
         The objective of the explanation.
     notes : tuple of Finding
-        Notes on the target error, and on rows without computed ranks.
+        Notes on the sampling error, and on rows without computed ranks.
     labels : Labels
         Names of points and features.
     present : array of bool (N, D), optional
@@ -277,8 +277,8 @@ def certain_of(
     optimum = best.certificate.value
     # in a metric ω the least cost of moving a row by δ, a δ²/max ω
     beta = rate * delta**2
-    target_error = target_half_widths(best, program, optimal_set)
-    target_error = target_error if scales is None else target_error.scaled(scales)
+    sampling_error = target_half_widths(best, program, optimal_set)
+    sampling_error = sampling_error if scales is None else sampling_error.scaled(scales)
     support = entry_support(program)
     present = np.ones(W.shape, bool) if support is None else support.mask
     is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK
@@ -287,7 +287,7 @@ def certain_of(
         W = W @ sums.T
         present = (present @ sums.T) > 0.0
         optimal_set = optimal_set.of_sums(sums)
-        target_error = target_error.of_sums(sums)
+        sampling_error = sampling_error.of_sums(sums)
         labels = Labels(labels.points, names)
     exact = None  # if it is too large
     if groups is None or is_little:
@@ -303,15 +303,15 @@ def certain_of(
         for n in ranked:
             here = np.flatnonzero(present[n])
             variances[n, here] = np.diag(optimal_set.hessian.block_of(n, here))
-    widths = optimal_set.reach(beta, variances) + target_error.of_entries()
+    widths = optimal_set.reach(beta, variances) + sampling_error.of_entries()
     widths = np.where(present, widths, 0.0)
     pairs = partial(
-        compared, near_optimal=optimal_set, beta=beta, scatter=target_error, by=order
+        compared, near_optimal=optimal_set, beta=beta, scatter=sampling_error, by=order
     )
     best_ranks, worst_ranks, order_prices = _orders(
         W, present, widths, ranked, order, pairs
     )
-    notes = [target_error.note]
+    notes = [sampling_error.note]
     if exact is None and len(ranked) < N:
         words = (
             "half-widths of rows that were not named are upper bounds; "

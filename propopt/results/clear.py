@@ -137,7 +137,7 @@ class Clear(
         Where else signs and ranks are equal, in words; empty if only changes by δ are
         considered.
     notes : tuple of Finding
-        Notes on the target error.
+        Notes on the sampling error.
     labels : Labels
         Names of points and features.
     quantity : Quantity, optional
@@ -410,7 +410,7 @@ def _sampling(best: Optimum) -> tuple[Array, Finding]:
     if errors is None and is_exact(best):
         return nothing, Finding("the target is computed exactly", "computed")
     if errors is None:
-        words = "the target error is not known and not included"
+        words = "the sampling error is not known and not included"
         return nothing, Finding(words, "assumed")
     blocks = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))

@@ -35,7 +35,7 @@ from propopt.base.text import Quantity, enumerated, in_short, percent, plural, p
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.near_optimal import OrderBy
 from propopt.proofs.optimum import Parameter
-from propopt.proofs.target_error import TargetError
+from propopt.proofs.sampling_error import TargetError
 from propopt.results.clear import Clear
 from propopt.results.explanation import Explanation
 from propopt.results.explanation_document import base_findings, target_finding
@@ -373,7 +373,7 @@ class ExplainedTable(
         return self.header.quantity
 
     @property
-    def target_error(self) -> float:
+    def sampling_error(self) -> float:
         """The relative error of the target; NaN if unknown."""
         return self.target.relative
 

@@ -37,7 +37,7 @@ from propopt.proofs.ideal_nadir import IdealNadir, weighted
 from propopt.proofs.near_optimal import OrderBy, with_certificate
 from propopt.proofs.optimum import SATISFIED, Optimum, refuse_contradiction
 from propopt.proofs.problem_data import in_units_of_w
-from propopt.proofs.target_error import TargetErrorOperator
+from propopt.proofs.sampling_error import TargetErrorOperator
 from propopt.results.certain import NearOptimalConclusions, certain_of
 from propopt.results.clear import Clear, clear_of
 from propopt.results.explanation_document import (

@@ -13,7 +13,6 @@ import numpy as np
 from propopt.base.document import (
     Bar,
     Bars,
-    Basis,
     Chapter,
     Document,
     Finding,
@@ -29,6 +28,7 @@ from propopt.base.text import (
     printable,
     rounded_percent,
 )
+from propopt.base.vocabulary import Basis
 from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.proofs.optimum import (
     Optimum,
@@ -179,7 +179,7 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
     if is_sampled(explanation):  # their order and signs are sampled, too
         yield Finding(
             f"Values differ from the sampled ones {differ}, and these from the exact "
-            "ones by the target error."
+            "ones by the sampling error."
         )
         return
     same_largest = same / len(W)
@@ -306,7 +306,7 @@ def _trust(explanation: Optimum) -> Iterator[Finding]:
     quantity = explanation.quantity
     if quantity is not None and quantity.alternative is not None:
         yield Finding(quantity.choice, "assumed", "In which unit?", quantity.noun)
-    missed = explanation.completeness_gap
+    missed = explanation.additivity_error
     if missed is not None:
         most = float(np.abs(missed).max())
         adds = most < 1e-6 * float(np.abs(explanation.attributions).max())

@@ -28,7 +28,6 @@ from propopt.base.arrays import Array, Mask, Values
 from propopt.base.checks import read_count, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
-    Basis,
     Chapter,
     Document,
     Finding,
@@ -46,6 +45,7 @@ from propopt.base.text import (
     printable,
     rounded_percent,
 )
+from propopt.base.vocabulary import Basis
 from propopt.proofs.near_optimal import in_order
 from propopt.proofs.optimum import Optimum, of_rows
 from propopt.results.clear import Clear, clear_of, dust_of, is_exact
@@ -116,7 +116,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
     meaning : str
         The property of a clear reason, in words.
     notes : tuple of Finding
-        Notes on the origin of the numbers and on the target error.
+        Notes on the origin of the numbers and on the sampling error.
     predictions : array (R,), optional
         f(x) of the row of each reason, for log-odds.
     quantity : Quantity, optional

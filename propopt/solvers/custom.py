@@ -22,7 +22,7 @@ from propopt.losses.algebra import Faithfulness
 from propopt.losses.custom import CustomConstraints
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.proofs.conic_bound import CustomProgram, Solved, clarabel_options
-from propopt.proofs.target_error import (
+from propopt.proofs.sampling_error import (
     TargetError,
     exact_source,
     exact_target,

@@ -29,7 +29,7 @@ from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs.certificate import certificate_of
-from propopt.proofs.target_error import sampled_blocks
+from propopt.proofs.sampling_error import sampled_blocks
 
 
 # ---- Solvers: each refuses with a reason, prepares once, and solves many times

@@ -33,7 +33,7 @@ from propopt.losses.graphs.points import Graph
 from propopt.proofs.certificate import Certificate, certificate_of
 from propopt.proofs.hessian import least_among
 from propopt.proofs.optimum import Parameter
-from propopt.proofs.target_error import TargetErrorOperator, sampled_blocks
+from propopt.proofs.sampling_error import TargetErrorOperator, sampled_blocks
 from propopt.results.explanation import Explanation, LazyAttributions
 from propopt.solvers.conic import Conic, missing_backend
 from propopt.solvers.curves import (

@@ -55,9 +55,9 @@ def _check(model: Any, seen: Any, **settings: Any) -> None:
     assert sums == pytest.approx(seen, abs=5e-6)
     assert np.array_equal(result.attributions, plain.attributions)
     assert np.array_equal(result.contributions, plain.contributions)
-    assert np.abs(result.completeness_gap).max() < 1e-9
+    assert np.abs(result.additivity_error).max() < 1e-9
     assert "base margin" in result.parameters
-    assert result.target_error == 0.0  # exact, from the trees
+    assert result.sampling_error == 0.0  # exact, from the trees
     table = po.Explainer(model, X, **settings).fit().transform(rows, base_margin=own)
     for name in ("base_value", "prediction"):
         assert np.array_equal(table[name], getattr(result, name))

@@ -235,7 +235,7 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(p
     np.testing.assert_allclose(result.prediction, predicted, rtol=1e-12)
     reference = explainer.reference_
     assert (result.base_value == reference.base_value[0]).all()
-    assert np.abs(result.completeness_gap).max() <= 1e-12
+    assert np.abs(result.additivity_error).max() <= 1e-12
     assert result.certificate.violation <= 1e-14
     assert result.units == "output"
     phi = reference.contributions
@@ -284,7 +284,7 @@ def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
     assert np.abs(scores[np.abs(error) > unseen]).max() <= 12.0
     scores = error / h / np.maximum(result.standard_errors, 0.2 * unseen)
     assert 0.5 <= np.sqrt((scores**2).mean()) <= 1.5
-    # the target error is Σ ‖error of Φ‖²; one draw of it within a factor of four. With
+    # the sampling error is Σ ‖error of Φ‖²; a draw of it within a factor of four. With
     # one order a row it may count what differs between rows, as if they were drawn
     f, rows = po.wrap(black_box), X_NEW[:20].to_numpy()
     single = [all_orders(f, rows, background[[m]]) for m in range(90)]

@@ -94,7 +94,7 @@ def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> N
         mixed[members] = table.loc[n, members].to_numpy()
         effect = np.average(f(mixed), weights=weights) - base
         assert main_effects[n, player] == pytest.approx(effect, abs=1e-8)
-    assert np.abs(result.completeness_gap).max() < 1e-8
+    assert np.abs(result.additivity_error).max() < 1e-8
     # a row that is among the reference rows has its joint optimum
     assert result.attributions == pytest.approx(
         whole.attributions[[2, 11, 33]], abs=1e-6
@@ -134,7 +134,7 @@ def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() ->
     assert result.base_value == pytest.approx(np.full(4, f(data).mean()), abs=1e-10)
     apart = np.abs(result.contributions - phi)
     assert (apart <= 6.0 * result.standard_errors + 1e-9).all()
-    assert np.abs(result.completeness_gap).max() < 1e-9
+    assert np.abs(result.additivity_error).max() < 1e-9
 
 
 def test_what_groups_hold_is_told_in_words() -> None:

@@ -30,7 +30,7 @@ from propopt.explaining.out_of_sample import FittedRows
 from propopt.explaining.saved_explainer import SavedExplainer
 from propopt.explaining.targets import error_of_parts
 from propopt.losses.faithfulness import Estimate
-from propopt.proofs.target_error import TargetError, exact_target, unknown_target
+from propopt.proofs.sampling_error import TargetError, exact_target, unknown_target
 from propopt.results import explained_table
 from propopt.results.explained_table import MANIFEST, PartSums
 
@@ -255,7 +255,7 @@ def test_files_have_the_error_of_memory(in_memory, suffix, tmp_path, frames):
 def test_errors_of_rows_add_up_to_that_of_the_table(in_memory):
     explainer, rows, best = in_memory
     errors = explainer.transform(rows).error
-    assert errors.isna().all() == np.isnan(best.target_error)
+    assert errors.isna().all() == np.isnan(best.sampling_error)
     if best.units == "output":
         total = best.shape[1] * float((errors**2).sum())
         assert total == pytest.approx(best.target.value, rel=1e-9)

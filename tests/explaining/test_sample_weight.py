@@ -62,7 +62,7 @@ def test_shapley_values_are_those_of_all_weighted_coalitions(name: str) -> None:
     assert result.contributions == pytest.approx(phi, abs=1e-10)
     base = np.average(margin(TABLE), weights=weights)
     assert result.base_value == pytest.approx(np.full(3, base), abs=1e-10)
-    assert np.abs(result.completeness_gap).max() < 1e-10
+    assert np.abs(result.additivity_error).max() < 1e-10
     plain = po.explain(model, X, data=TABLE)
     assert np.abs(plain.contributions - result.contributions).max() > 1e-3
 

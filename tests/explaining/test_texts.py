@@ -53,7 +53,7 @@ def test_the_optimum_is_certified_and_names_its_words(model, settings):
         empty = [x.without(np.zeros(x.n_words, bool)) for x in blank]
         total = value_of(model, DOCUMENTS) - value_of(model, empty)
         np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
-        assert np.abs(best.completeness_gap).max() < 1e-12
+        assert np.abs(best.additivity_error).max() < 1e-12
     # one document has its target
     best = po.explain(model, [DOCUMENTS[3]], **settings, **QUIET)
     kind = "contributions" if "kind" in settings else "gradient"

@@ -11,7 +11,7 @@ import propopt as po
 from propopt.base.document import Finding
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
-from propopt.proofs.target_error import TargetError
+from propopt.proofs.sampling_error import TargetError
 
 
 N, D = 7, 6
@@ -233,7 +233,7 @@ def test_standard_errors_are_taken_off():
         both = parts(contributions=None, standard_errors=se, **fields).clear(0.3)
         least = 0.3 * np.sqrt(1.0 - 1.0 / D) + reach
         np.testing.assert_array_equal(both.sign, np.abs(W) > least)
-    words = "the target error is not known and not included"
+    words = "the sampling error is not known and not included"
     assert parts().clear().notes == (Finding(words, "assumed"),)
     unknown = parts(standard_errors=np.where(se > 0.0, np.inf, se)).clear(0.0)
     assert not unknown.sign.any()

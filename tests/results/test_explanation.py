@@ -221,13 +221,13 @@ def test_completeness_gaps_are_errors_of_sums_and_none_for_slopes():
     both = parts.grouped({"person": ["age", "ward"]})  # adds up too, without a value
     assert both.points is both.contributions is None
     assert both.value_of(0, 0) == ""
-    np.testing.assert_allclose(both.completeness_gap, 0.0, atol=1e-10)
+    np.testing.assert_allclose(both.additivity_error, 0.0, atol=1e-10)
     wrong = dataclasses.replace(parts, attributions=1.001 * parts.attributions)
     missed = 0.001 * parts.attributions.sum(axis=1)
-    np.testing.assert_allclose(wrong.completeness_gap, missed, atol=1e-10)
-    assert way("together").completeness_gap is None
+    np.testing.assert_allclose(wrong.additivity_error, missed, atol=1e-10)
+    assert way("together").additivity_error is None
     for unknown in ("base_value", "prediction"):
-        assert dataclasses.replace(parts, **{unknown: None}).completeness_gap is None
+        assert dataclasses.replace(parts, **{unknown: None}).additivity_error is None
 
 
 def test_what_contradicts_the_rows_or_the_target_is_not_saved(tmp_path):

@@ -173,7 +173,7 @@ class Shap(OfBackground):
     ================================ ====== ==========================================
     ``base_value``                   (N,)   v(∅), the mean of f over the background
     ``prediction``                   (N,)   f(x)
-    ``completeness_gap``             (N,)   Σ_j φ_j − (f(x) − v(∅)), of parts
+    ``additivity_error``             (N,)   Σ_j φ_j − (f(x) − v(∅)), of parts
     ``details["undefined"]``         (N,)   with ``units="gradient"``: how many
                                             features equal the reference
     ================================ ====== ==========================================
@@ -428,7 +428,7 @@ class ExactShap(OfBackground):
     ============================ ====== ==============================================
     ``base_value``               (N,)   mean of f over the background, in each row
     ``prediction``               (N,)   f(x)
-    ``completeness_gap``         (N,)   Σ_j φ_j − (f(x) − base), zero to rounding
+    ``additivity_error``         (N,)   Σ_j φ_j − (f(x) − base), zero to rounding
     ============================ ====== ==============================================
 
     Parameters

@@ -317,11 +317,11 @@ def _output_parts(best: Explanation) -> dict[str, Any]:
     """Base and predictions, if attributions add up to their difference."""
     bases = best.base_value
     values = best.prediction
-    gap = best.completeness_gap
+    gap = best.additivity_error
     if bases is None or values is None or gap is None:
         return {}
     return {
         "base_value": float(bases[0]) if np.ptp(bases) == 0.0 else bases.tolist(),
         "prediction": values.tolist(),
-        "completeness_gap": float(np.abs(gap).max()),
+        "additivity_error": float(np.abs(gap).max()),
     }

@@ -484,7 +484,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
     errors = dict.fromkeys(("relative", "rms", "share"), nan)
     if target is not None:
         errors = {name: getattr(target, name) for name in errors}
-    has_error = not isnan(explanation.target_error)
+    has_error = not isnan(explanation.sampling_error)
     return {
         "weights": _finite(explanation.rates),
         "losses": _finite(explanation.losses),
@@ -494,7 +494,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         },
         "objective": explanation.objective,
         "gap": explanation.gap,
-        "target_error": {
+        "sampling_error": {
             **{name: None if isnan(x) else x for name, x in errors.items()},
             "interval": target.interval if target is not None and has_error else None,
             "in_words": target_in_words(explanation),

@@ -277,7 +277,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "Shapley values or slopes.",
     "weight": "The factor of a loss in the objective.",
     # terms of this project
-    "target error": "The estimated root mean square error of a sampled target, and "
+    "sampling error": "The estimated root mean square error of a sampled target, and "
     "its share of the target's size; 0 without sampling.",
     "clear": "Not turned by any change of the row's attributions up to a stated size.",
     "certain": "The same in every near-optimal explanation.",

@@ -124,7 +124,7 @@ def test_shapley_values_of_trees_are_those_of_the_package(function):
     trees = TREES.explain(function, LONG)
     package = Shap().explain(function, LONG, progress=False)
     np.testing.assert_allclose(trees.attributions, package.attributions, atol=1e-9)
-    assert np.abs(trees.completeness_gap).max() < 1e-12
+    assert np.abs(trees.additivity_error).max() < 1e-12
 
 
 def test_long_documents_of_a_model_that_is_called_are_estimated_with_a_warning():

@@ -74,7 +74,7 @@ def test_all_orders_give_the_same(case):
     size = np.abs(wanted).max()
     # products of thousands of kernels are added up, each rounded
     np.testing.assert_allclose(result.attributions, wanted, rtol=0, atol=1e-11 * size)
-    assert np.abs(result.completeness_gap).max() <= 1e-11 * size
+    assert np.abs(result.additivity_error).max() <= 1e-11 * size
     base = function.value(background).mean()
     np.testing.assert_allclose(result.base_value, base, rtol=1e-12)
     np.testing.assert_array_equal(result.prediction, function.value(table[:3]))
@@ -196,7 +196,7 @@ def test_a_second_call_asks_the_model_about_its_rows_alone(kind, monkeypatch):
     for function in (other, one, other):
         result = explainer.explain(function, X[:3])
         assert result.base_value == pytest.approx(function.value(BACKGROUND).mean())
-        assert np.abs(result.completeness_gap).max() < 1e-12
+        assert np.abs(result.additivity_error).max() < 1e-12
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-6])
@@ -214,7 +214,7 @@ def test_a_function_that_is_read_wrongly_at_one_row_is_refused(
     function = po.wrap(sk.RandomForestRegressor(3, random_state=0).fit(X, Y), data=X)
     explainer, rest = kind(data=BACKGROUND), X.drop(index=row)
     result = explainer.explain(function, rest if off else X)
-    assert np.abs(result.completeness_gap).max() < 1e-12
+    assert np.abs(result.additivity_error).max() < 1e-12
     if off:
         with (
             pytest.warns(InexactBoxesWarning, match="differs from its values by"),

@@ -146,7 +146,7 @@ def test_shap_is_what_it_is_whatever_its_blocks(algorithm, X, background, monkey
     np.testing.assert_allclose(result.attributions, truth, atol=tolerance)
     base = PRODUCT.value(background).mean()
     np.testing.assert_allclose(result.base_value, base)
-    np.testing.assert_allclose(result.completeness_gap, 0.0, atol=1e-12)
+    np.testing.assert_allclose(result.additivity_error, 0.0, atol=1e-12)
     np.testing.assert_allclose(result.attributions.sum(axis=1), PRODUCT.value(X) - base)
     monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 40 * 2))
     again = shap.explain(PRODUCT, X).attributions
@@ -171,7 +171,7 @@ def test_shap_is_exact_up_to_twelve_features_and_samples_above(capfd):
     rng = np.random.default_rng(0)
     for n_features in (12, 13):
         result = Shap().explain(Sine(), rng.normal(size=(1, n_features)))
-        assert np.abs(result.completeness_gap).max() < 1e-12
+        assert np.abs(result.additivity_error).max() < 1e-12
     assert capfd.readouterr() == ("", "")
     table = np.arange(300.0)[:, None]  # the whole background is used
     result = Shap(data=table).explain(Power(1), [[0.0]])

@@ -150,7 +150,7 @@ class TargetError:
         excess: TargetError | None,
         relation: Relation = "about",
     ) -> TargetError:
-        """The target error of an estimate, with the excess of its draws if any."""
+        """The sampling error of an estimate, with the excess of its draws if any."""
         count = int(np.count_nonzero(aim.values))  # other columns or words are not used
         size = math.sqrt(float(np.vdot(aim.values, aim.values)) / max(count, 1))
         if aim.exact:
@@ -206,14 +206,14 @@ class TargetError:
         return limits
 
     def in_words(self, unit: str = "") -> str:
-        """The target error as a phrase to follow the gap: a root mean square."""
+        """The sampling error as a phrase to follow the gap: a root mean square."""
         if not self.n_blocks:
             return f"target {self.source}"
         if math.isnan(self.rms):  # of a file that an earlier version wrote
             return f"target sampled: {self.source}"
         low, high = (percent(self.share * math.sqrt(x)) for x in self._ratios)
         error = f"{self.rms:.2g} (rms{unit and ', in '}{unit}), {percent(self.share)} %"
-        return f"target error {error} of its size ({low} to {high} %; {self.source})"
+        return f"sampling error {error} of its size ({low} to {high} %; {self.source})"
 
     def _share(self, excess: float) -> float:
         """The excess relative to the scale; infinite for an objective of zero."""
@@ -223,12 +223,12 @@ class TargetError:
 
 
 def exact_target(source: str, scale: float) -> TargetError:
-    """The target error (zero) of an exactly computed target."""
+    """The sampling error (zero) of an exactly computed target."""
     return TargetError(value=0.0, scale=scale, spread=0.0, source=source, rms=0.0)
 
 
 def unknown_target(source: str, scale: float) -> TargetError:
-    """The target error (NaN) of a target with an unknown error."""
+    """The sampling error (NaN) of a target with an unknown error."""
     return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
 
 

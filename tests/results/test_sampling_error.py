@@ -15,7 +15,7 @@ from propopt.base.text import percent
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs import hessian
 from propopt.proofs.hessian import QuadraticPart
-from propopt.proofs.target_error import DrawCovariance, TargetError, contrasts
+from propopt.proofs.sampling_error import DrawCovariance, TargetError, contrasts
 
 
 N, D, B = 9, 2, 10
@@ -39,17 +39,21 @@ def solved(target, *others, **named):
 @pytest.mark.parametrize(("line", "error"), refusals(__file__, "errors of targets"))
 def test_errors_that_are_zero_or_not_known(line, error):
     best = eval(line)
-    assert math.isnan(best.target_error) if error == "nan" else best.target_error == 0.0
+    assert (
+        math.isnan(best.sampling_error)
+        if error == "nan"
+        else best.sampling_error == 0.0
+    )
     assert best.standard_errors is None
 
 
 def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     best = solved(DRAWN)
     assert best.target.scale == best.certificate.scale
-    assert best.target_error == best.target.value / best.certificate.value
+    assert best.sampling_error == best.target.value / best.certificate.value
     assert (best.target.n_blocks, best.target.relation) == (B, "about")
     low, high = best.target.interval
-    assert 0.0 < low < best.target_error < high
+    assert 0.0 < low < best.sampling_error < high
     assert best.target.rms == pytest.approx(DRAWN_RMS, rel=1e-12)
     assert best.target.size == pytest.approx(math.sqrt((DRAWN.values**2).mean()))
     words = best.target.in_words("euros")
@@ -63,10 +67,10 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     assert certified.target.value == best.target.value
     assert certified.target.scale == certified.certificate.scale
     assert mine.target is None
-    assert math.isnan(mine.target_error)
+    assert math.isnan(mine.sampling_error)
     same = np.broadcast_to(BLOCKS[0].round(), BLOCKS.shape).copy()  # not called exact
     best = solved(Estimate.of_blocks(same, source="noise", n_draws=20))
-    words = "target error 0 (rms), 0 % of its size (0 to 0 %; noise, 20 draws)"
+    words = "sampling error 0 (rms), 0 % of its size (0 to 0 %; noise, 20 draws)"
     assert best.target.in_words() == words
     error = TargetError(value=1.0, scale=0.0, spread=0.1, source="noise", n_blocks=10)
     assert error.relative == math.inf
@@ -111,10 +115,10 @@ def test_points_on_a_curve_have_those_of_a_solve():
     for points in zip(*(curve.optimized for curve in curves), strict=True):
         best = po.solve(objective.with_weights(points[0].weights))
         for point in points:
-            error = pytest.approx(best.target_error, rel=1e-6)
-            assert point.target_error == error
+            error = pytest.approx(best.sampling_error, rel=1e-6)
+            assert point.sampling_error == error
             _ = point.attributions
-            assert point.target_error == error
+            assert point.sampling_error == error
             np.testing.assert_allclose(point.standard_errors, best.standard_errors)
 
 
