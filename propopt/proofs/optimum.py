@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.checks import read_only
 from propopt.base.declared import Declared, field, transient
+from propopt.base.document import Fact
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Quantity, gap_cell, percent, value_in_words
@@ -176,6 +177,38 @@ class Optimum(Declared, ExplanationFields, ABC):
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame (N, D), with the names of the input."""
+
+
+# ---- Facts on the proven gap and the error of the target
+
+
+_TOLERATED: Final = 1e-5
+"""Violations up to this count as zero."""
+
+
+def gap_fact(best: Optimum) -> Fact:
+    """The proved gap, that of the worst row, or the reason why it is unknown."""
+    certificate = best.certificate
+    if certificate is None and "gap" in best.details:
+        largest = float(best.details["gap"].max())
+        return Fact("gap to optimum", largest, "at most", note="row by row")
+    if certificate is None:
+        reason = str(best.parameters.get("not proved", ""))
+        return Fact("gap to optimum", None, note=reason)
+    if certificate.violation > _TOLERATED:
+        violation = f"bounds violated by {certificate.violation:.1e}"
+        return Fact("gap to optimum", None, note=violation)
+    return Fact("gap to optimum", certificate.gap)
+
+
+def sampling_fact(target: TargetError | None) -> Fact:
+    """The root mean square error of a target as a share of its size."""
+    if target is None or math.isnan(target.value):
+        source = "" if target is None else target.source
+        return Fact("sampling error", None, note=source)
+    if not target.n_blocks:
+        return Fact("sampling error", 0.0, "%")
+    return Fact("sampling error", target.share, "%", "estimated", target.source)
 
 
 # ---- Phrases for the proven gap and the error of the target
