@@ -319,11 +319,11 @@ def read_seed(rng: object, what: str = "rng") -> int:
     return int(seed)
 
 
-def read_rng(rng: object) -> np.random.Generator:
+def read_rng(rng: object, what: str = "rng") -> np.random.Generator:
     """A given generator, which is advanced; else a new one from :func:`read_seed`."""
     if isinstance(rng, np.random.Generator):
         return rng
-    return np.random.default_rng(read_seed(rng))
+    return np.random.default_rng(read_seed(rng, what))
 
 
 def read_option(user_word: _Word, kinds: Any, label: str) -> _Word:

@@ -52,13 +52,7 @@ def read_random_state(random_state: object) -> np.random.Generator:
     """The generator of a seed, None (seed 0), a ``RandomState`` or a ``Generator``."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
-    try:
-        return read_rng(random_state)
-    except InvalidInput:
-        raise InvalidInput(
-            "random_state: expected an integer >= 0, a numpy.random.Generator or a "
-            f"RandomState, got {random_state!r}"
-        ) from None
+    return read_rng(random_state, "random_state")
 
 
 # ---- Targets at the inputs: gradients, given or computed, or other values

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -30,7 +30,7 @@ from propopt.base.checks import read_array, read_only, refuse_overflow
 from propopt.base.errors import Infeasible, InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss, _RecastLoss
-from propopt.losses.custom import Custom, CustomConstraints
+from propopt.losses.custom import ConstraintFunction, Custom, constraints_of
 from propopt.losses.maps import (
     Composed,
     Identity,
@@ -194,7 +194,7 @@ Constraint: TypeAlias = Bound | Completeness
 
 def split_constraints(
     subject_to: Any, losses: Sequence[PropertyLoss]
-) -> tuple[tuple[CustomConstraints, ...], tuple[Bound, ...]]:
+) -> tuple[tuple[ConstraintFunction, ...], tuple[Bound, ...]]:
     """Split ``subject_to`` into functions of cvxpy and bounds."""
     if _is_function(subject_to):
         subject_to = [subject_to]
@@ -203,7 +203,9 @@ def split_constraints(
     given = list(subject_to)
     if not given:
         return (), ()
-    custom = (CustomConstraints(x, n) for n, x in enumerate(given) if _is_function(x))
+    custom = (
+        partial(constraints_of, x, n) for n, x in enumerate(given) if _is_function(x)
+    )
     others = [x for x in given if not _is_function(x)]
     return tuple(custom), bounds_of(others, losses)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, final
 
 import numpy as np
@@ -143,47 +142,41 @@ class Custom(PropertyLoss):
         self._refuse()
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class CustomConstraints:
-    """A function from W to constraints of cvxpy."""
-
-    function: Callable[[CvxpyExpression], Any]
-    index: int  # in subject_to
-
-    def of(self, W: CvxpyExpression) -> list[CvxpyConstraint]:
-        """Build and check the constraints for a variable W of shape (N, D).
-
-        Raises
-        ------
-        InvalidInput
-            If they are not a list of constraints that follow the rules of DCP.
-        """
-        import cvxpy as cp
-
-        label = f"subject_to[{self.index}]"
-        made = _called(self.function, W, label)
-        constraints = [made] if isinstance(made, cp.Constraint) else made
-        if not isinstance(constraints, list | tuple) or not constraints:
-            raise InvalidInput(
-                f"{label}: expected a list of constraints from its function, such as "
-                f"lambda W: [W[:, 0] >= 0], got {made!r}"
-            )
-        for constraint in constraints:
-            if not isinstance(constraint, cp.Constraint):
-                raise InvalidInput(
-                    f"{label}: expected constraints of cvxpy, got {constraint!r}; "
-                    "write W[:, 0] >= 0, with the argument W of the function"
-                )
-            if not constraint.is_dcp():
-                raise InvalidInput(
-                    f"{label}: {constraint} is not convex by the rules of cvxpy (DCP)"
-                )
-        return list(constraints)
-
-
 ConstraintFunction: TypeAlias = Callable[[Any], Any]
 """A function from W to constraints of cvxpy."""
+
+
+def constraints_of(
+    function: ConstraintFunction, index: int, W: CvxpyExpression
+) -> list[CvxpyConstraint]:
+    """Build and check the constraints for a variable W of shape (N, D).
+
+    Raises
+    ------
+    InvalidInput
+        If they are not a list of constraints that follow the rules of DCP.
+    """
+    import cvxpy as cp
+
+    label = f"subject_to[{index}]"
+    made = _called(function, W, label)
+    constraints = [made] if isinstance(made, cp.Constraint) else made
+    if not isinstance(constraints, list | tuple) or not constraints:
+        raise InvalidInput(
+            f"{label}: expected a list of constraints from its function, such as "
+            f"lambda W: [W[:, 0] >= 0], got {made!r}"
+        )
+    for constraint in constraints:
+        if not isinstance(constraint, cp.Constraint):
+            raise InvalidInput(
+                f"{label}: expected constraints of cvxpy, got {constraint!r}; "
+                "write W[:, 0] >= 0, with the argument W of the function"
+            )
+        if not constraint.is_dcp():
+            raise InvalidInput(
+                f"{label}: {constraint} is not convex by the rules of cvxpy (DCP)"
+            )
+    return list(constraints)
 
 
 def _called(function: Callable[[Any], Any], W: Any, label: str) -> Any:

@@ -36,7 +36,7 @@ from propopt.base.text import Reason
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import aligned_attributions, objective_scale
 from propopt.losses.completeness import is_completeness
-from propopt.losses.custom import Custom, CustomConstraints
+from propopt.losses.custom import ConstraintFunction, Custom
 from propopt.losses.linear_algebra import EPSILON
 from propopt.losses.maps import Absolute, CvxpyConstraint, Identity, Squared
 from propopt.proofs.certificate import Certificate
@@ -443,7 +443,7 @@ class CustomProgram:
     standard: Program  # the losses and bounds of this package, with shape and names
     objective: Objective  # with its parameters as they are
     bounds: tuple[Bound, ...]
-    custom: tuple[CustomConstraints, ...]
+    custom: tuple[ConstraintFunction, ...]
     shape: tuple[int, int]
     size: float  # σ
     unit: float  # of the objective
@@ -455,7 +455,7 @@ class CustomProgram:
         self,
         objective: Objective,
         bounds: tuple[Bound, ...],
-        custom: tuple[CustomConstraints, ...],
+        custom: tuple[ConstraintFunction, ...],
         shape: tuple[int, int] | None = None,  # by default from the losses
     ) -> None:
         import cvxpy as cp
@@ -479,7 +479,7 @@ class CustomProgram:
         self.V = cp.Variable(shape)
         self.W = self.size * self.V
         self.limits = [self._limit(bound) for bound in bounds]
-        self.constraints = [x for made in custom for x in made.of(self.W)]
+        self.constraints = [x for made in custom for x in made(self.W)]
         self.problem = cp.Problem(
             cp.Minimize(self.objective.expression(self.W) / self.unit),
             [*self.limits, *self.constraints],
@@ -527,7 +527,7 @@ class CustomProgram:
         at_W = cp.Variable(self.shape)
         at_W.value = W
         for made in self.custom:
-            for constraint in made.of(at_W):
+            for constraint in made(at_W):
                 numbers = [
                     np.abs(x.value) for x in constraint.args if x.value is not None
                 ]
@@ -606,7 +606,7 @@ def certify_custom(
     objective: Objective,
     W: object,
     bounds: tuple[Bound, ...],
-    custom: tuple[CustomConstraints, ...],
+    custom: tuple[ConstraintFunction, ...],
 ) -> Certificate:
     """The certificate of W for a program with custom losses or constraints."""
     losses_at_W = [*objective.losses, *(bound.loss for bound in bounds)]

@@ -19,7 +19,7 @@ from propopt.base.errors import Infeasible, Refused, SolverFailure, UncertifiedW
 from propopt.base.text import Reason
 from propopt.losses import Bound, GradientMatching, Objective, Program
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.custom import CustomConstraints
+from propopt.losses.custom import ConstraintFunction
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.proofs.conic_bound import CustomProgram, Solved, clarabel_options
 from propopt.proofs.sampling_error import (
@@ -47,7 +47,7 @@ NOT_PROVED = "not proved"
 def solve_custom(
     objective: Objective,
     bounds: tuple[Bound, ...],
-    custom: tuple[CustomConstraints, ...],
+    custom: tuple[ConstraintFunction, ...],
     solver: str | Solver,
     tolerance: float,
 ) -> Explanation:

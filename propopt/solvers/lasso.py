@@ -81,8 +81,8 @@ class DiagonalLasso:
         weight = lasso.weight
         smooth = self._backward(self._pull / h)
         if weight == 0.0:
-            return LassoOptimum(W=smooth, Y=np.zeros_like(smooth), gap=0.0)
-        Z, Y = (smooth, 0.0 * smooth) if start is None else (start.W, start.Y)
+            return smooth, np.zeros_like(smooth)
+        Z, Y = (smooth, 0.0 * smooth) if start is None else start
         Y = np.clip(Y, -weight, weight)
         Z_hat = self._forward(Z)
         Y_hat = self._forward(Y)
@@ -106,7 +106,7 @@ class DiagonalLasso:
             if step % _BALANCED_EVERY == 0 and step < 0.8 * _MOST_STEPS:
                 rho *= _imbalance(apart, Z_hat - last, Z_hat, Y_hat, rho)
         slope = self._backward(h * Z_hat - self._pull)
-        return LassoOptimum(W=Z, Y=best_dual(Z, slope, weight), gap=proven)
+        return Z, best_dual(Z, slope, weight)
 
     def _relative_gap(
         self, h: Array, Z_hat: Array, Y_hat: Array, Z: Array, weight: float
@@ -213,15 +213,15 @@ class _Sparse(Prepared):
         lasso = LassoProblem(
             beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance
         )
-        optimum = self._method(lasso, self._begin(start, a))
+        W, Y = self._method(lasso, self._begin(start, a))
         # clip again: by rounding a·Y may exceed λ
-        return self._solution(optimum.W, np.clip(a * optimum.Y, -weight, weight))
+        return self._solution(W, np.clip(a * Y, -weight, weight))
 
     def _begin(self, start: Solution | None, a: float) -> LassoOptimum | None:
         if start is None:
             return None
         dual = start.duals.get(self._name, np.zeros_like(start.W))
-        return LassoOptimum(W=start.W, Y=dual / a, gap=np.inf)
+        return start.W, dual / a
 
     def _solution(self, W: Attributions, Y: Array) -> Solution:
         return Solution(W=W, duals={self._name: Y})

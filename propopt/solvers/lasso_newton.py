@@ -62,14 +62,8 @@ class LassoProblem:
     tolerance: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LassoOptimum:
-    """A minimiser with its dual and its proven gap."""
-
-    W: Attributions  # (N, D): attributions, with exact zeros
-    Y: Array  # (N, D): |Y| ≤ λ, close to −∇q(W)
-    gap: float  # the proven relative gap
-
+LassoOptimum: TypeAlias = tuple[Attributions, Array]
+"""W (N, D) with exact zeros, and its dual Y (N, D): |Y| ≤ λ, close to −∇q(W)."""
 
 LassoMethod: TypeAlias = Callable[[LassoProblem, LassoOptimum | None], LassoOptimum]
 """A function to the optimum for any weights, started at a similar one if given."""
@@ -78,14 +72,6 @@ LassoMethod: TypeAlias = Callable[[LassoProblem, LassoOptimum | None], LassoOpti
 def best_dual(W: Array, slope: Array, weight: float) -> Array:
     """The |Y| ≤ λ with the smallest proven gap at W, where q has this slope."""
     return np.clip(2.0 * W - slope, -weight, weight)
-
-
-def proven_gap(W: Array, slope: Array, weight: float) -> float:
-    """The gap λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4 for the best Y."""
-    Y = best_dual(W, slope, weight)
-    excess = weight * float(np.abs(W).sum()) - float(np.vdot(Y, W))
-    Y += slope
-    return max(excess, 0.0) + 0.25 * float(np.vdot(Y, Y))
 
 
 # ---- The curvature of squared losses, H = 2(I + βP + γQ), as products and bounds
@@ -260,7 +246,7 @@ class NewtonLasso:
         kind = OperatorCurvature if isinstance(self._P, Operator) else Curvature
         H = kind(self._P, self._Q, lasso.beta, lasso.gamma)
         G = H.in_layout(self._G)
-        W = np.zeros_like(G) if start is None else H.in_layout(start.W)
+        W = np.zeros_like(G) if start is None else H.in_layout(start[0])
         # the optimum for λ = 0, if available, minus the shift by λ
         if start is None and (guess := H.guess(2.0 * G)) is not None:
             W = _soft(guess, np.array(0.5 * lasso.weight))
@@ -268,11 +254,8 @@ class NewtonLasso:
         # sparse products do not use BLAS threads
         with few_threads(len(self._P) if isinstance(self._P, np.ndarray) else 0):
             point = _descend(objective, W, lasso.tolerance)
-        return LassoOptimum(
-            W=H.restored(point.W),
-            Y=H.restored(best_dual(point.W, point.slope, lasso.weight)),
-            gap=objective.gap(point) / objective.scale(point),
-        )
+        Y = best_dual(point.W, point.slope, lasso.weight)
+        return H.restored(point.W), H.restored(Y)
 
 
 def _for_products(P: Sparse | Array | Operator | None) -> Any:
@@ -316,8 +299,12 @@ class _Objective:
         return objective_scale(value, zero)
 
     def gap(self, point: _Point) -> float:
-        """A proven bound of F(W) − min F."""
-        return proven_gap(point.W, point.slope, self.weight)
+        """The gap λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4 for the best Y."""
+        Y = best_dual(point.W, point.slope, self.weight)
+        excess = self.weight * float(np.abs(point.W).sum())
+        excess -= float(np.vdot(Y, point.W))
+        Y += point.slope
+        return max(excess, 0.0) + 0.25 * float(np.vdot(Y, Y))
 
     def change(self, point: _Point, other: _Point) -> float:
         """F(other) − F(point) = ½⟨∇q + ∇q', W' − W⟩ + λ(‖W'‖₁ − ‖W‖₁)."""

@@ -271,50 +271,19 @@ class ConstrainedEntryCg(Solver):
         support = entry_support(program)
         assert support is not None, "see refusal"
         losses = tuple(map(support.loss, program.losses))
-        rows = GivenSums(
-            of=support.positions // program.shape[1],
-            weights=support.values(v)[:, 0],
-            totals=np.asarray(sums.target)[:, 0],
-        )
+        given = {
+            "rows": support.positions // program.shape[1],
+            "weights": support.values(v)[:, 0],
+            "totals": np.asarray(sums.target)[:, 0],
+        }
 
         def solve(weights: Array, tolerance: float, start: Solution | None) -> Solution:
-            system = _EntrySystem(positive_terms(weights, losses), rows)
+            system = _EntrySystem(positive_terms(weights, losses), **given)
             begin = system.aim if start is None else support.values(start.W)
-            w = system.minimum(rows.nearest(begin), tolerance)
+            w = system.minimum(system.nearest(begin), tolerance)
             return Solution(W=support.expanded(w), multipliers=(math.inf,))
 
         return PreparedFunction(solve)
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GivenSums:
-    """The given sums of the entries of each row."""
-
-    of: Indices  # (P,): the row n of each entry
-    weights: Array  # (P,): v
-    totals: Array  # (N,): t
-
-    def sums(self, w: Array) -> Array:
-        """Row sums A w (N,) of a column (P, 1)."""
-        sums = np.bincount(self.of, self.weights * w[:, 0], len(self.totals))
-        return np.asarray(sums, float)
-
-    def row_part(self, r: Array, diagonal: Array) -> Array:
-        """The part Aᵀy (P, 1) of r, for y = (A D⁻¹ Aᵀ)⁻¹ A D⁻¹ r."""
-        return self._spread(self.sums(r / diagonal), diagonal)
-
-    def nearest(self, w: Array) -> Array:
-        """The nearest entries with the given sums, projected twice for rounding."""
-        ones = np.ones(w.shape)
-        once = w + self._spread(self.totals - self.sums(w), ones)
-        return once + self._spread(self.totals - self.sums(once), ones)
-
-    def _spread(self, sums: Array, diagonal: Array) -> Array:
-        squares = self.weights**2 / diagonal[:, 0]
-        sizes = np.bincount(self.of, squares, len(self.totals))
-        y = np.divide(sums, sizes, out=np.zeros_like(sums), where=sizes > 0.0)
-        return (self.weights * y[self.of])[:, None]
 
 
 @final
@@ -322,35 +291,37 @@ class GivenSums:
 class _EntrySystem(Descent):
     """The optimum of Σ c‖A w − T‖² among complete entries w (P, 1)."""
 
-    rows: GivenSums
+    rows: Indices  # (P,): the row n of each entry
+    weights: Array  # (P,): v
+    totals: Array  # (N,): t
 
     def minimum(self, w: Array, tolerance: float) -> Array:
         """The optimum, started at complete entries w, which are overwritten."""
-        return self.rows.nearest(super().minimum(w, tolerance))
+        return self.nearest(super().minimum(w, tolerance))
 
     @cached_property
     def aim(self) -> Array:
         """The target of the first loss of w itself, (P, 1)."""
         loss = next(loss for _, loss in self.terms if isinstance(loss.map, Identity))
-        size = len(self.rows.of)
+        size = len(self.rows)
         return np.array(np.broadcast_to(loss.target, (size, 1)), dtype=np.float64)
 
     def _slope(self, w: Array) -> Array:
         slope = super()._slope(w)
-        return slope - self.rows.row_part(slope, np.ones(w.shape))
+        return slope - self._row_part(slope, np.ones(w.shape))
 
     def _descend(self, w: Array, slope: Array, goal: float) -> None:
         super()._descend(w, slope, goal)
-        w[:] = self.rows.nearest(w)
+        w[:] = self.nearest(w)
 
     def _conditioned(self, r: Array) -> Array:
-        r -= self.rows.row_part(r, self._diagonal)
+        r -= self._row_part(r, self._diagonal)
         return r / self._diagonal
 
     @cached_property
     def _diagonal(self) -> Array:
         """The diagonal of 2 Σ c AᵀA, (P, 1)."""
-        diagonal = np.zeros(len(self.rows.of))
+        diagonal = np.zeros(len(self.rows))
         for c, loss in self.terms:
             match loss.map:
                 case OverPoints(gram=gram):
@@ -358,3 +329,24 @@ class _EntrySystem(Descent):
                 case _:
                     diagonal += 2.0 * c
         return diagonal[:, None]
+
+    def _sums(self, w: Array) -> Array:
+        """Row sums A w (N,) of a column (P, 1)."""
+        sums = np.bincount(self.rows, self.weights * w[:, 0], len(self.totals))
+        return np.asarray(sums, float)
+
+    def _row_part(self, r: Array, diagonal: Array) -> Array:
+        """The part Aᵀy (P, 1) of r, for y = (A D⁻¹ Aᵀ)⁻¹ A D⁻¹ r."""
+        return self._spread(self._sums(r / diagonal), diagonal)
+
+    def nearest(self, w: Array) -> Array:
+        """The nearest entries with the given sums, projected twice for rounding."""
+        ones = np.ones(w.shape)
+        once = w + self._spread(self.totals - self._sums(w), ones)
+        return once + self._spread(self.totals - self._sums(once), ones)
+
+    def _spread(self, sums: Array, diagonal: Array) -> Array:
+        squares = self.weights**2 / diagonal[:, 0]
+        sizes = np.bincount(self.rows, squares, len(self.totals))
+        y = np.divide(sums, sizes, out=np.zeros_like(sums), where=sizes > 0.0)
+        return (self.weights * y[self.rows])[:, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
@@ -32,9 +32,15 @@ from propopt.results.record import Decision, Record
 from propopt.tables.arrow_files import is_arrow, parts_of
 
 
-@partial(section_of, Decision, threshold=Finite, below=str, above=str)
-class DecisionSection(Section):
-    """The decisions below and above a threshold on predictions."""
+DecisionSection: Final = section_of(
+    Decision,
+    Section,
+    "DecisionSection",
+    "The decisions below and above a threshold on predictions.",
+    threshold=Finite,
+    below=str,
+    above=str,
+)
 
 
 @partial(
