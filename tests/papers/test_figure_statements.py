@@ -30,7 +30,6 @@ from papers.properties.paper import PROPERTIES
 
 
 PROBLEMS = Path(errors.__file__).with_name("problems")
-ALONE = FILE.replace("[0.1, 1, 10]", "[0, 1]")  # faithfulness, at first
 SPARSE = FILE.replace("sweep:\n  pairwise_robustness: [0.1, 1, 10]", "sweep: WEIGHTS")
 SPARSE = SPARSE.replace(
     "  pairwise_robustness: {", "  sparsity: 1\n  pairwise_robustness: {"
@@ -66,16 +65,6 @@ def unsolved():
     return replace(solved(), trade_offs=missing)
 
 
-def test_what_baselines_at_the_front_give_away():
-    result = statements.dominated(at_optimum())
-    assert result.holds
-    assert result.value == pytest.approx(0.0, abs=1e-6)
-    best = optimum().losses
-    above = at_optimum(gradient_matching=1.001 * best["gradient_matching"])
-    result = statements.dominated(above)
-    assert result.value == pytest.approx(0.001, rel=0.01)
-
-
 def with_first(result, **claims):
     """The first point of a curve with other claims; attributions stay to be read."""
     first, *others = result.trade_offs.optimized
@@ -95,41 +84,6 @@ def test_a_curve_that_is_not_that_of_its_attributions_fails(factor):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that losses count which are proved
         assert statements.certified(with_first(result, **claims)).holds is (factor == 1)
-
-
-def test_where_faithfulness_alone_counts_the_gradient_is_the_optimum():
-    result = swept(read(ALONE))
-    first, _ = result.trade_offs.optimized
-    # F is zero, up to rounding of either: no contradiction
-    losses = first.losses | {"gradient_matching": 1e-26}
-    assert statements.certified(with_first(result, losses=losses)).holds
-    # and a baseline without loss is compared with no optimum
-    result = swept(read(ALONE))
-    assert statements.none_beats(result).holds
-    assert statements.none_beats(result).value > 1e-3
-    loose = with_optima(
-        result,
-        lambda best: replace(
-            best, certificate=replace(best.certificate, lower_bound=1e-6)
-        ),
-    )
-    assert not statements.none_beats(loose).holds
-
-
-def test_a_loss_that_rises_by_a_thousandth_fails():
-    first = optimum(0).losses
-
-    def flat(last):
-        losses = {1: first, 10: last}
-        return with_optima(
-            solved(),
-            lambda b: replace(
-                b, losses=losses.get(b.weights["pairwise_robustness"], b.losses)
-            ),
-        )
-
-    assert ROBUSTNESS(flat(optimum(2).losses)).holds
-    assert not ROBUSTNESS(flat(times(1.001, first))).holds
 
 
 # ---- x³, sparsity, SHAP
@@ -161,28 +115,6 @@ def drawn_twice(change=None):
     """A result with a second draw, the optima of which are changed."""
     second = solved() if change is None else with_optima(solved(), change)
     return replace(solved(), redrawn=(second,))
-
-
-def test_a_certificate_does_not_see_what_attributions_became():
-    """Only losses measured again do."""
-    wrong = with_optima(solved(), steeper)
-    assert statements.certified(wrong).holds
-    result = statements.measured_again(wrong)
-    assert result.value > 0.002
-    # nor where the curve is read after it was claimed
-    fresh = swept(read(FILE))
-    assert statements.measured_again(fresh).holds
-    assert len(fresh.trade_offs.optimized) == 3
-
-
-def test_a_robustness_that_sees_a_constant_fails():
-    """SmoothGrad's δ² are the same at all points, and K⁻¹ itself sees that."""
-    kernel = "  kernel_robustness: {lengthscale: 1, jitter: 1e-3MEAN}"
-    old = "  pairwise_robustness: {graph: {kind: gaussian, lengthscale: 1}}"
-    for mean, holds in ("", True), (", mean: none", False):
-        text = FILE.replace(old, kernel.replace("MEAN", mean))
-        text = text.replace("pairwise_robustness", "kernel_robustness")
-        assert limits.sampled_robustness(exact_smoothgrad(text=text)).holds is holds
 
 
 def sparse(*weights):
@@ -277,16 +209,6 @@ def with_excesses(rule, excesses):
     )
 
 
-def test_excesses_are_those_of_the_objective():
-    table, (best,) = induction.excesses(later()), later().trade_offs.optimized
-    assert len(table) == 20
-    for one, given in zip(later().of_method("inductive"), table["excess"], strict=True):
-        assert given == pytest.approx(one.objective / best.objective - 1)
-    result = induction.reaches_optimum(with_losses(later(), "random", lambda _: 1.001))
-    assert result.value == pytest.approx(0.001, rel=0.01)
-    assert not result.holds
-
-
 COUNTS = (3, 10, 20, 40, 60)
 EXPONENTIAL = [5 * np.exp(-0.1 * count) for count in COUNTS]
 TO_A_FLOOR = [0.3 + 5 * np.exp(-0.1 * count) for count in COUNTS]
@@ -315,21 +237,6 @@ EXCESSES = [  # by the count
 def test_excesses_decide_what_holds(statement, rule, gaps, holds):
     result = with_excesses(rule, dict(zip(COUNTS, gaps, strict=True)))
     assert statement(result).holds is holds
-
-
-def test_the_floor_of_an_excess_is_found():
-    gaps = dict(zip(COUNTS, TO_A_FLOOR, strict=True))
-    result = induction.falls_exponentially(with_excesses("subset", gaps))
-    assert result.note == "floor 0.3"
-
-
-def test_more_observations_end_at_the_gradient():
-    """At other points, with a weight that stays as it is."""
-    result = induction.vanishes(later())
-    (best,), (gradient,) = later().trade_offs.optimized, later().of_method("gradient")
-    end = 0.05 * gradient.losses["kernel_robustness"] / best.objective - 1
-    assert result.note == f"of the gradient {end:.2g}"
-    assert end > 0.01
 
 
 @cache

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from oracle_learners import corners, sum_of_terms, variances
+from refusals import refusals
 from sklearn.linear_model import LinearRegression
 
 from papers.iloco.theory import (
@@ -204,44 +205,10 @@ def test_least_squares_on_many_rows(kind):
     assert np.abs(expected / result.standard_errors).max() > 50.0  # zero is told
 
 
-def ideal(terms, sets, shares=None, error=None):
-    return lambda: ideal_scores(terms, sets, shares or Refitted(), error)
-
-
-def linear(covariance, error=None, sets=PAIR, **settings):
-    return lambda: linear_refit_scores([1.0, 1.0], covariance, sets, error, **settings)
-
-
 ONE, JOINT = {(0,): 1.0}, [(0, 1)]
-REFUSED = [
-    (ideal(ONE, PAIR, error=ABSOLUTE), "closed form for squared"),
-    (ideal(ONE, [0, 1]), r"expected whole numbers of shape \(Q, r\)"),
-    (ideal(ONE, [(0.0, 1.0)]), "expected whole numbers"),
-    (ideal(ONE, [(0, 1), (2, 2)]), r"\[2, 2\] is no set of different places"),
-    (ideal(ONE, [(-1, 1)]), r"\[-1, 1\] is no set"),
-    (ideal({(): 1.0}, JOINT), r"different features of each term, got \(\)"),
-    (ideal({(0, 0): 1.0}, JOINT), r"different features of each term, got \(0, 0\)"),
-    (ideal({(0,): -1.0}, JOINT), r"\(0,\) has -1.0"),
-    (ideal({(0,): np.nan}, JOINT), r"\(0,\) has nan"),
-    (ideal(ONE, [(0, 3)], FixedColumns(3, 1)), r"\[0, 3\] is no .* places less than 3"),
-    (ideal({(7,): 1.0}, JOINT, FixedColumns(3, 1)), r"\(7,\): expected places from 0"),
-    (ideal(ONE, JOINT, FixedColumns(4, 3)), "never leave out 2; at most 2 would do"),
-    (lambda: FixedColumns(4, 2.5), "expected an integer >= 1"),
-    (lambda: FixedColumns("four", 1), "expected an integer >= 1"),
-    (lambda: FixedColumns(4, True), "expected an integer >= 1"),
-    (lambda: FixedColumns(3, 4), "expected 1 to n_features=3, got 4"),
-    (lambda: BernoulliColumns("a"), "probability: expected a number, got 'a'"),
-    (lambda: BernoulliColumns(1.5), r"at most 1, got 1\.5"),
-    (linear(np.eye(3)), r"expected shape \(2, 2\), as there are 2 slopes"),
-    (linear([[1.0, 0.5], [0.4, 1.0]]), "symmetric"),
-    (linear([[1.0, 2.0], [2.0, 1.0]]), "no negative eigenvalue, got -1"),
-    (linear(np.eye(2), PROBABILITY), "squared and absolute errors, got prob"),
-    (linear(np.eye(2), noise=-1.0), "noise: expected a finite number >= 0"),
-    (linear(np.eye(2), sets=[(0, 2)]), r"\[0, 2\] is no .* places less than 2"),
-]
 
 
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_is_refused(call, message):
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "ideal learners"))
+def test_what_is_refused(line, message):
     with pytest.raises(InvalidInput, match=message):
-        call()
+        eval(line)

@@ -4,7 +4,6 @@ import dataclasses
 import re
 import warnings
 from functools import partial
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -27,12 +26,6 @@ from papers.engine import (
 )
 from papers.engine import statements as everywhere
 from papers.engine.figure import PaperFigure
-from papers.engine.pages import (
-    in_markdown,
-    markdown_list,
-    markdown_table,
-    write_markdown,
-)
 from papers.engine.panels import Panel
 from papers.engine.studies import draw_charts, no_numbers
 from papers.engine.tally import Conclusion, Drift, FigureReport, Tally
@@ -200,27 +193,6 @@ def found(reproduce, tmp_path):
     return made
 
 
-def test_the_headline_counts_and_tells_first_what_is_false(found, capsys):
-    code, page = found(
-        invariant(),
-        invariant(),
-        claim(statement="a"),
-        claim(statement="b", difference="few points"),
-        claim(2.0, statement="c", note="1.5 to 3 over 5 draws", **FALSE),
-        claim(1.0, statement="c"),
-        claim(0.8, statement="d", between=(0.7, 1.2)),
-    )
-    assert code == 0
-    assert page.splitlines()[2].startswith(
-        "**Checks of ours: 2 of 2 PASS, 0 FAIL. Statements of the paper: "
-        "1 confirmed, 0 in part, 0 depends on a choice, 1 refuted, 0 misprint, "
-        "2 not tested."
-    )
-    first, _ = page.split("| figure |")
-    assert "- tiny: c: refuted (of x it does not): 2, expected <= 1" in first
-    assert "refuted: c: 2, expected <= 1" in capsys.readouterr().out
-
-
 def test_a_statement_has_to_hold_in_every_panel_of_a_set_up(found, tmp_path):
     results = claim(0.5), claim(1.001), claim(0.9), invariant(0.9), invariant(0.2)
     _, page = found(*results, claim(0.6, **DIFFERS))
@@ -350,33 +322,6 @@ def test_an_interrupted_run_keeps_what_is_done(reproduce, file, tmp_path, capsys
     assert "every optimum is certified" in readme
     assert reproduce(tmp_path / "none", figure(panel(file, stop))) == (130, None)
     assert "written files are complete" in capsys.readouterr().err
-
-
-def test_a_page_is_old_or_new(reproduce, file, tmp_path, monkeypatch, capsys):
-    made, page = figure(panel(file, CERTIFIED)), tmp_path / "tiny.md"
-    reproduce(tmp_path, made, "--quiet")
-    before = page.read_bytes()
-
-    def torn(path, text, **settings):
-        with path.open("w", **settings) as stream:
-            stream.write(text[:10])
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Path, "write_text", torn)
-    capsys.readouterr()
-    assert reproduce(tmp_path, made, "--quiet")[0] == 5
-    told = capsys.readouterr().err
-    assert told == f"propopt: cannot write {page}: disk full\n"
-    assert page.read_bytes() == before
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
-def test_the_cheapest_panel_of_the_paper_holds():
-    panels = PROPERTIES.figures["fig2"]().panels
-    chosen = next(p for p in panels if p.title.startswith("x², D = 1"))
-    result = chosen.run()
-    assert [f.statement for f in result.findings if not f.holds] == []
-    assert (result.distances["saved"] >= 0).all()
 
 
 # ---- studies: what is measured, told and drawn where a panel is no sweep
@@ -515,41 +460,3 @@ def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):
     assert problem.schema.data.categorical == ["plan"]
     built = problem.build()
     assert list(built.function.gradient(built.points)) == ["age", "plan"]
-    # names of all characters
-    names = [
-        "emoji \U0001f600",
-        "漢字",
-        "\\ud83d\\ude00",
-        "a\u2028b\x85c\x7f\x1b",
-        '"\\',
-    ]
-    columns = dict(zip(names, rng.normal(size=(5, 30)), strict=True))
-    columns[names[0]] = list("abc") * 10
-    csv = written(tmp_path, "\U0001f600.csv", **columns, y=np.arange(30) / 7)
-    problem = panel_of_table(csv, "y", None).problem
-    assert problem.schema.data.categorical == [names[0]]
-    assert list(problem.build().points) == names
-
-
-def test_a_table_too_short_is_refused_before_any_work(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Panel, "run", None)
-    csv = written(tmp_path, "short.csv", a=[1, 2, 3], y=[2, 3, 4])
-    own = ["--csv", str(csv), "--target", "y", "-o", str(tmp_path)]
-    assert main(["tables", *own]) == 2
-    told = capsys.readouterr().err
-    assert f"--csv: {csv}: expected more than 24 rows" in told
-
-
-def test_tables_paragraphs_and_markup_of_pages(tmp_path):
-    table = markdown_table(("|w|", "value"), [("a|b", "1"), ("c", "2")])
-    lines = [r"| \|w\| | value |", "| --- | --- |", r"| a\|b | 1 |", "| c | 2 |"]
-    assert table.splitlines() == lines
-    write_markdown(tmp_path / "page.md", ["# δ", markdown_list(["a", "b"])])
-    page = (tmp_path / "page.md").read_text("utf-8")
-    assert page == "# δ\n\n- a\n- b\n"
-    with pytest.raises(InvalidInput, match="there is no folder"):
-        write_markdown(tmp_path / "a" / "page.md", [])
-    for name in ("plain", "größe × μ", "価格", "a b", "👩\u200d🔬", ""):
-        assert in_markdown(name) == name
-    told = r"\*a\* \[b\](c) \<d> \&e; \`f\` \$g\$"
-    assert in_markdown("*a* [b](c) <d> &e; `f` $g$") == told
