@@ -27,7 +27,7 @@ def whole(model, width, n_rows, **settings):
     """Whether contributions are exact, and for all rows of ``data``."""
     X = np.random.default_rng(0).normal(size=(n_rows, width))
     best = po.explain(model, X[:2] + 0.1, data=X, graph=FEW_ROWS, **settings)
-    is_exact = best.sampling_error == 0.0
+    is_exact = best.sampling_excess == 0.0
     assert is_exact == (best.target.n_blocks == 0)
     return is_exact
 

@@ -305,38 +305,25 @@ def check_size(where, target, values):
         agree(f"{where}: size of the target", target["size"], size)
 
 
-def check_target(where, relative, words, target, interval=None):
-    """Refuse an error of the target, or its words, that differ from the archive."""
+def check_target(where, excess, share, source, target, interval=None):
+    """Refuse an error of the target that differs from the archive."""
     value, scale = (target or {}).get("value"), (target or {}).get("scale")
     derived = math.nan if None in (value, scale) else float(value)
     derived = (
         derived / float(scale) if scale else math.inf if derived > 0.0 else derived
     )
-    agree(f"{where}: sampling error", relative, derived)
-    if target is None or not target["n_blocks"]:
-        unknown = "sampling error not known"
-        same(
-            f"{where}: target",
-            words,
-            f"target {target['source']}" if target else unknown,
-        )
-        ends = [derived, derived] if interval else []
-    else:
-        text, _, source = words.removesuffix(")").partition("; ")
-        same(f"{where}: target", source, target["source"])
-        rms, share, low, high = (
-            float(re.search(rf"{before}([\d.eE-]+)", text)[1])
-            for before in ("error ", "\\), ", "its size \\(", " to ")
-        )
-        stated = 100.0 * target["rms"] / target["size"]
-        # in words they have two digits
-        agree(f"{where}: target in words", rms, target["rms"], 1e-12, 0.06)
-        agree(f"{where}: target in words", share, stated, 1e-12, 0.06)
-        # limits of squares, of which these are the roots
-        low = (low / share) ** 2 if target["relation"] == "about" else 0.0
-        ends = [derived * low, derived * (high / share) ** 2]
-    if interval is not None:
-        agree(f"{where}: interval of the sampling error", interval, ends, 1e-12, 0.25)
+    agree(f"{where}: sampling excess", excess, derived)
+    rms, size = (number((target or {}).get(key)) for key in ("rms", "size"))
+    agree(f"{where}: sampling error", share, rms / size if rms else rms)
+    same(f"{where}: target", source, (target or {}).get("source", ""))
+    if interval is None:
+        return
+    if not target["n_blocks"]:
+        agree(f"{where}: interval of the sampling excess", interval, [derived, derived])
+    elif target["relation"] == "at most":
+        same(f"{where}: least sampling excess", interval[0], 0.0)
+    if not interval[0] <= derived <= interval[1]:
+        raise Contradiction(f"{where}: the sampling excess is outside its interval")
 
 
 def check_claims(where, claims, header, ends):
@@ -449,7 +436,7 @@ def check_front(path, header, report):
         expected = [k for k in names if k not in ends["faithful"]]
         columns = [k.removeprefix("removed.") for k in head if k.startswith("removed.")]
         same(f"{path.name}: columns removed", columns, expected)
-        retained = [k for k in head if k.partition(".")[0] == "retained"]
+        retained = [k for k in head if k.partition(".")[0] == "faithfulness_kept"]
         same(
             f"{path.name}: columns retained", len(retained), len(names) - len(expected)
         )
@@ -474,8 +461,8 @@ def check_front(path, header, report):
         claims = {"objective": line["objective"], "gap": line["gap"], "shares": {}}
         agree(f"{where}: seconds", number(line["seconds"]), best["seconds"])
         if best["certificate"]:
-            error = number(line["sampling_error"])
-            check_target(where, error, line["target"], best["target"])
+            errors = (number(line[f"sampling_{x}"]) for x in ("excess", "error"))
+            check_target(where, *errors, line["target"], best["target"])
         for key in (k for k in head if k.startswith("parameter.")):
             expected, cell = best["parameters"].get(key[10:]), line[key]
             if isinstance(expected, int | float) and not isinstance(expected, bool):
@@ -491,9 +478,13 @@ def check_front(path, header, report):
         for kind, start in (("losses", "loss."), ("weights", "weight.")):
             claims[kind] = {k: line[start + k] for k in names if start + k in head}
         for k in names:
-            every = line.get("retained") if ends and k in ends["faithful"] else None
+            every = (
+                line.get("faithfulness_kept")
+                if ends and k in ends["faithful"]
+                else None
+            )
             claims["shares"][k] = line.get(
-                f"retained.{k}", line.get(f"removed.{k}", every)
+                f"faithfulness_kept.{k}", line.get(f"removed.{k}", every)
             )
         check_claims(where, claims, best, ends)
     if next(optima, None) or next(others, None):
@@ -651,19 +642,14 @@ def verify(path):
             {"recorded_shares": chosen[0]["recorded_shares"]} if ends is None else {}
         )
         check_claims("picked", {**picked, **shares}, chosen[0], ends)
-        error = picked["sampling_error"]
-        stated = chosen[0]["target"] or {}
-        rms, size = (number(stated.get(key)) for key in ("rms", "size"))
-        agree("picked: rms of the target's error", number(error["rms"]), rms)
-        share = rms / size if rms else rms
-        agree("picked: share of the target's error", number(error["share"]), share)
-        check_target(
-            "picked",
-            number(error["relative"]),
-            error["in_words"],
-            chosen[0]["target"],
-            error["interval"],
+        error, stated = picked["sampling_error"], chosen[0]["target"]
+        agree(
+            "picked: rms of the sampling error",
+            number(error["rms"]),
+            number((stated or {}).get("rms")),
         )
+        numbers = number(error["excess"]), number(error["share"]), error["source"]
+        check_target("picked", *numbers, stated, error["interval"])
         for key in ("units", "solver", "parameters"):
             same(f"picked: {key}", picked[key], chosen[0][key])
         words = manifest["quantity"]["in_words"]

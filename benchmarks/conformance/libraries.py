@@ -38,7 +38,7 @@ def _propopt(case: Case) -> Answered:
         kind="contributions",
         robustness=0,
     )
-    error = found.sampling_error
+    error = found.sampling_excess
     note = "" if not error else f"sampled, its own error {error:.1%}"
     return Answered(found.attributions, float(found.base_value[0]), note)
 

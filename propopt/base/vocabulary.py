@@ -166,10 +166,38 @@ TERMS: Final[Mapping[str, Term]] = {
         "Share of the faithfulness of the SHAP values or slopes."
     ),
     "differences removed": Term(
-        "Share of the squared differences of neighbours that is gone."
+        "Share of the squared differences of neighbours that is gone; of the largest "
+        "difference, if the loss is one of it."
+    ),
+    "feature differences removed": Term(
+        "Share of the squared differences of similar features that is gone."
+    ),
+    "size removed": Term("Share of the sum of the absolute values that is gone."),
+    "removed": Term("Share of the loss of the target that is gone."),
+    "nearest baseline": Term(
+        "The baseline with the lowest objective at these weights, and its excess over "
+        "the optimum."
+    ),
+    "front error": Term(
+        "Mixtures of the optima match any explanation in each loss to within this "
+        "share of the range of the loss.",
+        "",
+        "proved",
     ),
     "between weights": Term(
         "Largest gap to the optimum at any weight between those tried.", "", "proved"
+    ),
+    "solved weights": Term("Weights of which the optimum was solved."),
+    "interpolation error": Term(
+        "Error of values between solved weights, as a share of the largest value.",
+        "",
+        "proved",
+    ),
+    "rows shown": Term("Rows to choose from, of all rows."),
+    "similar rows": Term(
+        "The pairs of rows that are compared, and the distance that decides.",
+        "",
+        "assumed",
     ),
     # ---- LIME and iLOCO
     "coefficient": Term("LIME's coefficient for infinitely many samples."),

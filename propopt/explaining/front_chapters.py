@@ -12,8 +12,7 @@ from typing import Any, Final
 import pandas as pd
 
 from propopt.base.checks import evenly_spaced
-from propopt.base.document import Block, Chapter, Finding, Table
-from propopt.base.text import in_percent
+from propopt.base.document import Chapter, Table, share_text
 from propopt.proofs.fronts import ExactFront
 from propopt.results.explanation import Explanation
 from propopt.results.report.explanation_chapters import (
@@ -23,10 +22,6 @@ from propopt.results.report.explanation_chapters import (
 from propopt.results.report.explorer import FrontPath
 from propopt.results.report.neighbours import Neighbours
 from propopt.solvers.solving import solve
-
-
-_FEWEST: Final = 3
-"""Fewest optima that differ in one weight only; else all are ordered by a loss."""
 
 
 def front_chapters(trade_offs: Any) -> list[Chapter]:
@@ -43,24 +38,14 @@ def front_chapters(trade_offs: Any) -> list[Chapter]:
 
 
 def _features(best: Explanation) -> Chapter:
-    """The largest features of the first optimum, and how far to trust them."""
+    """The card of the first optimum."""
     document = best.document()
-    return Chapter(document.title, [*document.blocks, *document.trust])
-
-
-_BECOMES: Final = {
-    "squared differences between neighbours": "more similar",
-    "squared differences between similar features": "smoother",
-    "total size": "simpler",
-}
-"""Comparative for explanations with less of a quantity."""
+    return Chapter(document.title, document.blocks, lead=document.subtitle)
 
 
 def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
     """The optima that differ from the first in one weight, and the curve between."""
-    loss, line = _line(trade_offs, best)
-    less = trade_offs.reduction_label(loss or "")
-    faithful = () if trade_offs.ends is None else trade_offs.ends.faithful
+    loss, line = trade_offs.line(best)
     front = None
     if loss is not None:
         through = ExactFront.of(line, loss, solve)
@@ -70,40 +55,14 @@ def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
     return FrontPath(
         optima=line,
         start_label="knee" if trade_offs.aimed is None else "aim",
-        becomes=_BECOMES.get(less.removesuffix(" without main effects"), ""),
         loss=loss or trade_offs.losses[-1],
         start=next((i for i, one in enumerate(line) if one is best), 0),
         losses=trade_offs.losses,
         ends=trade_offs.ends,
-        labels={
-            x: "faithfulness" if faithful == (x,) else trade_offs.reduction_label(x)
-            for x in trade_offs.losses
-        },
+        labels=trade_offs.share_labels,
         front=front,
         baselines=list(compress(trade_offs.baselines, trade_offs.compared)),
     )
-
-
-def _line(trade_offs: Any, best: Explanation) -> tuple[str | None, list[Any]]:
-    """The loss with the most optima that differ from the chosen one in its weight."""
-
-    def with_other_weights_of(loss: str) -> list[Any]:
-        rates = {**best.rates, loss: 0.0}
-        same = (
-            one for one in trade_offs.optimized if {**one.rates, loss: 0.0} == rates
-        )
-        return sorted(same, key=lambda one: one.rates[loss])
-
-    lines = {
-        name: with_other_weights_of(name)
-        for name in trade_offs.losses
-        if name in best.weights
-    }
-    loss = max(lines, key=lambda name: len(lines[name]), default=None)
-    if loss is None or len(lines[loss]) < _FEWEST:
-        first = trade_offs.losses[0]
-        return None, sorted(trade_offs.optimized, key=lambda one: one.losses[first])
-    return loss, lines[loss]
 
 
 def _others(trade_offs: Any) -> Iterator[Chapter]:
@@ -125,17 +84,19 @@ def _others(trade_offs: Any) -> Iterator[Chapter]:
         )
     table = pd.DataFrame(lines).set_index("explanation")
     table = table.sort_values("excess", kind="stable")
-    table["excess"] = table["excess"].map(in_percent)
+    table["excess"] = table["excess"].map(share_text)
     if not any(table["not compared"]):
         table = table.drop(columns="not compared")
-    words = "The excess is how far an objective is above the best possible, for the "
-    words += "weights that suit it best."
-    blocks: list[Block] = [Finding(words), Table(table, "Losses: less is better.")]
-    yield Chapter("Other explanations of the same rows", blocks)
+    caption = "Excess of the objective over the optimum, and losses."
+    yield Chapter("Baselines", [Table(table, caption)])
 
 
 OPTIMA_ON_PAGE: Final = 50
 """Rows of the table of optima, evenly spaced over all of them."""
+
+
+_SHARES: Final = ("faithfulness_kept", "removed")
+"""How columns of shares begin."""
 
 
 def _table(trade_offs: Any) -> Chapter:
@@ -145,14 +106,15 @@ def _table(trade_offs: Any) -> Chapter:
     columns = [
         name
         for name in map(str, frame)
-        if name.startswith(("weight.", "loss.", "retained", "removed", "gap"))
+        if name.startswith(("weight.", "loss.", *_SHARES, "gap"))
         and frame[name].notna().any()
     ]
     table = frame[columns]
     for name in columns:
-        if name.startswith(("retained", "removed")):
-            shares = {name: table[name].map(in_percent)}
+        if name.startswith(_SHARES):
+            shares = {name: table[name].map(share_text)}
             table = table.assign(**shares)
-    table = table.rename(columns=lambda name: str(name).replace(".", " of ", 1))
-    caption = f"{len(frame)} of {count}: weights, losses, shares of losses, gaps."
+    table = table.rename(columns=lambda name: " of ".join(str(name).split(".", 1)))
+    table = table.rename(columns=lambda name: name.replace("_kept", " kept"))
+    caption = f"{len(frame)} of {count}" if len(frame) < count else ""
     return Chapter("All optima", [Table(table, caption)])

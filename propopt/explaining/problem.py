@@ -125,7 +125,7 @@ class Sampling:
         The seed of all draws; None is seed 0. Background and reference rows do not
         depend on it.
     precision : float, optional
-        Draw until ``sampling_error`` is at most this, such as 0.02. If the first draws
+        Draw until ``sampling_excess`` is at most this, such as 0.02. If the first draws
         take long, a message reports their cost.
     max_evaluations : int, optional
         The largest number of rows for which draws call the model.
@@ -774,13 +774,13 @@ class RowsProblem(ExplanationProblem):
             best = optimum(Targets(estimate=self._slopes(rule)))
         else:
             if precision is not None:
-                rule = replace(rule, error=lambda x: optimum(x).sampling_error)
+                rule = replace(rule, error=lambda x: optimum(x).sampling_excess)
             best = optimum(rule.of(self.points, self.labels))
-        if precision is not None and not best.sampling_error <= precision:
+        if precision is not None and not best.sampling_excess <= precision:
             error = "is unknown" if best.target is None else best.target.in_words()
             warnings.warn(
-                f"precision: expected a sampling_error, a share of squares, of "
-                f"{precision:.2g}, got {best.sampling_error:.2g}: {error}; "
+                f"precision: expected a sampling_excess, a share of squares, of "
+                f"{precision:.2g}, got {best.sampling_excess:.2g}: {error}; "
                 "give more max_evaluations if the target is sampled",
                 ImpreciseWarning,
                 stacklevel=3,
@@ -807,7 +807,7 @@ class RowsProblem(ExplanationProblem):
 
             def error(drawn: Sample) -> float:
                 estimate = rule.scaled(drawn.estimate)
-                return self.nearest(Targets(estimate=estimate)).sampling_error
+                return self.nearest(Targets(estimate=estimate)).sampling_excess
 
             growing = growing.until(sampling.precision, most, error)
         return rule.scaled(growing.estimate)

@@ -16,25 +16,32 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.checks import read_each_nonnegative
+from propopt.base.cards import N_PRINTED
+from propopt.base.checks import evenly_spaced, read_each_nonnegative
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding
+from propopt.base.document import (
+    Document,
+    Fact,
+    Facts,
+    Table,
+    share_text,
+    subtitle_of,
+    title_of,
+)
 from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.base.resources import require_memory
 from propopt.base.text import (
     Quantity,
-    for_quantity,
-    gap_cell,
+    enumerated,
     in_short,
-    percent,
     plural,
     printable,
 )
 from propopt.explaining.front_bounds import FrontBounds, is_above
-from propopt.losses.algebra import kind_of
+from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.losses.faithfulness import Units
 from propopt.proofs.ideal_nadir import IdealNadir
-from propopt.proofs.optimum import target_basis, target_in_words, targets_in_words
+from propopt.proofs.optimum import sampling_fact
 from propopt.results.explanation import Explanation, common_quantity
 from propopt.results.explanation_document import made_by
 from propopt.results.result import Result
@@ -63,6 +70,9 @@ _IN_WORDS = {
 
 _MOST_RETAINED = 2**29
 """The most bytes of attributions that :meth:`TradeOffs.prove` retains."""
+
+_FEWEST = 3
+"""Fewest optima that differ in one weight only; else all are ordered by a loss."""
 
 UNITS_UNKNOWN = "units unknown"
 """The units of baselines in tables if those of the target are unknown."""
@@ -319,46 +329,17 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         span = np.where(high > low, high - low, 1.0)
         return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
 
-    def shares_in_words(self, best: Explanation | None = None) -> str:
-        r"""How faithful an optimum is and how much it reduces other losses, in words.
-
-        *As faithful* is the retained share of faithfulness, 1 − loss(W)/loss(W_∞):
-        100 % at the target, such as the gradients, and 0 % where the other losses are
-        zero, such as equal attributions in all rows. Differences are *smaller* by
-        1 − loss(W)/loss(target). See :class:`propopt.results.Shares`.
-
-        Parameters
-        ----------
-        best : Explanation, optional
-            One of the optima; by default that at the knee.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> G = np.array([[1.0], [3.0], [2.0]])
-        >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(3))
-        >>> weights = {"pairwise_robustness": np.logspace(-3, 3, 25)}
-        >>> curve = po.sweep(po.GradientMatching(G) + robust, weights, {"half": G / 2})
-        >>> curve.shares_in_words().split(", ")[0]
-        '78 % as faithful as the target'
-        """
-        chosen = self.knee() if best is None else best
-        shares = {} if self.ends is None else self.ends.shares(chosen.losses)
-        faithful = () if self.ends is None else self.ends.faithful
-        return ", ".join(
-            f"{100.0 * share:.0f} % as faithful as the target"
-            if name in faithful
-            else f"{self.reduction_label(name)} {100.0 * share:.0f} % smaller"
-            for name, share in shares.items()
-            if name in self.losses and np.isfinite(share)
-        )
-
-    def reduction_label(self, name: str) -> str:
-        """The quantity that a loss penalizes, in words, such as "total size"."""
-        kind = kind_of(name)
-        label = name if kind is None else kind.reduces or name
-        has_offset = self.ends is not None and name in self.ends.offset
-        return f"{label} without main effects" if has_offset else label
+    @property
+    def share_labels(self) -> dict[str, str]:
+        """For each loss, the label of its share; with its name if several have one."""
+        labels = {k: (kind_of(k) or PropertyLoss).share_label for k in self.losses}
+        count = Counter(labels.values())
+        return {
+            name: label
+            if count[label] == 1 and label != "removed"
+            else f"{name} removed"
+            for name, label in labels.items()
+        }
 
     def nearest_at(self, best: Explanation) -> tuple[str, float] | None:
         """The baseline with the lowest objective at the weights of an optimum.
@@ -509,12 +490,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """All explanations as a table: one row each, with the columns of the CSV files.
 
         ``method``, ``weight.<loss>``, ``parameter.<name>``, ``loss.<loss>``,
-        ``objective``, ``gap`` (certified and relative), ``sampling_error`` (estimated
-        to the same scale; blank if unknown), ``on_front``, ``seconds``, ``target``
-        (that error in words, with its interval), ``retained`` (the retained share of
-        faithfulness; ``retained.<loss>`` if several losses measure it) and
-        ``removed.<loss>`` for every other loss (:class:`propopt.results.Shares`). If an
-        error was requested, ``front_error`` is the proved one, equal in all rows.
+        ``objective``, ``gap`` (certified and relative), ``sampling_error`` (of the
+        target, as a share of its size), ``sampling_excess`` (of the objective, on the
+        scale of the gap), ``on_front``, ``seconds``, ``target`` (its source),
+        ``faithfulness_kept`` (``faithfulness_kept.<loss>`` if several losses measure
+        it) and ``removed.<loss>`` for every other loss
+        (:class:`propopt.results.Shares`). If an error was requested, ``front_error`` is
+        the proved one, equal in all rows.
 
         Returns
         -------
@@ -530,11 +512,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             "objective": [one.objective for one in every],
             "gap": [one.gap for one in every],
             "sampling_error": [one.sampling_error for one in every],
+            "sampling_excess": [one.sampling_excess for one in every],
             "on_front": self.on_front.tolist(),
             "seconds": [one.seconds for one in every],
-            "target": [
-                target_in_words(one) if one.certificate else None for one in every
-            ],
+            "target": [None if x.target is None else x.target.source for x in every],
             **self._shares,
         }
         if self.error is not None:
@@ -648,7 +629,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """Draw loss ``y`` against loss ``x``, by default the first two losses.
 
         The axes show shares, if the ends of the trade-off are available: the
-        faithfulness given up, and the part of the other loss that is left. They span
+        faithfulness lost, and the part of the other loss that is left. They span
         the front, and baselines up to twice as far; the legend counts those beyond. A
         ring marks the optimum at the knee, and a filled marker the nearest baseline of
         a method with several settings.
@@ -679,7 +660,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
         >>> curve = po.sweep(objective, {"sparsity": [0.2, 0.5, 1.0]})
         >>> curve.plot().get_xlabel()
-        'faithfulness given up'
+        'faithfulness lost'
         """
         from propopt.plots.trade_offs import draw_trade_offs
 
@@ -722,70 +703,108 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         best = None
         if self.optimized:
             best = self.aimed or self.knee()
+        counts = [plural(len(self.optimized), "optimum").replace("optimums", "optima")]
+        if self.baselines:
+            counts.append(plural(len(self.baselines), "baseline"))
         return Document(
-            title=self._title(best),
-            subtitle=f"{plural(len(self.optimized), 'optimized explanation')}"
-            f", {plural(len(self.baselines), 'baseline')}",
-            trust=[*self._trust(), *self._nearest(best)],
+            title=title_of("Trade-offs", self.quantity),
+            subtitle=subtitle_of(self.quantity, ", ".join(counts), self._against),
+            dangers=[*self._dangers()],
+            blocks=[
+                *([] if best is None else [self._chosen(best)]),
+                Facts([*self._facts(best)]),
+            ],
             settings={} if best is None else dict(made_by(best)),
             chapters=partial(front_chapters, self),
-            names=best.labels.feature_names(best.shape[1]) if best else (),
         )
 
-    def _title(self, best: Explanation | None) -> str:
-        """The retained and removed shares at the aim or the knee, as a title."""
-        if best is None:
-            return f"Nothing was optimized{for_quantity(self.quantity)}"
-        where = "knee"
-        if self.aimed is not None:
-            where = f"aim ({best.parameters['aim']})"
-        shares = self.shares_in_words(best)
-        words = f"At the {where}: {shares}" if shares else "No share is defined"
-        return f"{words}{for_quantity(self.quantity)}"
+    @property
+    def _against(self) -> str:
+        """The losses that are traded off: faithfulness last, main effects apart."""
+        faithful = () if self.ends is None else self.ends.faithful
+        offset = () if self.ends is None else self.ends.offset
+        beyond = dict.fromkeys(offset, " beyond main effects")
+        others = [
+            f"{name.replace('_', ' ')}{beyond.get(name, '')}"
+            for name in self.losses
+            if name not in faithful
+        ]
+        words = enumerated(others, "and")
+        return f"{words} against faithfulness" if faithful and words else words
 
-    def _nearest(self, best: Explanation | None) -> Iterator[Finding]:
-        """The best baseline at these weights, and how far it is above the optimum."""
+    def _dangers(self) -> Iterator[str]:
+        """What is missing: weights without a solution, and an interrupted sweep."""
+        if self.failures:
+            failed = plural(len(self.failures), "combination")
+            yield f"Without a solution: {failed} of weights; see failures."
+        if self.interrupted:
+            yield "The sweep was interrupted before its end."
+
+    def _chosen(self, best: Explanation) -> Table:
+        """Five optima along the weight that varies, the one at the knee among them."""
+        loss, line = self.line(best)
+        place = next(i for i, one in enumerate(line) if one is best)
+        rows = evenly_spaced(len(line), N_PRINTED)
+        nearest = min(range(len(rows)), key=lambda k: abs(rows[k] - place))
+        rows[nearest] = place
+        mark = "knee" if self.aimed is None else "aim"
+        names = self.losses if loss is None else (loss,)
+        lines = [
+            {
+                **{
+                    "weight" if loss else f"weight of {name}": one.rates.get(name)
+                    for name in names
+                },
+                **self._cells(one),
+                "": mark if one is best else "",
+            }
+            for one in (line[i] for i in rows)
+        ]
+        return Table(pd.DataFrame(lines).dropna(axis="columns", how="all"))
+
+    def _cells(self, best: Explanation) -> dict[str, object]:
+        """The shares of an optimum by their labels; its losses where there are none."""
+        shares = {} if self.ends is None else self.ends.shares(best.losses)
+        labels = self.share_labels
+        cells = {labels[k]: shares.get(k, math.nan) for k in self.losses}
+        if any(map(math.isfinite, cells.values())):
+            return {label: share_text(x) for label, x in cells.items()}
+        return {f"loss {name}": best.losses[name] for name in self.losses}
+
+    def line(self, best: Explanation) -> tuple[str | None, list[Explanation]]:
+        """The loss with the most optima that differ from this one in its weight only.
+
+        Returned with these, in ascending order of that weight. Where they are fewer
+        than three, None and all optima, in ascending order of the first loss.
+        """
+        lines = {}
+        for name in filter(best.weights.__contains__, self.losses):
+            rates = {**best.rates, name: 0.0}
+            same = [x for x in self.optimized if {**x.rates, name: 0.0} == rates]
+            lines[name] = sorted(same, key=lambda one, name=name: one.rates[name])  # type: ignore[misc]
+        loss = max(lines, key=lambda name: len(lines[name]), default=None)
+        if loss is None or len(lines[loss]) < _FEWEST:
+            first = self.losses[0]
+            return None, sorted(self.optimized, key=lambda one: one.losses[first])
+        return loss, lines[loss]
+
+    def _facts(self, best: Explanation | None) -> Iterator[Fact]:
+        """The proofs for the optima and between them, and the nearest baseline."""
+        optima = [one for one in self.optimized if one.gap is not None]
+        if optima:
+            yield Fact("gap to optimum", max(x.gap or 0.0 for x in optima), "at most")
+            targets = [x.target for x in optima if x.target is not None]
+            worst = max(targets, key=lambda x: (math.isnan(x.value), x.share))
+            yield sampling_fact(worst)
+        if self.error is not None:
+            yield Fact("front error", self.error, "%")
+        elif (gap := self.gap_between) is not None:
+            yield Fact("between weights", gap, "%")
         nearest = None if best is None else self.nearest_at(best)
         if nearest is not None:
             name, excess = nearest
-            words = f"closest baseline at these weights: {name}; its objective is "
-            words += f"{percent(excess)} % above the minimum"
-            question = "Which other explanation comes nearest?"
-            yield Finding(words, "computed", question, name)
-
-    def _trust(self) -> Iterator[Finding]:
-        """The proofs for the optima and between them, and the failures."""
-        optima = self.optimized
-        gaps = [one.gap for one in optima if one.gap is not None]
-        if not gaps:
-            yield Finding("nothing was optimized, so nothing is proved", "assumed")
-        else:
-            most = "largest " if len(gaps) > 1 else ""
-            yield Finding(f"{most}gap {gap_cell(max(gaps))}, proved", "proved")
-            bases = {target_basis(one) for one in optima if one.gap is not None}
-            basis = next(x for x in ("assumed", "estimated", "computed") if x in bases)
-            yield Finding("; ".join(targets_in_words(optima)), basis)
-        if (words := self.between_in_words()) is not None:
-            yield Finding(words, "proved")
-        if self.failures:
-            yield Finding(f"not solved: {len(self.failures)}")
-        if self.interrupted:
-            yield Finding("the sweep was interrupted before its end")
-
-    def between_in_words(self) -> str | None:
-        """The proved accuracy at untried weights, in words; None without a proof."""
-        if self.error is not None:
-            return (
-                "mixtures of these optima match every explanation, in each loss to "
-                f"within {percent(self.error)} % of its range"
-            )
-        gap = self.gap_between
-        if gap is None:
-            return None
-        return (
-            "at any weight between those tried, the optimal objective is proved to "
-            f"within {percent(gap)} %"
-        )
+            note = f"{share_text(excess)} above the optimum"
+            yield Fact("nearest baseline", name, note=note)
 
     @property
     def aimed(self) -> Explanation | None:
@@ -803,7 +822,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         others = [name for name in self.losses if name not in faithful]
         return {
             **{
-                name: f"retained.{name}" if several else "retained" for name in faithful
+                name: f"faithfulness_kept.{name}" if several else "faithfulness_kept"
+                for name in faithful
             },
             **{name: f"removed.{name}" for name in others},
         }

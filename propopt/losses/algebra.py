@@ -185,10 +185,8 @@ class PropertyLoss(Atom, ABC):
     offset: Attributions | None = None
     """G (N, D), subtracted from attributions first: A(W) − T is A(W − G)."""
 
-    reduces: ClassVar[str] = ""
-    """The quantity that the loss reduces, such as "total size"."""
-    share: ClassVar[str] = "retained or removed"
-    """The word for its share: "retained" for faithfulness, else "removed"."""
+    share_label: ClassVar[str] = "removed"
+    """The label of its share on cards, a key of the vocabulary."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -386,7 +384,7 @@ class PropertyLoss(Atom, ABC):
 class Faithfulness(PropertyLoss):
     """A loss for the agreement of the explanation with the function."""
 
-    share: ClassVar[str] = "retained"
+    share_label: ClassVar[str] = "faithfulness kept"
     quantity: Quantity | None = None
     """The explained quantity; None if the target has none."""
 

@@ -85,8 +85,7 @@ class PairwiseRobustness(PropertyLoss):
     0.0
     """
 
-    reduces: ClassVar[str] = "squared differences between neighbours"
-    share: ClassVar[str] = "removed"
+    share_label: ClassVar[str] = "differences removed"
     penalty: Penalty = Squared()
     n_points: int
     n_features: int | None
@@ -194,8 +193,7 @@ class KernelRobustness(PropertyLoss):
     1.0
     """
 
-    reduces: ClassVar[str] = "squared differences between neighbours"
-    share: ClassVar[str] = "removed"
+    share_label: ClassVar[str] = "differences removed"
     penalty: Penalty = Squared()
     n_points: int
 
@@ -272,8 +270,7 @@ class MaxDifferenceRobustness(PropertyLoss):
     9.0
     """
 
-    reduces: ClassVar[str] = "largest differences between neighbours"
-    share: ClassVar[str] = "removed"
+    share_label: ClassVar[str] = "differences removed"
     n_points: int
 
     def __init__(
@@ -376,8 +373,7 @@ class SharedRobustness(PropertyLoss):
     10.0
     """
 
-    reduces: ClassVar[str] = "squared differences between neighbours"
-    share: ClassVar[str] = "removed"
+    share_label: ClassVar[str] = "differences removed"
     penalty: Penalty = Squared()
     n_points: int
     n_features: int
@@ -476,8 +472,7 @@ class Smoothness(PropertyLoss):
     10.0
     """
 
-    reduces: ClassVar[str] = "squared differences between similar features"
-    share: ClassVar[str] = "removed"
+    share_label: ClassVar[str] = "feature differences removed"
     penalty: Penalty = Squared()
     n_features: int
     labels: Labels
@@ -523,8 +518,7 @@ class Sparsity(PropertyLoss):
     """
 
     map = Identity()
-    reduces: ClassVar[str] = "total size"
-    share: ClassVar[str] = "removed"
+    share_label: ClassVar[str] = "size removed"
     penalty: Penalty = Absolute()
 
     def __init__(self, *, name: str = "sparsity") -> None:

@@ -89,9 +89,8 @@ def draw_trade_offs(
         label = f"{name.replace('_', ' ')} loss"
         if in_shares:
             axis.set_major_formatter(PercentFormatter(1.0))
-            label = f"{trade_offs.reduction_label(name)} left"
-            if columns[name].startswith("retained"):
-                label = "faithfulness given up"
+            label = trade_offs.share_labels[name]
+            label = label.replace("kept", "lost").replace("removed", "left")
         set_label(fill(matplotlib_text(label), 60))
     styled(axes)
     if trade_offs.quantity is not None:

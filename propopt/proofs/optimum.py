@@ -144,12 +144,20 @@ class Optimum(Declared, ExplanationFields, ABC):
         return units_in_words(self.units, self.quantity, self.parameters)
 
     @property
-    def sampling_error(self) -> float:
+    def sampling_excess(self) -> float:
         """The relative excess of the objective due to the target's error.
 
         It is estimated, on the scale of :attr:`gap`; NaN if unknown.
         """
         return math.nan if self.target is None else self.target.relative
+
+    @property
+    def sampling_error(self) -> float:
+        """The root mean square error of a sampled target, as a share of its size.
+
+        0 if the target is exact, NaN if the error is unknown.
+        """
+        return math.nan if self.target is None else self.target.share
 
     @property
     def scales(self) -> Array | None:
@@ -252,14 +260,14 @@ def is_sampled(best: Optimum) -> bool:
 
 def target_basis(best: Optimum) -> Basis:
     """The basis of statements about the target."""
-    if best.target is None or math.isnan(best.sampling_error):
+    if best.target is None or math.isnan(best.sampling_excess):
         return "assumed"
     return "estimated" if is_sampled(best) else "computed"
 
 
 def target_error_cell(best: Optimum) -> str:
     """The root mean square error of the target, for a table cell."""
-    if best.target is None or math.isnan(best.sampling_error):
+    if best.target is None or math.isnan(best.sampling_excess):
         return "unknown"
     if not best.target.n_blocks:
         return "exact"

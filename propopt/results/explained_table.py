@@ -373,7 +373,7 @@ class ExplainedTable(
         return self.header.quantity
 
     @property
-    def sampling_error(self) -> float:
+    def sampling_excess(self) -> float:
         """The relative error of the target; NaN if unknown."""
         return self.target.relative
 

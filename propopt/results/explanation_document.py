@@ -384,7 +384,7 @@ def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
         weight = f", weight {weights[name]:.4g}" if name in weights else ""
         share = shares.get(name, math.nan)
         kind = kind_of(name)
-        moved = PropertyLoss.share if kind is None else kind.share
+        moved = (kind or PropertyLoss).share_label
         share_words = f"; {in_percent(share)} {moved}" if share == share else ""
         yield f"loss {name}", f"{value:.6g}{weight}{share_words}"
     if explanation.evaluations:

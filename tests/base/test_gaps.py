@@ -27,7 +27,7 @@ def test_the_table_says_errors_as_numbers():
     for target in (drawn, exact, drawn.values):
         objective = po.GradientMatching(target) + robust
         curve = po.sweep(objective, baselines=[drawn.values])
-        errors.append(curve.to_frame()["sampling_error"].tolist())
+        errors.append(curve.to_frame()["sampling_excess"].tolist())
     assert errors[0][0] > 0.0
     assert errors[1][0] == 0.0
     assert np.isnan([errors[2][0], *(baseline for _, baseline in errors)]).all()
@@ -41,7 +41,7 @@ def test_a_command_prints_and_stores_both(job, text, tmp_path, capsys):
     assert "target exact" in printed
     assert "gap" in picked
     exact = {"relative": 0.0, "interval": [0.0, 0.0], "rms": 0.0, "share": 0.0}
-    assert picked["sampling_error"] == {**exact, "in_words": "target exact"}
+    assert picked["sampling_excess"] == {**exact, "in_words": "target exact"}
 
 
 def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypatch):
@@ -52,7 +52,9 @@ def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypa
     file = EXPLAINED.replace("{kind: logistic, target_class: setosa}", model)
     path = write(tmp_path, "look", file)
     assert main(["explain", path, "-o", str(tmp_path), "--allow-code"]) == 0
-    error = json.loads((tmp_path / "look.json").read_text())["picked"]["sampling_error"]
+    error = json.loads((tmp_path / "look.json").read_text())["picked"][
+        "sampling_excess"
+    ]
     line = error["in_words"]
     assert line.partition(",")[0] in capsys.readouterr().out
     assert "central differences" in line

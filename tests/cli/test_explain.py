@@ -140,11 +140,11 @@ def test_the_law_and_the_precision_are_those_of_the_file(done):
         )
     )
     stored = of_data.stored
-    assert stored["picked"]["sampling_error"]["relative"] == 0
+    assert stored["picked"]["sampling_excess"]["relative"] == 0
     assert stored["picked"]["parameters"]["graph"] == "8 nearest of 500 reference rows"
     assert "target exact (computed from the model)" in of_data.printed
-    assert "pairs" in gaussian.stored["picked"]["sampling_error"]["in_words"]
-    assert 0 < precise.stored["picked"]["sampling_error"]["relative"] <= 0.5
+    assert "pairs" in gaussian.stored["picked"]["sampling_excess"]["in_words"]
+    assert 0 < precise.stored["picked"]["sampling_excess"]["relative"] <= 0.5
 
 
 # ---- reasons

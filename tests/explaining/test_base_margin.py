@@ -57,7 +57,7 @@ def _check(model: Any, seen: Any, **settings: Any) -> None:
     assert np.array_equal(result.contributions, plain.contributions)
     assert np.abs(result.additivity_error).max() < 1e-9
     assert "base margin" in result.parameters
-    assert result.sampling_error == 0.0  # exact, from the trees
+    assert result.sampling_excess == 0.0  # exact, from the trees
     table = po.Explainer(model, X, **settings).fit().transform(rows, base_margin=own)
     for name in ("base_value", "prediction"):
         assert np.array_equal(table[name], getattr(result, name))

@@ -413,7 +413,7 @@ def test_the_error_of_a_drawn_background_covers_exact_values(seed, monkeypatch):
     model.fit(table[:400], y[:400])
     new = table[:25] + 0.1
     whole = po.explain(model, new, data=table)
-    assert whole.sampling_error == 0.0
+    assert whole.sampling_excess == 0.0
     monkeypatch.setattr(
         "propopt.explaining.contributions.Background.of",
         lambda reference, _: Background(reference.points, reference.n_rows).thinned(
@@ -424,7 +424,7 @@ def test_the_error_of_a_drawn_background_covers_exact_values(seed, monkeypatch):
     assert "200 draws of 1,500 background rows" in drawn.parameters["background"]
     apart = ((drawn.contributions - whole.contributions) ** 2).sum()
     share = apart / (whole.contributions**2).sum()
-    assert 0.0 < share < 9.0 * drawn.sampling_error
-    assert share > drawn.sampling_error / 30.0
+    assert 0.0 < share < 9.0 * drawn.sampling_excess
+    assert share > drawn.sampling_excess / 30.0
     gap = abs(drawn.base_value[0] - whole.base_value[0])
     assert gap < 4.0 * drawn.parameters["base error"]

@@ -306,20 +306,20 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
         return po.explain(lost_wide(), WIDE[:12], sampling=sampling, **settings)
 
     first = drawn()
-    result = drawn(precision=first.sampling_error / 3.0)
-    assert result.sampling_error <= first.sampling_error / 3.0
+    result = drawn(precision=first.sampling_excess / 3.0)
+    assert result.sampling_excess <= first.sampling_excess / 3.0
     assert result.evaluations > 2 * first.evaluations
     gap = result.additivity_error
     assert np.abs(gap).max() < 1e-9 * np.abs(result.prediction).max()
     with pytest.warns(ImpreciseWarning, match="precision"):
-        drawn(precision=first.sampling_error / 30.0, max_evaluations=16_000)
+        drawn(precision=first.sampling_excess / 30.0, max_evaluations=16_000)
     # one feature has one order and needs no draws
     one = X[:, :1]
     f = po.wrap(lambda rows: np.abs(np.asarray(rows)[:, 0]) ** 1.5)
     result = po.explain(
         f, one[:4], data=one, kind="contributions", sampling=po.Sampling(precision=0.1)
     )
-    assert result.sampling_error == 0.0
+    assert result.sampling_excess == 0.0
     expected = np.abs(one[:4]) ** 1.5 - np.mean(np.abs(one) ** 1.5)
     np.testing.assert_allclose(result.contributions, expected, rtol=1e-12)
 

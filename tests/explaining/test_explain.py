@@ -177,7 +177,7 @@ def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
         forest, X, sampling=po.Sampling(precision=1e-9), kind="slopes"
     )  # warnings are errors
     assert result.parameters["gradient"] == "exact (computed from the model)"
-    assert result.sampling_error == 0.0
+    assert result.sampling_excess == 0.0
     noise = po.explain(forest, X, law="gaussian", kind="slopes")
     assert noise.gradient.shape == result.gradient.shape
     assert (noise.gradient != result.gradient).any()
@@ -204,7 +204,7 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
     assert f"values near each row from {N} rows" in sampled.parameters["gradient"]
     assert sampled.target.n_blocks == 10
     assert sampled.evaluations == 500 * N
-    assert 0.0 < sampled.sampling_error < 0.5
+    assert 0.0 < sampled.sampling_excess < 0.5
     # the error that is printed is about the true one
     exact = po.explain(forest, X, robustness=0.1, kind="slopes")
     objective = po.GradientMatching(exact.gradient) + 0.1 * (
@@ -220,17 +220,17 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
         vote.fit(X, X[:, 0])
     result = po.explain(vote, X[:9], data=X, kind="slopes")
     assert f"values near each row from {N} rows" in result.parameters["gradient"]
-    assert result.sampling_error > 0.0
+    assert result.sampling_excess > 0.0
 
 
 def test_precision_is_reached_by_more_draws_or_said(sampled, forest, X, capsys):
     def called(Z):
         return forest.predict(Z)
 
-    goal = sampled.sampling_error / 3.0
+    goal = sampled.sampling_excess / 3.0
     settings = {"robustness": 0.1, "progress": False, "kind": "slopes"}
     result = po.explain(called, X, sampling=po.Sampling(precision=goal), **settings)
-    assert result.sampling_error <= goal
+    assert result.sampling_excess <= goal
     assert result.evaluations > 2 * sampled.evaluations
     most = po.Sampling(precision=1e-6, max_evaluations=N * 200)
     budget = {"sampling": most}
@@ -294,11 +294,11 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
     alike = po.graphs.Nearest(same_pattern=True)
     settings = {"robustness": 0.0, "graph": alike, "kind": "slopes"}
     result = po.explain(model, table, **settings)  # warnings are errors
-    assert result.sampling_error == 0.0  # of the margin, which is a sum of trees
+    assert result.sampling_excess == 0.0  # of the margin, which is a sum of trees
     assert "log-odds" in result.parameters["function"]
     assert result.gradient[:, 1][::3].any()  # effects of what is missing
     sampled = po.explain(model, table, output="probability", **settings)
-    assert sampled.sampling_error > 0.0
+    assert sampled.sampling_excess > 0.0
     assert "margin" in sampled.parameters["gradient"]
 
 

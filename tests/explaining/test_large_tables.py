@@ -255,7 +255,7 @@ def test_files_have_the_error_of_memory(in_memory, suffix, tmp_path, frames):
 def test_errors_of_rows_add_up_to_that_of_the_table(in_memory):
     explainer, rows, best = in_memory
     errors = explainer.transform(rows).error
-    assert errors.isna().all() == np.isnan(best.sampling_error)
+    assert errors.isna().all() == np.isnan(best.sampling_excess)
     if best.units == "output":
         total = best.shape[1] * float((errors**2).sum())
         assert total == pytest.approx(best.target.value, rel=1e-9)

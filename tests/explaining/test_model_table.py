@@ -40,6 +40,6 @@ def test_contributions_are_those_of_all_coalitions(name, output):
     size = np.abs(right).max()
     most = 3e-5 if CASES[name].single else 1e-9
     assert np.abs(result.contributions - right).max() <= most * size
-    assert result.sampling_error == 0.0
+    assert result.sampling_excess == 0.0
     for wrong in (1.001 * right, right[:, ::-1], np.zeros(right.shape)):
         assert np.abs(result.contributions - wrong).max() > most * size

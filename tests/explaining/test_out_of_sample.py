@@ -198,4 +198,4 @@ def test_errors_of_the_target_are_carried_to_the_rows():
     deviations = joint.blocks - joint.values
     energy = (deviations**2 * keep).sum() / (B * (B - 1))
     assert result.target.value == pytest.approx(energy, rel=1e-9)
-    assert result.sampling_error == pytest.approx(energy / result.objective, rel=1e-9)
+    assert result.sampling_excess == pytest.approx(energy / result.objective, rel=1e-9)

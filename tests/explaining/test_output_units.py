@@ -88,7 +88,7 @@ def test_rows_add_up_and_are_nearest_to_exact_shapley_values(forest):
     assert (W[["unused", "constant"]] == 0.0).all(axis=None)
     assert (W[USED] != 0.0).all(axis=None)
     assert "exact (TreeSHAP, 120 background rows)" in best.parameters.values()
-    assert best.sampling_error == 0.0
+    assert best.sampling_excess == 0.0
     # nothing is left to do for the rest of the roughness at the knee
     left = float(best.details["irreducible.pairwise_robustness"])
     roughness = best.program.losses[1].value_at(best.contributions)
@@ -135,7 +135,7 @@ def test_orders_walked_both_ways_are_exact_for_pairs_of_features():
 
 def test_a_sampled_target_has_the_errors_of_its_blocks(sampled):
     best = sampled
-    assert 0.0 < best.sampling_error < 0.5
+    assert 0.0 < best.sampling_excess < 0.5
     total = best.prediction - best.base_value
     np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
     assert (best.attributions[:, 4:] == 0.0).all()
@@ -155,7 +155,7 @@ def test_a_sampled_target_has_the_errors_of_its_blocks(sampled):
     squares = ((blocks - blocks.mean(axis=0)) ** 2).sum() / (10 * 9)
     assert best.target.value == pytest.approx(squares, rel=1e-9)
     size = (best.contributions**2).sum()
-    assert best.sampling_error == pytest.approx(squares / size, rel=1e-9)
+    assert best.sampling_excess == pytest.approx(squares / size, rel=1e-9)
 
 
 def test_slopes_times_steps_are_a_target_that_may_miss_the_total(forest, function):

@@ -99,7 +99,7 @@ def test_they_get_zeros_and_change_nothing(name, fitted, tmp_path):
     other = po.explain(narrow, ROWS[READ], data=DATA[READ], output=output)
     same(best.contributions, other.contributions)
     same(best.attributions, other.attributions)
-    assert best.sampling_error == other.sampling_error
+    assert best.sampling_excess == other.sampling_excess
     p = model.predict_proba(ROWS)[:, 1]
     truth = p if name == "forest" else np.log(p / (1 - p))
     totals = best.attributions.sum(axis=1) + best.base_value
@@ -119,7 +119,7 @@ def test_they_get_zeros_and_change_nothing(name, fitted, tmp_path):
     same(loaded.explain(few).attributions, expected)
 
     audit = po.audit(best.contributions, model, ROWS, **settings)
-    if best.sampling_error == 0.0:
+    if best.sampling_excess == 0.0:
         assert audit["exactness"].verdict == "right"
     beside = {"data": DATA[READ], "output": output}
     slopes = po.explain(model, ROWS, kind="slopes", **settings)

@@ -161,7 +161,7 @@ def test_margins_are_named_by_the_library_and_audited_as_right(
     if kind in NAMES:
         assert function.quantity.in_words() == function.quantity.unit == NAMES[kind]
     best = po.explain(model, ROWS, data=DATA, output="margin")
-    assert best.sampling_error == 0.0
+    assert best.sampling_excess == 0.0
     sums = best.base_value + best.attributions.sum(axis=1)
     assert sums == pytest.approx(margin, rel=10 * tolerance)
     for given in (phi, best):
@@ -233,7 +233,7 @@ def test_generalized_linear_models_have_an_exact_log(model: Any, kind: str) -> N
     slopes = np.asarray(function.gradient(ROWS))
     assert np.ptp(slopes, axis=0).max() <= 1e-12
     best = po.explain(model, ROWS, data=DATA, output="margin")
-    assert best.sampling_error == 0.0
+    assert best.sampling_excess == 0.0
     sums = best.base_value + best.attributions.sum(axis=1)
     assert sums == pytest.approx(margin, abs=1e-9)
 

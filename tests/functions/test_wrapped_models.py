@@ -84,14 +84,14 @@ def agrees(model, answer, *, exact, data=X, target=None, tolerance=EXACT):
     size = np.abs(phi).max()
     assert size > 1e-3  # the model does something
     if exact:
-        assert best.sampling_error == 0.0
+        assert best.sampling_excess == 0.0
         np.testing.assert_allclose(
             best.contributions, phi, rtol=0, atol=tolerance * size
         )
         return best
     # of few columns all sets are asked; else 6 standard errors of 12 numbers, each of
     # ten blocks: a false alarm in 2,000 runs at most (t with 9 degrees of freedom)
-    errors = best.target_standard_errors if best.sampling_error else 0.0
+    errors = best.target_standard_errors if best.sampling_excess else 0.0
     assert (np.abs(best.contributions - phi) <= 6 * errors + tolerance * size).all()
     return best
 
@@ -205,7 +205,7 @@ def test_what_is_sampled_of_a_margin_has_its_error():
     settings = {"robustness": 0.0, "progress": False}
     best = po.explain(model, wide[:3], data=wide[:12], **settings)
     assert best.quantity.kind == "log_odds"
-    assert best.sampling_error > 0.0
+    assert best.sampling_excess > 0.0
     total = (
         model.decision_function(wide[:3]) - model.decision_function(wide[:12]).mean()
     )

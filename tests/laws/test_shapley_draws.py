@@ -246,7 +246,7 @@ def test_few_columns_are_exact_of_any_model():
     table = X[:80, :2]
     result = explained(f, table[:5], data=table)
     assert result.target.in_words().startswith("target exact (all sets of the features")
-    assert result.sampling_error == 0.0
+    assert result.sampling_excess == 0.0
     explainer = po.Explainer(f, table, kind="contributions").fit()
     both = explainer.explain(table[:4], progress=False).contributions
     for n in range(4):

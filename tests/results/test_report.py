@@ -13,8 +13,9 @@ from quiet_boosters import booster
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.base.document import BASES, Chapter, Document, Finding, Table
+from propopt.base.document import Chapter, Document, Finding, Table
 from propopt.base.errors import MissingExtra
+from propopt.base.vocabulary import BASES
 from propopt.proofs.fronts import ExactFront
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours

@@ -40,9 +40,9 @@ def solved(target, *others, **named):
 def test_errors_that_are_zero_or_not_known(line, error):
     best = eval(line)
     assert (
-        math.isnan(best.sampling_error)
+        math.isnan(best.sampling_excess)
         if error == "nan"
-        else best.sampling_error == 0.0
+        else best.sampling_excess == 0.0
     )
     assert best.standard_errors is None
 
@@ -50,10 +50,10 @@ def test_errors_that_are_zero_or_not_known(line, error):
 def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     best = solved(DRAWN)
     assert best.target.scale == best.certificate.scale
-    assert best.sampling_error == best.target.value / best.certificate.value
+    assert best.sampling_excess == best.target.value / best.certificate.value
     assert (best.target.n_blocks, best.target.relation) == (B, "about")
     low, high = best.target.interval
-    assert 0.0 < low < best.sampling_error < high
+    assert 0.0 < low < best.sampling_excess < high
     assert best.target.rms == pytest.approx(DRAWN_RMS, rel=1e-12)
     assert best.target.size == pytest.approx(math.sqrt((DRAWN.values**2).mean()))
     words = best.target.in_words("euros")
@@ -67,7 +67,7 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     assert certified.target.value == best.target.value
     assert certified.target.scale == certified.certificate.scale
     assert mine.target is None
-    assert math.isnan(mine.sampling_error)
+    assert math.isnan(mine.sampling_excess)
     same = np.broadcast_to(BLOCKS[0].round(), BLOCKS.shape).copy()  # not called exact
     best = solved(Estimate.of_blocks(same, source="noise", n_draws=20))
     words = "sampling error 0 (rms), 0 % of its size (0 to 0 %; noise, 20 draws)"
@@ -115,10 +115,10 @@ def test_points_on_a_curve_have_those_of_a_solve():
     for points in zip(*(curve.optimized for curve in curves), strict=True):
         best = po.solve(objective.with_weights(points[0].weights))
         for point in points:
-            error = pytest.approx(best.sampling_error, rel=1e-6)
-            assert point.sampling_error == error
+            error = pytest.approx(best.sampling_excess, rel=1e-6)
+            assert point.sampling_excess == error
             _ = point.attributions
-            assert point.sampling_error == error
+            assert point.sampling_excess == error
             np.testing.assert_allclose(point.standard_errors, best.standard_errors)
 
 

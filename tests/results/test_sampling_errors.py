@@ -47,7 +47,7 @@ def test_the_stated_root_mean_square_is_that_of_the_errors(name):
         size = (exact**2).mean()
         errors.append(((best.contributions - exact) ** 2).mean() / size)
         stated.append(best.target.rms**2 / size)
-        assert best.target.share == pytest.approx(math.sqrt(best.sampling_error))
+        assert best.target.share == pytest.approx(math.sqrt(best.sampling_excess))
         if n_rows > 100:
             gap = best.base_value[0] - f(data).mean()
             bases.append(gap / best.parameters["base error"])

@@ -113,7 +113,7 @@ def test_contributions_are_those_of_all_coalitions(name):
     rows, background = data.iloc[:4], data.iloc[30:47]
     best = po.explain(function, rows, data=background, robustness=0)
     truth = shapley_by_definition(answer(model, output, k), rows, background)
-    assert best.sampling_error == 0.0
+    assert best.sampling_excess == 0.0
     assert "from its scores" in best.parameters["contributions"]
     assert best.contributions == pytest.approx(truth, abs=1e-12)
 
@@ -143,7 +143,7 @@ def test_a_column_that_no_tree_asks_for_has_exactly_zero():
         model, numbers.iloc[:4], data=numbers.iloc[:9], output="probability"
     )
     assert (best.attributions[:, 1] == 0.0).all()
-    assert best.sampling_error == 0.0
+    assert best.sampling_excess == 0.0
 
 
 def test_blocks_of_the_background_have_the_mean_of_all():
@@ -171,5 +171,5 @@ def test_what_cannot_be_afforded_is_sampled_with_its_error():
     best = po.explain(model, wide[:2], data=wide[:100], output="probability")
     (link,) = po.wrap(model, output="probability").links
     assert link.steps_of_row(100) > MOST_LINK_STEPS
-    assert best.sampling_error > 0.0
+    assert best.sampling_excess > 0.0
     assert "orders of the features" in best.parameters["contributions"]

@@ -252,9 +252,7 @@ class ExplainSection(JobSection):
         page = page_writers(result, file.subject)
         suffix, writer = row_table_writer(result, file)
         writers = {".npz": result.save, f"_attributions{suffix}": writer, **page}
-        yield JobOutput(
-            writers, content, [f"attributions: {words}"], [result.document()]
-        )
+        yield JobOutput(writers, content, [], [result.document()])
         if self.reasons is not None:
             with part(self.key, "reasons"):
                 best = _in_original_units(result, file.subject.unscaled)

@@ -216,7 +216,8 @@ class InteractionsSection(JobSection):
         """Print sizes; there is no score, as no model is fitted to all rows."""
         _ = self._scheme(file)  # refuses an invalid scheme
         n_rows, n_columns = all_rows(file.subject)[0].shape
-        run.say(f"{n_rows:,} rows × {n_columns} columns", f"model: {file.model}")
+        size = f"{n_rows:,} rows × {n_columns} columns"
+        run.say_labelled(data=size, model=file.model)
         run.say(*filter(None, file.notes))
 
     def outputs(self, model: ILOCO, run: JobRun) -> Iterator[JobOutput]:

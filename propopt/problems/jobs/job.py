@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, requires, version
-from math import isfinite, isnan, nan
+from math import isfinite, isnan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
@@ -42,7 +42,6 @@ from propopt.functions.texts import TextFunction
 from propopt.problems.sections import Section, listed_words
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
-from propopt.proofs.optimum import target_in_words
 from propopt.results.explanation import Explanation
 from propopt.results.report.page import write_page
 from propopt.results.result import Result
@@ -96,8 +95,8 @@ class JobSection(Section):
         with run.console.status("the function"):
             _ = file.subject.function
         run.introduce(file.subject)
-        lines = (file.schema.description, file.model and f"model: {file.model}")
-        run.say(*filter(None, (*lines, *file.notes)))
+        run.say_labelled(model=file.model, about=file.schema.description)
+        run.say(*filter(None, file.notes))
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
         """Compute the result of the job for the subject of a file."""
@@ -399,11 +398,17 @@ class JobRun:
         row, column = ("document", "word") if subject.is_text else ("row", "feature")
         rows = plural(len(subject.points), row)
         size = f"{rows} × {plural(subject.n_features, column)}"
-        self.say(", ".join(filter(None, (size, *others))))
-        self.say(f"explained: {subject.function.quantity}")
-        self.say(*filter(None, (slopes,)))
-        if subject.score is not None:
-            self.say(f"the model: {subject.score.in_words()}")
+        score = None if subject.score is None else subject.score.in_words()
+        self.say_labelled(
+            data=", ".join(filter(None, (size, *others))),
+            output=str(subject.function.quantity),
+            slopes=slopes,
+            score=score,
+        )
+
+    def say_labelled(self, **texts: str | None) -> None:
+        """Print each text after its label, those of one column."""
+        self.say(*(f"  {x:<12}{text}" for x, text in texts.items() if text))
 
     def write(self, writers: Mapping[str, Writer]) -> None:
         """Write a file for each suffix; results that cannot be written are printed."""
@@ -481,10 +486,10 @@ def manifest(
 def _explanation(explanation: Explanation) -> dict[str, Any]:
     """Values of an explanation for JSON, with null for NaN and text for infinity."""
     target = explanation.target
-    errors = dict.fromkeys(("relative", "rms", "share"), nan)
+    errors = {}
     if target is not None:
-        errors = {name: getattr(target, name) for name in errors}
-    has_error = not isnan(explanation.sampling_error)
+        errors = {"share": target.share, "rms": target.rms, "excess": target.relative}
+    has_error = target is not None and not isnan(target.relative)
     return {
         "weights": _finite(explanation.rates),
         "losses": _finite(explanation.losses),
@@ -497,7 +502,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         "sampling_error": {
             **{name: None if isnan(x) else x for name, x in errors.items()},
             "interval": target.interval if target is not None and has_error else None,
-            "in_words": target_in_words(explanation),
+            "source": "" if target is None else target.source,
         },
         "solver": explanation.solver,
         "units": explanation.units,

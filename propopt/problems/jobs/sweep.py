@@ -273,13 +273,12 @@ class SweepKeys(CommonKeys, JobSection):
         subject = file.subject
         with run.console.status("the function and its gradients"):
             _ = problem.objective
-        slopes = "effects of words" if subject.is_text else "slopes"
         inputs_with_slopes = f"slopes at {len(subject.others)} inputs"
         run.introduce(
             subject,
             plural(len(problem.methods), "baseline"),
             inputs_with_slopes if self.setting == "inductive" else None,
-            slopes=f"{slopes}: {subject.function_with_slopes.gradient_method}",
+            slopes=subject.function_with_slopes.gradient_method,
         )
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> TradeOffs:

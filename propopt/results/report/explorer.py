@@ -20,9 +20,17 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array
-from propopt.base.document import Block, Chapter, Finding, Table, cell_text, minus
+from propopt.base.document import (
+    Chapter,
+    Fact,
+    Facts,
+    Table,
+    cell_text,
+    minus,
+    share_text,
+)
 from propopt.base.row_sample import RowSample
-from propopt.base.text import in_html, percent, printable
+from propopt.base.text import in_html, printable
 from propopt.proofs.fronts import ExactFront
 from propopt.proofs.optimum import Optimum
 from propopt.results.report.neighbours import Neighbours
@@ -58,22 +66,15 @@ class FrontPath:
     labels: Mapping[str, str] = field(default_factory=dict)  # descriptions of losses
     front: ExactFront | None = None  # the exact front between the optima, if available
     baselines: Sequence[Any] = ()  # marks: explanations measured on the same losses
-    becomes: str = ""  # how explanations change with the weight, such as "simpler"
 
     @property
     def title(self) -> str:
         """The title of the chapter with the slider."""
-        return (
-            f"What {self.becomes} explanations cost"
-            if self.becomes
-            else "What it costs"
-        )
+        return "Trade-off"
 
     @property
     def control(self) -> str:
         """The label of the slider."""
-        if self.becomes:
-            return f"Towards {self.becomes} explanations"
         return f"Weight of {printable(self.loss)}"
 
     def components(self, rows: Sequence[int]) -> Array:
@@ -142,14 +143,13 @@ class FrontPath:
             share = self.lost_share(name, value)
             if math.isfinite(share):
                 rest = 1.0 - share
-                lines.append((self.label(name), f"{100.0 * rest:.1f} %", rest))
+                lines.append((self.label(name), share_text(rest), rest))
             lines.append((f"loss {name}", cell_text(value), value))
         return lines
 
     def label(self, name: str) -> str:
         """The label of the share of a loss."""
-        faithful = self.ends is not None and name in self.ends.faithful
-        return f"{self.labels.get(name, name)} {'retained' if faithful else 'removed'}"
+        return self.labels.get(name, name)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -194,22 +194,15 @@ class FrontPath:
             "plane": [_LEFT, _RIGHT - _LEFT, _BOTTOM, _BOTTOM - _TOP],
         }
 
-    def findings(self) -> Iterator[Finding]:
-        """Statements on the front between solved weights and its accuracy."""
+    @property
+    def facts(self) -> list[Fact]:
+        """What is shown between solved weights, and its proved accuracy."""
         front = self.front
         if front is None:
-            yield Finding(f"The slider steps through {len(self.optima)} solved optima.")
-            return
-        yield Finding(
-            "Between solved weights each attribution is a sum of "
-            f"{len(front.theta) + 1} terms.",
-            "assumed",
-        )
-        yield Finding(
-            f"At {front.n_proved} weights between solved ones, attributions on this "
-            f"page have errors of at most {front.error:.0e} of the largest one.",
-            "proved",
-        )
+            return [Fact("solved weights", len(self.optima))]
+        note = f"of the largest value, at {front.n_proved} weights between"
+        error = Fact("interpolation error", front.error, "at most", note=note)
+        return [Fact("solved weights", len(self.optima)), error]
 
     @property
     def families(self) -> list[tuple[str, str, int]]:
@@ -246,9 +239,9 @@ class FrontPath:
     @property
     def axis_labels(self) -> tuple[str, str]:
         """The labels of both axes."""
-        first, second = (self.labels.get(name, name) for name in self.axes)
+        first, second = map(self.label, self.axes)
         if self.has_shares:
-            return f"{first} given up", f"{second} left"
+            return first.replace("kept", "lost"), second.replace("removed", "left")
         return f"loss {self.axes[0]}", f"loss {self.axes[1]}"
 
     @property
@@ -269,10 +262,7 @@ class FrontPath:
         parts += self._marks()
         cx, cy = self._pixels(*self.position(self.optima[self.start].losses))
         parts.append(tag("circle", class_="here", cx=cx, cy=cy, r=8))
-        label = (
-            f"Trade-off curve: {up} falls as {across} grows. The table of all weights "
-            "has the numbers."
-        )
+        label = f"Trade-off curve: {up} against {across}"
         return tag("svg", *parts, viewBox="0 0 520 356", role="img", aria_label=label)
 
     def _ticks(self) -> Iterator[str]:
@@ -319,22 +309,13 @@ class Explorer:
 
     def chapter(self) -> Chapter:
         """The chapter of a page with this block."""
-        blocks: list[Block] = []
+        facts = [Fact("rows shown", len(self.rows), f"of {self._sample.n_rows:,}")]
         if self.neighbours is not None:
-            text = f"Similar rows: {self.neighbours.source}."
-            blocks.append(Finding(text, "assumed"))
-        if not self._sample.is_whole:
-            shown = RowSample(np.array(self.rows), self._sample.n_rows).in_words()
-            text = f"Rows to choose from: {shown}, most of them with the most similar."
-            blocks.append(Finding(text, "assumed"))
+            facts.append(Fact("similar rows", self.neighbours.source))
         if self.front_path is None:
-            return Chapter(self.title, [*blocks, self], self.lead)
-        blocks += self.front_path.findings()
-        lead = (
-            "Each point of the curve is optimal: no explanation is better in one loss "
-        )
-        lead += "without being worse in another."
-        return Chapter(self.front_path.title, [*blocks, self], lead)
+            return Chapter(self.title, [Facts(facts), self], self.lead)
+        facts += self.front_path.facts
+        return Chapter(self.front_path.title, [Facts(facts), self])
 
     def as_table(self) -> Table:
         """The first row and its most similar one, as columns of a table."""
@@ -545,7 +526,7 @@ def _round_steps(end: float) -> list[float]:
 
 
 def _tick(value: float, in_shares: bool) -> str:
-    return f"{percent(value)} %" if in_shares else f"{value:.3g}"
+    return share_text(value) if in_shares else f"{value:.3g}"
 
 
 _PANELS: Final = ("Chosen row", "The most similar row")

@@ -4,6 +4,8 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
   const t = d.path, one = (s) => root.querySelector(s);
   const slider = one("[data-slider]"), select = one("[data-row]");
   const signed = (x) => (x < 0 ? "−" : x > 0 ? "+" : "") + Number(Math.abs(x).toPrecision(3));
+  // two digits, as in the tables
+  const share = (x) => `${Math.abs(x) < 0.995 ? Number((100 * x).toPrecision(2)) : (100 * x).toFixed(0)}%`.replace("-", "−");
 
   // the weight at a slider position; equal factors between solved weights
   function weight(p) {
@@ -39,7 +41,7 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
     t.losses.forEach((one, i) => {
       if (one.at_target !== null) {
         const rest = 1 - left(one, values[i]);
-        lines.push([one.label, (100 * rest).toFixed(1).replace("-", "−") + "\u00a0%", rest]);
+        lines.push([one.label, share(rest), rest]);
       }
       lines.push([one.name, Number(values[i].toPrecision(4)).toString(), values[i]]);
     });

@@ -241,7 +241,7 @@ def test_sums_of_models_of_catboost_are_read(name, tmp_path):
     np.testing.assert_allclose(function.value(data), truth, rtol=1e-12)
 
     best = po.explain(model, data[:9], data=data[100:130], target=target)
-    assert best.sampling_error == 0.0
+    assert best.sampling_excess == 0.0
     totals = best.contributions.sum(axis=1) + best.base_value
     np.testing.assert_allclose(totals, truth[:9], rtol=1e-12, atol=1e-12)
     mean = truth[100:130].mean()

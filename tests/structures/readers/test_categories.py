@@ -121,7 +121,7 @@ def test_contributions_are_those_of_all_coalitions(name):
     rows, background = X.iloc[[0, 3, 5]], X.iloc[40:52]
     best = po.explain(model, rows, data=background, output=output, robustness=0)
     truth = shapley_by_definition(answer(model), rows, background)
-    assert best.sampling_error == 0.0
+    assert best.sampling_excess == 0.0
     assert best.quantity.kind == output
     assert best.contributions == pytest.approx(truth, abs=1e-12)
 

@@ -153,7 +153,7 @@ def test_explanations_are_those_of_the_library_s_predictions(
     close = {"abs": 4e-6}  # libraries compute in float32
     settings: dict[str, Any] = {"output": "margin"} if library.is_classifier else {}
     found = po.explain(model, rows, data=data, **settings)
-    assert found.sampling_error == 0.0
+    assert found.sampling_excess == 0.0
     assert found.contributions == pytest.approx(wanted, **close)
     assert found.base_value == pytest.approx(np.full(N_ROWS, base), **close)
     assert found.prediction == pytest.approx(plain, **close)
@@ -256,7 +256,7 @@ def test_columns_are_found_by_name(name: str, tmp_path: Any) -> None:
     few = slice(0, 5)
     wanted = po.explain(model, table[few], data=table, **settings)
     found = po.explain(model, turned[few], data=turned, **settings)
-    assert found.sampling_error == wanted.sampling_error == 0.0
+    assert found.sampling_excess == wanted.sampling_excess == 0.0
     assert list(found.to_frame()) == columns
     assert found.prediction == pytest.approx(wanted.prediction, abs=1e-12)
     same = wanted.contributions[:, order]
