@@ -316,6 +316,10 @@ def check_target(where, excess, share, source, target, interval=None):
     rms, size = (number((target or {}).get(key)) for key in ("rms", "size"))
     agree(f"{where}: sampling error", share, rms / size if rms else rms)
     same(f"{where}: target", source, (target or {}).get("source", ""))
+    if target and (rms == 0.0 if target["n_blocks"] else rms > 0.0):
+        raise Contradiction(
+            f"{where}: an exact target has no blocks, a sampled one has"
+        )
     if interval is None:
         return
     if not target["n_blocks"]:

@@ -1,6 +1,7 @@
 """No gap is shown without the error of the target beside it, wherever it is shown."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -38,10 +39,10 @@ def test_a_command_prints_and_stores_both(job, text, tmp_path, capsys):
     assert main([job, write(tmp_path, "look", text), "-o", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     picked = json.loads((tmp_path / "look.json").read_text())["picked"]
-    assert "target exact" in printed
+    assert re.search(r"sampling error +0%", printed)
     assert "gap" in picked
-    exact = {"relative": 0.0, "interval": [0.0, 0.0], "rms": 0.0, "share": 0.0}
-    assert picked["sampling_excess"] == {**exact, "in_words": "target exact"}
+    exact = {"excess": 0.0, "interval": [0.0, 0.0], "rms": 0.0, "share": 0.0}
+    assert picked["sampling_error"] == {**exact, "source": "exact"}
 
 
 def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypatch):
@@ -52,10 +53,8 @@ def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypa
     file = EXPLAINED.replace("{kind: logistic, target_class: setosa}", model)
     path = write(tmp_path, "look", file)
     assert main(["explain", path, "-o", str(tmp_path), "--allow-code"]) == 0
-    error = json.loads((tmp_path / "look.json").read_text())["picked"][
-        "sampling_excess"
-    ]
-    line = error["in_words"]
-    assert line.partition(",")[0] in capsys.readouterr().out
-    assert "central differences" in line
-    assert all(error[name] is None for name in ("relative", "interval", "rms"))
+    picked = json.loads((tmp_path / "look.json").read_text())["picked"]
+    error = picked["sampling_error"]
+    assert re.search(r"sampling error +unknown", capsys.readouterr().out)
+    assert "central differences" in error["source"]
+    assert all(error[name] is None for name in ("excess", "interval", "rms"))

@@ -13,7 +13,7 @@ from quiet_boosters import booster
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.base.document import Chapter, Document, Finding, Table
+from propopt.base.document import Chapter, Document, Finding, Table, share_text
 from propopt.base.errors import MissingExtra
 from propopt.base.vocabulary import BASES
 from propopt.proofs.fronts import ExactFront
@@ -54,21 +54,6 @@ def test_a_page_asks_for_nothing_and_allows_its_script_alone(best):
     assert f"script-src 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
     assert not re.search(r"""(src|href)=["']?(https?:|//)""", page)
-
-
-def test_words_that_occur_are_explained_and_others_are_not():
-    knee = Document(title="The knee", subtitle="An attribution is a number.")
-    named = {
-        "title": "Worst smoothness has the weight 3",
-        "names": ["worst smoothness"],
-    }
-    for document, expected in (
-        # those of its own, and those that explain them
-        (knee, ["attribution", "trade-off curve", "knee", "loss"]),
-        # and not those in names of columns
-        (Document(**named), ["loss", "objective", "weight"]),
-    ):
-        assert re.findall("<dt>([^<]*)</dt>", page_of([document])) == expected
 
 
 # ---- rows beside their most similar, against loops over all pairs
@@ -144,9 +129,9 @@ def test_the_first_cards_of_a_sweep_are_of_the_knee_and_its_axes_of_the_swept_lo
     outcome = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0, 10.0]})
     retained = outcome.ends.shares(outcome.knee().losses)["gradient_matching"]
     document = outcome.document()
-    assert document.title.startswith(
-        f"At the knee: {100.0 * retained:.0f} % as faithful"
-    )
+    table = document.blocks[0].frame
+    assert table["faithfulness kept"].tolist()[1] == share_text(retained)
+    assert table[""].tolist() == ["", "knee", ""]
     (explorer,) = explorers(outcome)
     assert explorer.front_path.axes == ("gradient_matching", "pairwise_robustness")
     # no exact front: the slider goes from each of three optima to the next

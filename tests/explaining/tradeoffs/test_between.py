@@ -8,7 +8,6 @@ from refusals import refusals
 from sweeps import Scripted
 
 import propopt as po
-from propopt.base.document import Finding
 from propopt.base.errors import (
     ImpreciseWarning,
     InvalidInput,
@@ -115,7 +114,7 @@ def test_a_path_is_certified_for_every_weight_between(objective, name, tried):
     assert curve.gap_between == pytest.approx(max(gaps), rel=1e-3)
     assert max(gaps) <= curve.gap_between * (1 + 1e-9)
     assert 1e-4 < curve.gap_between < 0.5
-    assert Finding(curve.between_in_words(), "proved") in curve.document().trust
+    assert curve.document().facts["between weights"].value == curve.gap_between
 
 
 def test_the_error_is_kept_told_and_written(tmp_path):
@@ -124,9 +123,9 @@ def test_the_error_is_kept_told_and_written(tmp_path):
     assert front.gap_between is None
     assert set(front.to_frame()["front_error"]) == {front.error}
     assert "front_error" not in po.sweep(MATCHING + ROBUST, {}).to_frame()
-    words = front.between_in_words()
-    assert words.endswith(f"to within {100 * front.error:.2g} % of its range")
-    assert Finding(words, "proved") in front.document().trust
+    facts = front.document().facts
+    assert facts["front error"].value == front.error
+    assert "between weights" not in facts
     front.save(tmp_path / "front.npz")
     loaded = po.TradeOffs.load(tmp_path / "front.npz")
     assert loaded.error == front.error

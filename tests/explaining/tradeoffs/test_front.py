@@ -241,25 +241,26 @@ def chains():
 
 def test_a_table_ends_with_shares_of_baselines_too(chains):
     table = chains.to_frame()
-    names = ["retained", f"removed.{ROBUST}", "removed.smoothness"]
+    names = ["faithfulness_kept", f"removed.{ROBUST}", "removed.smoothness"]
     assert list(table.columns)[-3:] == names
     golden = [KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED]
     np.testing.assert_allclose(table.loc[1, names].astype(float), golden, atol=1e-9)
     shares = chains.baselines[0].shares(golden_chains.objective())
-    assert table["retained"].iloc[-1] == pytest.approx(
+    assert table["faithfulness_kept"].iloc[-1] == pytest.approx(
         shares.retained["gradient_matching"]
     )
     assert table[f"removed.{ROBUST}"].iloc[-1] == pytest.approx(0.75, rel=1e-12)
     # of the first point robustness has no weight, and is removed as far as it is
-    assert (table["retained"].iloc[:3].diff().dropna() < 0.0).all()
+    assert (table["faithfulness_kept"].iloc[:3].diff().dropna() < 0.0).all()
     assert 0.0 < table[f"removed.{ROBUST}"].iloc[0] < 0.9
     both = po.GradientMatching(G) + po.losses.FunctionMatching(
         G, np.linspace(0.0, 1.0, 4)
     )
     table = po.sweep(both + po.Sparsity(), {"sparsity": [0.1]}).to_frame()
-    assert {"retained.gradient_matching", "retained.function_matching"} <= set(
-        table.columns
-    )
+    assert {
+        "faithfulness_kept.gradient_matching",
+        "faithfulness_kept.function_matching",
+    } <= set(table.columns)
 
 
 ENDS = {"faithful": [], "roots": [], "at_target": {}, "far": {}, "sizes": {}}
@@ -285,13 +286,15 @@ def test_without_ends_or_variation_there_are_no_shares(tmp_path):
     assert best.loss_shares["gradient_matching"] == pytest.approx(KEPT, abs=1e-9)
     assert po.results.Explanation(attributions=G, method="mine").loss_shares == {}
     alone = po.TradeOffs(optimized=(best,), baselines=(), losses=("smoothness",))
-    assert not any(c.startswith(("retained", "removed")) for c in alone.to_frame())
+    assert not any(
+        c.startswith(("faithfulness_kept", "removed")) for c in alone.to_frame()
+    )
     # of a constant target cells are empty
     flat = po.GradientMatching(np.ones((4, 3)))
     problem = flat + po.PairwiseRobustness(po.graphs.chain_graph(4))
     trade_offs = po.sweep(problem, {ROBUST: [1.0]}, [G])
     table = trade_offs.to_frame()
-    assert table["retained"].tolist() == [1.0, -math.inf]
+    assert table["faithfulness_kept"].tolist() == [1.0, -math.inf]
     assert table[f"removed.{ROBUST}"].isna().all()
     trade_offs.save(tmp_path / "flat")
     assert str(po.TradeOffs.load(tmp_path / "flat.npz"))

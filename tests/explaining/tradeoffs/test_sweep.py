@@ -238,7 +238,8 @@ def test_columns_of_the_table_are_those_of_all_explanations():
     table = po.TradeOffs(optimized=(best,), baselines=others, losses=names).to_frame()
     parameters = [f"parameter.{name}" for name in {**lime, **smooth}]
     of_weights, of_losses = ([f"{x}.{n}" for n in names] for x in ("weight", "loss"))
-    last = ["objective", "gap", "sampling_excess", "on_front", "seconds", "target"]
+    last = ["objective", "gap"]
+    last += ["sampling_error", "sampling_excess", "on_front", "seconds", "target"]
     assert list(table) == ["method", *of_weights, *parameters, *of_losses, *last]
     assert table["objective"][0] == 0.1 + 0.7 / 7
     assert table["on_front"][0]
