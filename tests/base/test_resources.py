@@ -16,7 +16,6 @@ import cvxpy as cp
 import numpy as np
 import psutil
 import pytest
-from command_line import python
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -385,25 +384,6 @@ def test_a_library_that_memory_does_not_hold_is_not_missing(
     monkeypatch.setattr(importlib, "import_module", refuse)
     with pytest.raises(error, match="pyarrow"):
         require("pyarrow.dataset")
-
-
-def test_interactions_need_no_extra():
-    """Only workers of dask ask for theirs."""
-    code = (
-        "import sys\n"
-        "for name in ('dask', 'distributed', 'shapiq', 'shap'):\n"
-        "    sys.modules[name] = None\n"
-        "import numpy as np\n"
-        "from sklearn.linear_model import LinearRegression\n"
-        "import propopt as po\n"
-        "X = np.random.default_rng(0).normal(size=(40, 3))\n"
-        "split = po.interactions.DataSplit()\n"
-        "fitted = po.interactions.ILOCO(LinearRegression(), split)\n"
-        "fitted.fit(X, X.sum(axis=1) + X[:, 0] * X[:, 1])\n"
-        "assert len(fitted.result_) == 3\n"
-    )
-    ran = python("-W", "error", "-c", code)
-    assert ran.returncode == 0, ran.stderr
 
 
 # ---- one default budget for what is made in parts: its size changes no digit

@@ -16,7 +16,6 @@ import propopt as po
 from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.terminal import is_silent, silent
 from propopt.cli import main
-from propopt.functions import cost, models
 from propopt.functions.cost import Cost
 from propopt.solvers import Task
 
@@ -240,36 +239,6 @@ def test_each_warning_of_users_is_printed_once_and_before_an_error(
 
 
 # ---- with ``-q`` nothing is printed but warnings, however long work takes
-OWN_MODEL = """\
-data: {sklearn: iris, explain: 20}
-model: {import: 'smooth_model:model'}
-"""
-JOBS = {
-    "sweep": "objective: {gradient_matching: 1, pairwise_robustness: 1}\n"
-    "baselines: [{method: lime, scale: [1]}]\n",
-    "explain": "explain: {kind: slopes}\n",
-}
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_the_cost_of_a_long_test_for_jumps_is_said_but_not_quietly(
-    tmp_path, out, capsys, monkeypatch, job
-):
-    monkeypatch.setattr(cost, "WORTH_SAYING", 0.0)
-    monkeypatch.setattr(models, "WORTH_TIMING", 0.0)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "smooth_model.py").write_text(
-        "import numpy as np\n"
-        "def model(table):\n"
-        "    return np.tanh(np.asarray(table, float).sum(axis=1) - 10.0)\n"
-    )
-    path = tmp_path / "smooth.yaml"
-    path.write_text(OWN_MODEL + JOBS[job])
-    arguments = [job, "--allow-code", "-o", str(out), str(path)]
-    assert main(arguments) == 0
-    assert "jumps (if so, about " in capsys.readouterr().err
-    assert main([*arguments, "-q"]) == 0
-    assert capsys.readouterr() == ("", "")
 
 
 def test_silence_ends_and_is_no_answer_to_what_is_asked_for(capsys):

@@ -78,13 +78,6 @@ def test_each_command_runs_its_own_job(look, file, tmp_path, out, capsys):
     ]
 
 
-def test_the_graph_and_the_units_are_those_of_the_file(done):
-    text = LOOK.replace("scale: none", "graph: {kind: chain}, scale: std")
-    parameters = done(text, "-q").stored["picked"]["parameters"]
-    assert parameters["graph"].startswith("<chain graph: 30 nodes")
-    assert parameters["scale"] == "std"
-
-
 TREES = """\
 data: {sklearn: breast_cancer, explain: 40}
 model: {kind: hist_gradient_boosting, target_class: malignant, max_iter: 20}
@@ -254,20 +247,6 @@ def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     assert "over 50 rows" in (out / "page.html").read_text()
 
 
-def test_a_folder_of_rows_is_continued(large, monkeypatch):
-    file, rows, out = large
-    monkeypatch.setattr("propopt.explaining.large_tables._PART_ROWS", 16)
-    assert explain(file, "--rows", rows, "-o", out, "-q") == 0
-    folder = out / "large_rows"
-    whole = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert len(whole) == 5
-    (folder / "part-000002.parquet").unlink()
-    first = (folder / "part-000000.parquet").stat().st_mtime_ns
-    assert explain(file, "--rows", rows, "-o", out, "-q", "--resume") == 0
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
-    assert (folder / "part-000000.parquet").stat().st_mtime_ns == first
-
-
 def other_types(rows):
     """A folder whose second file has text where the first has numbers."""
     frame, folder = pd.read_parquet(rows), rows.parent / "differ"
@@ -308,19 +287,6 @@ def test_a_mistyped_command_leaves_every_byte(message, resume, large, capsys):
     assert digest_of(out) == before
 
 
-@pytest.mark.parametrize(
-    "change",
-    ["model: {kind: hist_gradient_boosting, max_iter: 5}", "model: {kind: unknown}"],
-)
-def test_another_model_leaves_every_byte(change, large):
-    file, rows, out = large
-    assert explain(file, "--rows", rows, "-o", out, "-q") == 0
-    before = digest_of(out)
-    write(rows.parent, "large", LARGE.replace("model: {kind: linear}", change))
-    assert explain(file, "--rows", rows, "-o", out, "-q") == 2
-    assert digest_of(out) == before
-
-
 def test_an_interrupted_run_names_how_it_continues(large, monkeypatch, capsys):
     file, rows, out = large
     monkeypatch.setattr("propopt.explaining.large_tables._PART_ROWS", 16)
@@ -346,22 +312,6 @@ def test_an_interrupted_run_names_how_it_continues(large, monkeypatch, capsys):
     assert one == other
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
-def test_rows_of_a_problem_of_parquet(suffix, large, table):
-    file, rows, out = large
-    frame = pd.read_csv(table).astype({"plan": "category"})
-    path, other = (rows.parent / f"{name}{suffix}" for name in ("patients", "others"))
-    for name, cells in ((path, frame), (other, pd.read_parquet(rows))):
-        (cells.to_parquet if suffix == ".parquet" else cells.to_feather)(name)
-    text = LARGE.replace("csv: patients.csv", f"parquet: {path.name}")
-    text = text.replace(", categorical: [plan]", "")
-    same = write(rows.parent, "same", text)
-    assert explain(file, "--rows", rows, "-o", out, "-q") == 0
-    assert explain(same, "--rows", other, "-o", out, "-q") == 0
-    expected = pd.read_parquet(out / "large_rows")
-    pd.testing.assert_frame_equal(pd.read_parquet(out / "same_rows"), expected)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -379,43 +329,3 @@ def test_settings_that_rows_do_not_take_are_refused(large, change, message, caps
     assert explain(file, "--rows", rows, "-o", out) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
-
-
-MODULE = """\
-import numpy as np
-
-
-def product(X):
-    X = np.asarray(X)
-    return np.tanh(X[:, 0] * X[:, 1]) + X[:, 2] * np.sin(X[:, 3] * X[:, 4])
-"""
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_rows_of_a_file_in_any_order_get_the_bits_of_python(
-    suffix, tmp_path, rng, monkeypatch
-):
-    pytest.importorskip("pyarrow")
-    (tmp_path / "ordered_products.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    frame = pd.DataFrame(rng.normal(size=(130, 5)), columns=list("abcde"))
-    results, options = [], ("--allow-code", "-q")
-    for order in (np.arange(130), rng.permutation(130)):
-        name = f"table.{suffix}"
-        shuffled = frame.iloc[order].reset_index(drop=True)
-        if suffix == "csv":
-            shuffled.to_csv(tmp_path / name, index=False)
-        else:
-            shuffled.to_parquet(tmp_path / name)
-        model = "model: {import: 'ordered_products:product'}\nexplain: {}\n"
-        text = f"data: {{{suffix}: {name}}}\n{model}"
-        file = write(tmp_path, "ordered", text)
-        assert explain(file, "-o", tmp_path / "out", *options) == 0
-        best = po.results.Explanation.load(tmp_path / "out" / "ordered.npz")
-        back = np.argsort(order)
-        results.append(best.attributions[back])
-    np.testing.assert_array_equal(*results)
-    from ordered_products import product
-
-    whole = po.explain(product, frame, data=frame)
-    np.testing.assert_array_equal(results[0], whole.attributions)

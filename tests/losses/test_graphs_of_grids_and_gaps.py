@@ -93,29 +93,6 @@ def test_products_with_small_similarities_keep_them(rng):
     np.testing.assert_allclose(graph.differences.gram @ W, exact, rtol=1e-12)
 
 
-SHAPES = {
-    "square": LatticeGraph((2, 2)),
-    "line": LatticeGraph((4,)),
-    "grid": GridGaussianGraph([np.arange(4.0)], 1.0),
-}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("weight", [1.0, 100.0])
-@pytest.mark.parametrize("smooth", [False, True])
-def test_fewer_points_than_features_with_sparsity(name, weight, smooth, rng):
-    G = rng.normal(size=(4, 6))
-    objective = po.GradientMatching(G) + 0.1 * po.Sparsity()
-    objective += weight * po.PairwiseRobustness(SHAPES[name])
-    if smooth:
-        objective += 0.5 * po.Smoothness(po.graphs.chain_graph(6))
-    result = po.solve(objective, solver="lasso", tolerance=1e-8)
-    assert result.gap <= 1e-8
-    assert result.objective == pytest.approx(
-        po.solve(objective, solver="conic").objective, rel=1e-6
-    )
-
-
 LATTICES = [box for n in (1, 2, 3) for box in itertools.product((1, 2, 3), repeat=n)]
 
 

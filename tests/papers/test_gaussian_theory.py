@@ -1,7 +1,6 @@
 """The linear paper's forms for normal samples: digits, closed forms, widths."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +9,7 @@ from normal_samples import with_intercept
 
 from papers.lime.gaussian_theory import critical_bandwidths, gains, tails
 from papers.lime.linear_limits import linear_limits
-from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
+from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.exact_limits import ExactLimits
 
 
@@ -98,33 +96,6 @@ def test_limits_of_linear_functions_are_the_closed_form(width):
     np.testing.assert_array_equal(gains(GlimeLaw(law), ROWS).gain, at.gain)
 
 
-def test_names_of_rows_and_what_has_no_gains():
-    X = pd.DataFrame({"a": [0.1], "b": [1.0]}, index=["row"])
-    law = GaussianLaw.from_data(pd.DataFrame({"a": [0.0, 1.0], "b": [2.0, 5.0]}))
-    result = gains(law, X)
-    table = result.labels.frame(result.gain)
-    assert list(table.columns) == ["a", "b"]
-    assert list(table.index) == ["row"]
-    other = gains(law, X[["b", "a"]])
-    np.testing.assert_array_equal(other.gain[:, ::-1], result.gain)
-    assert other.labels.features == ("b", "a")
-    for refused, rows, message in (
-        (law, X.rename(columns={"a": "c"}), "its columns"),
-        (law, [[1.0]], "it has 2 columns, and X has 1"),
-        (TabularLaw.from_data(ROWS), ROWS, "expected a GaussianLaw"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            gains(refused, rows)
-    # and a slope of a column without numbers
-    X = np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 1.0]])
-    result = gains(GaussianLaw.from_data(X, categorical=[1]), X)
-    assert np.isnan(result.gain[:, 1]).all()
-    assert np.isfinite(linear_limits(result, [1.0, 0.0]).intercept).all()
-    for slopes, message in (([1.0, 1.0], "'x1' has a slope"), ([1.0], "2 numbers")):
-        with pytest.raises(InvalidInput, match=message):
-            linear_limits(result, slopes)
-
-
 WIDE = np.array([-1.69480839, -0.43288377, 0.43288377, 1.69480839])
 """Gains of the quartiles of N(0, 1) without weights, to eight digits."""
 
@@ -156,21 +127,6 @@ def test_narrow_and_wide_kernels_and_units():
     np.testing.assert_allclose(a, b, rtol=1e-14)
     here, there = gain_of(ONE, [0.432]), gain_of(other, [4.32])
     np.testing.assert_allclose(10.0 * here, there, rtol=1e-12)
-
-
-def test_columns_with_and_without_a_critical_width():
-    law = GaussianLaw.of([0.0], 1.0, 1.0, n_bins=3)  # the middle bin has none
-    assert np.isnan(critical_bandwidths(law, [[0.0], [0.1], [-0.1]])).all()
-    law = GlimeLaw(GaussianLaw.of([0.0, 0.0], 1.0, 0.55))
-    result = critical_bandwidths(law, [[0.43198, 0.1]])
-    np.testing.assert_allclose(0.55 / result[0, 0], 0.55 / 0.53, atol=5e-4)
-    assert np.isnan(result[0, 1])
-    for column in ([1.0, 2.0, np.nan, 4.0], np.ones(4)):  # no numbers
-        X = np.column_stack([np.arange(4.0), column])
-        law = GaussianLaw.from_data(X)
-        assert np.isnan(critical_bandwidths(law, X)[:, 1]).all()
-        for one in (law, law.with_width(1e-7)):
-            assert np.isnan(gains(one, X).gain[:, 1]).all()
 
 
 def test_tails_of_nothing_outside_and_around_zero():

@@ -5,10 +5,8 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.inspection import partial_dependence
 from sklearn.tree import DecisionTreeRegressor
 
@@ -145,23 +143,6 @@ def test_indices_are_their_definitions(package, index, definition, X):
     assert_allclose(result.at_rows, signed, **close)
     assert_allclose(result.estimates, np.abs(signed).mean(axis=0), **close)
     assert_allclose(result.sizes_of_means, np.abs(signed.mean(axis=0)), **close)
-
-
-def test_names_classes_and_seeds_are_those_that_are_given(X, rng):
-    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    named = h_statistic(lambda table: table["a"] * table["b"] + table["c"], table)
-    plain = h_statistic(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
-    assert_array_equal(named.estimates, plain.estimates)
-    T = rng.normal(size=(120, 3))
-    y = np.where(T[:, 0] * T[:, 1] > 0.3, "x", np.where(T[:, 2] > 0, "y", "z"))
-    forest = RandomForestClassifier(20, random_state=0).fit(T, y)
-    result = h_statistic(forest, T, target="x")
-    known = h_statistic(lambda X: forest.predict_proba(X)[:, 0], T)
-    assert_allclose(result.estimates, known.estimates, rtol=1e-12)
-    few = {"n_rows": 7, "n_background": 8}
-    first, same, other = (h_statistic(curved, X, rng=k, **few) for k in (3, 3, 4))
-    assert_array_equal(first.estimates, same.estimates)
-    assert (first.estimates != other.estimates).all()
 
 
 def test_too_many_features_are_refused_with_what_would_do(rng):

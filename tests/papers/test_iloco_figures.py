@@ -5,25 +5,21 @@ from functools import partial
 from io import BytesIO
 
 import numpy as np
-import pandas as pd
 import pytest
 from figures_on_record import moved
 from scipy.stats import binom
 from sklearn.base import clone
 
 from papers import PAPERS
-from papers.engine import Verdict
 from papers.engine.tally import FigureReport
 from papers.iloco import (
     coverage,
     learners,
     masked,
-    printed,
     shares,
     simulations,
     success,
     tables,
-    timing,
 )
 from papers.iloco.methods import (
     FAITH,
@@ -33,7 +29,6 @@ from papers.iloco.methods import (
     SPLIT,
     H,
 )
-from papers.iloco.misprints import designs, ideal, patches
 from papers.iloco.scale import FULL, REDUCED
 from propopt.base.errors import InvalidInput
 
@@ -176,12 +171,6 @@ COVERED = coverage.Covered(
     excludes={SPLIT: of_pairs(50, 50), PATCHES: of_pairs(50, 50)},
     widths={SPLIT: np.ones((1000, 2)), PATCHES: np.ones((1000, 2))},
 )
-SECONDS = [
-    (method, *size, seconds[place], seconds[place])
-    for method, seconds in printed.SECONDS.items()
-    for place, size in enumerate(printed.SIZES[:3])
-]
-TIMES = pd.DataFrame(SECONDS, columns=["method", "N", "M", "seconds", "printed"])
 
 
 def with_runs(method, place, count):
@@ -316,57 +305,6 @@ def test_intervals_of_differences_hold_them(rng):
         low, high = shares.excess_between(one, other)
         missed["same"] += not low <= p.mean() / 2 <= high
     assert max(missed.values()) <= 34
-
-
-def seconds(value, method):
-    def changed(result):
-        others = result["method"] != method
-        return result.assign(seconds=result["seconds"].where(others, value))
-
-    return changed
-
-
-FIRST, SECOND = (partial(timing.patches_first, place=place) for place in (1, 2))
-CURVES = ideal.ideal_curves()
-SLOW_PATCHES = seconds(99.0, "iLOCO-MP (p)")(TIMES)
-CASES = [
-    (masked.scores_are_exact, MASKED, moved("scores", lambda z: 1.002 * z)),
-    (masked.scores_are_exact, MASKED, moved("scores", np.fliplr)),
-    (timing.split_first_when_small, SLOW_PATCHES, seconds(1.0, "iLOCO-MP (p)")),
-    (FIRST, TIMES, seconds(1.0, "iLOCO-Split (p)")),
-    (SECOND, TIMES, seconds(1e4, "iLOCO-MP (p)")),
-    (timing.h_is_slow, TIMES, seconds(99.0, H)),
-    (
-        partial(coverage.split_is_nominal), COVERED,
-        with_pairs("held", SPLIT, 860, 905),
-    ),
-    (
-        partial(coverage.split_is_nominal), COVERED,
-        with_pairs("held", SPLIT, 900, 940),
-    ),
-    (ideal.known_leak, CURVES, moved("scores", lambda scores: 1.001 * scores)),
-    (ideal.known_leak, CURVES, moved("scores", np.fliplr)),
-    (patches.shares_are_exact, patches.patch_shares(), lambda result: 1.001 * result),
-    (
-        designs.precision_is_autoregressive, simulations.printed_precision(10),
-        lambda sigma: sigma - 0.64 * np.eye(10),
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("statement", "found", "change"), CASES)
-def test_a_statement_fails_of_what_is_measured_wrongly(statement, found, change):
-    assert statement(found).holds
-    assert not statement(change(found)).holds
-
-
-def test_what_is_denied_would_hold_of_refits():
-    zero = np.zeros((7, 45))
-    zero[:, 0] = 9.0
-    assert ideal.zero_without_interaction(CURVES).verdict is Verdict.REFUTED
-    assert ideal.zero_without_interaction(replace(CURVES, scores=zero)).holds
-    # times that differ by less than twice decide nothing
-    assert timing.split_first_when_small(TIMES).verdict is Verdict.NOT_TESTED
 
 
 def test_a_small_curve_is_measured_from_end_to_end():

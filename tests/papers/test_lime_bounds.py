@@ -8,7 +8,6 @@ from normal_samples import weighted_fit, weighted_grid
 from numpy.testing import assert_allclose, assert_array_equal
 from random_trees import boxes_of_trees
 from refusals import refusals
-from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from papers.lime import gaussian_theory
@@ -216,22 +215,6 @@ def test_it_is_the_sandwich_on_a_grid(width):
     assert_allclose(glime[0], expected, rtol=1e-8)
 
 
-def test_columns_without_slopes_scatter_too_and_constants_do_not(rng):
-    X = np.column_stack([rng.normal(size=80), np.ones(80), rng.integers(0, 2, 80)])
-    law = GaussianLaw.from_data(X, categorical=[2])
-    result = linear_noise(law, [2.0, 0.0, 0.0], X[:4])
-    assert (result[:, [0, 2]] > 0.0).all()
-    assert_array_equal(result[:, 1], np.zeros(4))
-    with pytest.raises(InvalidInput, match="'x2' has a slope"):
-        linear_noise(law, [2.0, 0.0, 1.0], X[:4])
-    here, there = (
-        linear_noise(GaussianLaw.of(np.full(3, own), [1.0, 2.5, 0.4], 0.7), LINE, row)
-        for own, row in ((0.0, POINT[None]), (1e6, POINT[None] + 1e6))
-    )  # a shift of everything changes nothing
-    assert_allclose(here, there, rtol=1e-7)
-    assert_array_equal(linear_noise(LAW, np.zeros(3), POINT[None]), np.zeros((1, 3)))
-
-
 ROWS = np.array([[0.5, -0.3, 1.2], [-2.0, 0.1, 0.65], [0.0, 0.67, -0.7]])
 TABULAR = TabularLaw.from_data(np.random.default_rng(0).normal(size=(100, 3)))
 
@@ -258,16 +241,6 @@ def test_what_interactions_cost(law):
         box = bits.all(axis=1)
         mean = weights[box] @ f.value(samples[box]) / weights[box].sum()
         assert_allclose(result.box_mean[0], mean, rtol=1e-9)
-
-
-def test_the_error_of_a_tree_and_its_table(rng):
-    X = rng.normal(size=(300, 3))
-    fitted = DecisionTreeRegressor(max_depth=4).fit(X, X[:, 0] * X[:, 1])
-    result = local_error(GaussianLaw.from_data(X), po.wrap(fitted), X[:5])
-    assert_array_equal(result.values, fitted.predict(X[:5]))
-    table = result.to_frame()
-    assert_allclose(table["error"], table["binning"] + table["interactions"])
-    assert list(table["value"]) == list(result.values)
 
 
 UNEQUAL = GaussianLaw.of(np.zeros(10), [1.0] * 9 + [2.0], 1.0)

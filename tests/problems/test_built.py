@@ -5,7 +5,7 @@ import pytest
 from problem_texts import FILE, LOSSES, instead
 
 import propopt as po
-from propopt.base.errors import InvalidInput, ProblemFileError
+from propopt.base.errors import InvalidInput
 from propopt.laws.background import canonical_order, row_digests
 
 
@@ -175,17 +175,6 @@ def test_an_error_knows_the_part_of_the_problem(monkeypatch):
     with pytest.raises(InvalidInput) as caught:
         list(made.baselines())
     assert caught.value.part == ("baselines", 0)
-
-
-def test_mistakes_in_sections_have_keys_and_no_line():
-    wrong = SECTIONS | {"objective": {"gradient_matching": -1}}
-    for sections, message in [
-        (wrong, "objective.gradient_matching: expected a number >= 0, got -1"),
-        (SECTIONS | {"solver": "clarabell"}, "solver: 'clarabell' is unknown"),
-    ]:
-        with pytest.raises(ProblemFileError) as caught:
-            po.problems.read_sections(sections)
-        assert str(caught.value).startswith(message)
 
 
 def test_another_seed_draws_anew():

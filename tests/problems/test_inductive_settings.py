@@ -93,13 +93,6 @@ def test_with_all_points_observed_and_inducing_the_optimum_is_found(write, rule)
         np.testing.assert_allclose(whole.attributions, best.attributions, atol=1e-6)
 
 
-def test_with_smoothness_an_input_that_is_appended_again_is_smoothed_twice(write):
-    text = FILE.replace("  explain: 15\n", "")
-    _, trade_offs = swept(write(text))
-    for result in inductive(trade_offs):
-        assert (result.gap > 1e-6) == (result.weights["smoothness"] > 0)
-
-
 def test_own_gradients_make_new_inputs_more_faithful(write):
     given = "{rule: given, inputs: [[0, 0], [1, 1], [-1, 1]]}"
     rules = f"{{rule: all}}\n    - {{rule: all, with_gradients: true}}\n    - {given}"
@@ -138,19 +131,6 @@ def test_the_prior_is_that_of_kernel_robustness(write):
     for result in inductive(trade_offs):
         assert result.parameters["rule"] == "all"
         assert "length_scale=0.5" in result.parameters["kernel"]
-
-
-def test_observations_of_a_table_are_the_fitted_rows(write):
-    uniform = "uniform: {low: -2, high: 2, points: 40, dimensions: 2}"
-    text = instead(uniform, "sklearn: diabetes\n  standardize: true")
-    text = instead("function: {name: sine}", "model: {kind: linear}", text)
-    problem, trade_offs = swept(write(text))
-    assert problem.points.shape == (15, 10)
-    for result in inductive(trade_offs):
-        assert result.labels.points == tuple(problem.points.index)
-        if result.weights["smoothness"] == 0:  # a line has one gradient everywhere
-            size = (result.attributions**2).sum()
-            assert result.losses["gradient_matching"] <= 1e-12 * size
 
 
 def test_an_interruption_keeps_what_is_done(write, monkeypatch):

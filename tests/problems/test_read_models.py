@@ -1,6 +1,5 @@
 """Models that problem files name are read; the files that come with the package."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,6 @@ FOLDER = Path(__file__).parents[2] / "problems"
 SHORT = "The soup was cold, not good. Never again, the cold soup was bad"
 COUNTS, PLAIN = {"kind": "counts"}, {"kind": "tfidf", "norm": None}
 LOG_ODDS = {"output": "log_odds", "target_class": "good"}
-LOGISTIC = {"kind": "logistic", **LOG_ODDS}
-PAIRS = {"kind": "counts", "ngram_range": [1, 2]}
-CLASSES = {"task": "classification"}
 OF_WORDS = {
     "forest": {"n_estimators": 40},
     "hist_gradient_boosting": {"max_iter": 8, "min_samples_leaf": 4},
@@ -58,33 +54,6 @@ def test_trees_on_counts_and_on_tfidf_without_a_norm_are_exact(kind, vectorizer)
     reference = {"target_class": "good"} if kind == "forest" else LOG_ODDS
     spec = {"kind": kind, "task": "classification", "vectorizer": vectorizer}
     assert_exact(function_of({**spec, **OF_WORDS[kind], **reference}))
-
-
-@pytest.mark.parametrize("norm", [None, "l1", "l2"])
-def test_a_logistic_regression_is_exact_in_log_odds(norm):
-    vectorizer = {"kind": "tfidf", "norm": norm}
-    assert_exact(function_of({**LOGISTIC, "vectorizer": vectorizer}))
-
-
-@pytest.mark.parametrize(
-    ("model", "reason"),
-    [
-        ({**LOGISTIC, "output": "probability"}, "output='log_odds'"),
-        (
-            {"kind": "forest", **CLASSES, **OF_WORDS["forest"]},
-            "norm='l2'.*with norm=None they are exact",
-        ),
-        ({**LOGISTIC, "vectorizer": PAIRS}, "n-grams of the vocabulary"),
-        ({"kind": "mlp", **CLASSES, "hidden": [3], **LOG_ODDS}, "no sum of products"),
-    ],
-    ids=["probability", "norm", "n-grams", "network"],
-)
-def test_other_models_say_why_they_are_not_read(model, reason):
-    function = function_of(model)
-    (document,) = function.documents_of([SHORT])
-    result = function.subsets(document)
-    assert isinstance(result, Reason)
-    assert re.search(reason, result.reason)
 
 
 SHIPPED = sorted(Path(__file__).parents[2].glob("problems/**/*.yaml"))

@@ -137,13 +137,6 @@ def test_what_asks_for_much_is_refused_before_it_is_made(message, text, expected
     assert peak < 2**26
 
 
-def test_a_check_counts_the_observations_of_inducing_inputs(message):
-    (case,) = (case for case in mistakes() if "inducing.0.counts.1" in case.id)
-    text, (expected,) = case.values
-    (line,) = message(text)
-    assert line.startswith(expected)
-
-
 @pytest.mark.parametrize(("line", "expected"), ODD)
 def test_odd_files_are_refused_at_once(message, line, expected):
     first, *_ = message(eval(line))

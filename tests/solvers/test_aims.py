@@ -9,7 +9,7 @@ from oracles import reference_optimum, solve_tightly
 import propopt as po
 
 
-MATCHING, LOCAL = LOSSES["gradient l2"], LOSSES["function, local"]
+MATCHING = LOSSES["gradient l2"]
 ROBUST, SMOOTH = LOSSES["pairwise, gaussian"], LOSSES["smoothness, chain"]
 SPARSE, LARGEST = LOSSES["sparsity"], LOSSES["difference, max l2"]
 COMBINED = po.PairwiseRobustness(ROBUST.graph, offset=np.sin(G), name="offset")

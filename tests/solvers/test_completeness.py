@@ -16,12 +16,10 @@ from hypothesis import given, settings
 import propopt as po
 from propopt.base.errors import Infeasible, InvalidInput
 from propopt.explaining.targets import Targets, nearest_explanation
-from propopt.losses import Program
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import OverFeatures, Squared
-from propopt.solvers import Task
 
 
 N, D = 16, 5
@@ -401,14 +399,6 @@ def test_targets_of_entries_that_are_not_coupled_stay_as_they_are():
     sums = po.losses.Completeness(TARGETS.sum(axis=1), PRESENT.astype(float))
     best = po.solve(ENTRIES + 0.0 * SHARED, subject_to=[sums])
     np.testing.assert_allclose(best.attributions, TARGETS, atol=1e-12)
-
-
-def test_a_warm_start_ends_at_the_same_optimum():
-    task = Task(Program((ENTRIES, SHARED, SPARSITY)), "auto")
-    weights = np.array([1.0, 0.7, 0.3])
-    start = task.solve(np.array([1.0, 0.5, 0.2]), 1e-12)
-    warm, cold = task.solve(weights, 1e-12, start), task.solve(weights, 1e-12)
-    np.testing.assert_allclose(warm.W, cold.W, atol=1e-5)
 
 
 @pytest.mark.parametrize("weight", [0.01, 0.5, 30.0])

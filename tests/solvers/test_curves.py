@@ -11,8 +11,6 @@ import pytest
 import scipy.linalg as la
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from command_line import FILE
-from exact_csv import read_csv
 from heavy_edges import heavy
 from oracles import exact_optimum
 
@@ -24,7 +22,6 @@ from propopt.base.errors import (
     UnsolvedWarning,
 )
 from propopt.losses import Program
-from propopt.losses.operators import LatticeLaplacian
 from propopt.proofs.curvature import Eigenbasis
 from propopt.solvers import Krylov, Task, curves
 from propopt.solvers.curves import Nodes, Spectral, choose_curve_solver
@@ -79,16 +76,6 @@ def test_curves_agree_and_their_excess_bounds_the_distance_to_the_optimum(X, G):
             assert result.excess <= tolerance * value
 
 
-def test_krylov_meets_limits_too(rng):
-    graph = po.graphs.LatticeGraph((20, 20, 20))
-    G = rng.normal(size=(8000, 1))
-    matching, robustness = po.GradientMatching(G), po.PairwiseRobustness(graph)
-    limit = 0.1 * robustness.value(G)
-    best = po.solve(matching, subject_to=[robustness <= limit])
-    assert best.certificate.holds(1e-6)
-    assert best.losses["pairwise_robustness"] == pytest.approx(limit, rel=1e-6)
-
-
 def test_auto_takes_an_eigenbasis_for_few_points_and_krylov_for_many(rng):
     points = rng.uniform(-5, 5, size=(700, 2))
     squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
@@ -119,11 +106,6 @@ def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
     )
     with pytest.raises(SolverFailure, match=r"Lanczos did not converge in \d+ steps"):
         po.sweep(objective, {"pairwise_robustness": [1e6]}, solver="krylov")
-
-
-def test_products_with_whole_numbers_are_taken():
-    product = LatticeLaplacian((2,)) @ np.array([1, 0])
-    np.testing.assert_array_equal(product, [2.0, -2.0])
 
 
 def test_gradients_that_are_constant_on_components_do_not_change(rng):
@@ -579,27 +561,6 @@ def test_what_cannot_be_proved_keeps_its_claim_and_says_so(problem, monkeypatch)
         curve.prove()
     assert not any(map(was_read, curve.optimized))
     assert curve.certified(1e-6)
-
-
-REPORTED = FILE.partition("baselines:")[0].replace(
-    "[0.1, 1, 10]", "[0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]"
-)
-
-
-def run(tmp_path):
-    (tmp_path / "cubic.yaml").write_text(REPORTED)
-    file = po.problems.read_problem(tmp_path / "cubic.yaml")
-    return file.build(), file.run(tmp_path, quiet=True)
-
-
-def test_a_run_stopped_while_it_proves_loses_no_point(tmp_path, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(po.TradeOffs, "prove", stop)
-    with pytest.raises(KeyboardInterrupt):  # once what is done is written
-        run(tmp_path)
-    assert len(read_csv(tmp_path / "cubic.csv")) == 9
 
 
 def test_attributions_do_not_depend_on_what_was_measured_before(rng):

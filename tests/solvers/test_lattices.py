@@ -8,7 +8,6 @@ import propopt as po
 from propopt.losses import Program, linear_algebra, operators
 from propopt.losses.algebra import TrivialLosses
 from propopt.losses.operators import LatticeLaplacian
-from propopt.solvers import curves
 from propopt.solvers.curves import Nodes, Spectral, condensed
 
 
@@ -234,43 +233,4 @@ def test_binned_masses_have_the_same_sums(rng):
             assert other.optimum(abc) == pytest.approx(every.optimum(abc), rel=2e-14)
 
 
-@pytest.mark.parametrize("smooth", [False, True])
-def test_curves_of_many_points_are_as_without_bins(smooth, rng, monkeypatch):
-    graph = po.graphs.LatticeGraph((13, 14, 15), (1, 0.1, 3), (False, True, False))
-    G = rng.normal(size=(graph.n_nodes, 3))
-    objective = po.GradientMatching(G) + po.PairwiseRobustness(graph)
-    if smooth:
-        objective += po.Smoothness(po.graphs.chain_graph(3))
-    program = Program(objective.losses)
-    few = Spectral().prepare(program)
-    result = [few.measure(abc[: 2 + smooth], 1e-6) for abc in ABC]
-    monkeypatch.setattr(curves, "_FEW", 10**9)
-    every = Spectral().prepare(program)
-    for abc, one in zip(ABC, result, strict=True):
-        other = every.measure(abc[: 2 + smooth], 1e-6)
-        np.testing.assert_allclose(one.losses, other.losses, rtol=3e-14, atol=1e-300)
-
-
 # ---- pixels are a lattice too
-def dense(graph):
-    return po.graphs.graph_from_matrix(graph.similarities)
-
-
-@pytest.mark.parametrize("n_images", [3, 40])
-def test_images_are_smoothed_by_transforms(n_images, rng):
-    shape = po.functions.ImageShape(3, 6, 7)
-    graph = shape.pixel_graph()
-    G = rng.normal(size=(n_images, shape.n_features))
-    alike = po.PairwiseRobustness(po.graphs.knn_graph(G, 2))
-    for smooth in (graph, dense(graph)):
-        objective = po.GradientMatching(G) + 0.4 * alike + 2.0 * po.Smoothness(smooth)
-        exact = po.solve(objective, solver="spectral")
-        assert exact.gap <= 1e-11
-        if smooth is graph:
-            result = exact.attributions
-    np.testing.assert_allclose(result, exact.attributions, rtol=0, atol=1e-11)
-    assert shape.pixel_graph().lattice.box == (3, 6, 7)
-    np.testing.assert_array_equal(
-        po.graphs.LatticeGraph((3, 6, 7), (0, 1, 1)).similarities.toarray(),
-        graph.similarities.toarray(),
-    )

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, OBJECTIVES, D, G, N
+from catalogue import LOSSES, OBJECTIVES, G
 from cvxpy.reductions.solvers.solving_chain import SolvingChain
 from oracles import subclasses
 
@@ -15,7 +15,6 @@ import propopt.losses.algebra
 import propopt.proofs.certificate
 from propopt.base.errors import SolverFailure
 from propopt.losses import Program
-from propopt.proofs import curvature
 from propopt.solvers import Solution, Solver, Task
 
 
@@ -66,12 +65,6 @@ def test_a_solve_and_a_sweep_ask_each_solver_at_most_once(name, requested):
     requested.clear()
     curve = po.sweep(OBJECTIVES[name], {SWEPT[name]: np.geomspace(0.1, 1, 9)})
     assert [e.attributions.shape for e in curve.optimized] == 9 * [G.shape]
-    assert most(requested) == 1
-
-
-def test_a_sweep_of_limits_asks_each_solver_at_most_once(requested):
-    limits = np.linspace(0.1, 0.9, 9) * robustness.value(G)
-    po.sweep(1.0 * gradient, limits={robustness: limits})
     assert most(requested) == 1
 
 
@@ -152,17 +145,3 @@ def test_a_sweep_compiles_once(name, compilations):
     assert len(compilations) == 1
     po.solve(objective, "conic")
     assert len(compilations) == 2
-
-
-def test_spectral_sweep_finds_its_eigenbasis_once(monkeypatch):
-    calls = []
-    original = curvature.la.eigh
-
-    def eigh(matrix):
-        calls.append(matrix.shape)
-        return original(matrix)
-
-    monkeypatch.setattr(curvature.la, "eigh", eigh)
-    objective = OBJECTIVES["gradient, pairwise, smoothness"]
-    po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 25)})
-    assert calls == [(N, N), (D, D)]

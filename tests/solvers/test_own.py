@@ -346,15 +346,6 @@ def test_bounds_and_totals_combine_with_constraints():
     assert same.attributions == pytest.approx(best.attributions, abs=1e-4)
 
 
-def test_values_of_custom_losses(rng):
-    W = rng.normal(size=(N, D))
-    assert squares(W) == pytest.approx((W**2).sum(), rel=1e-14)
-    objective = gradient + 0.5 * squares
-    assert objective.breakdown(W)["squares"] == squares.value(W)
-    form = po.losses.Custom(lambda W: cp.quad_form(W[0], np.eye(D)))
-    assert form(W) == pytest.approx((W[0] ** 2).sum(), rel=1e-14)
-
-
 def test_parameters_of_cvxpy_in_custom_programs():
     p, limit = cp.Parameter(nonneg=True, value=0.5), cp.Parameter(value=0.2)
     constraint = [lambda W: W[:, 0] >= limit]

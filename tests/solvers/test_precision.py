@@ -258,14 +258,6 @@ def test_an_offset_shifts_the_optimum_and_changes_nothing_else(name, b, offset):
     assert above <= 2e-6 * plain.objective
 
 
-def test_a_start_from_other_weights_is_shifted_too():
-    loss = largest(aggregate="max")
-    weights = {loss.name: [1.0, 1.1, 1.2]}
-    for point in po.sweep(matching(1e6 * DIRECTION) + loss, weights).optimized:
-        alone = po.solve(matching(0.0) + point.weights[loss.name] * loss)
-        assert point.objective == pytest.approx(alone.objective, rel=2e-6)
-
-
 SPARSE = {"pairs": CLOSE, "lattice": po.PairwiseRobustness(LATTICE), "none": None}
 
 
@@ -295,13 +287,3 @@ def test_sparsity_of_one_sign_moves_attributions_and_no_more(name, b, weight, of
     apart = np.linalg.norm(best.attributions - C - expected)
     assert apart <= np.sqrt(above) + 1e-12 * offset + 1e-6
     assert best.gap <= 1e-6
-
-
-@pytest.mark.parametrize("weight", [1e-3, 1.0, 1.9, 2.1, 100.0])
-def test_attributions_above_and_below_the_weight_of_sparsity(weight):
-    positive = np.abs(T) + 1.0  # all are above λ/2 up to λ = 2
-    objective = po.GradientMatching(positive) + CLOSE + weight * po.Sparsity()
-    best = po.solve(objective, "lasso", tolerance=1e-9)
-    other = po.solve(objective, "CLARABEL")
-    assert best.objective == pytest.approx(other.objective, rel=1e-6)
-    assert best.gap <= 1e-9

@@ -257,16 +257,6 @@ def test_wide_programs_are_exchanged_and_have_the_optimum_of_the_eigenbasis(wide
     assert curve.certified(1e-6)
 
 
-def test_no_matrix_over_features_is_formed(rng):
-    image = po.functions.ImageShape(
-        3, 112, 112
-    )  # 37,632 features: their square is 11 GiB
-    G = rng.normal(size=(2, image.n_features))
-    robust = po.PairwiseRobustness(po.graphs.complete_graph(2))
-    objective = po.GradientMatching(G) + robust + po.Smoothness(image.pixel_graph())
-    assert po.solve(objective).gap < 1e-6
-
-
 SIX = 6
 _rng = np.random.default_rng(3)
 GIVEN = np.round(_rng.normal(size=(SIX, 1)), 3)

@@ -106,20 +106,6 @@ def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
     np.testing.assert_allclose(same.attributions, result.W, atol=1e-6)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("aggregate", AGGREGATES)
-def test_path_with_warm_starts_is_certified(aggregate, norm):
-    X, G = gaussian_data(4, 25, 3)
-    loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 4), aggregate, norm)
-    objectives = path(loss, G)
-    task = task_of(objectives[0])
-    start: Solution | None = None
-    for objective in objectives:
-        start = task.solve(objective.coefficients, 1e-7, start)
-        proof = po.proofs.certify(objective, start.W, duals=start.duals)
-        assert proof.holds(1e-7)
-
-
 def test_warm_starts_need_fewer_systems(monkeypatch):
     X, G = gaussian_data(5, 80, 4)
     objectives = path(po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 5)), G)

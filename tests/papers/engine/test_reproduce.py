@@ -409,19 +409,6 @@ def test_papers_that_cannot_be_made_are_refused(file, tmp_path):
     assert report.n_failed == 0
 
 
-def test_each_of_several_papers_has_its_folder(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = ["tabular-lime", "fig11", "linear-lime", "fig3"]
-    assert main([*names, "-o", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    for name, own in (("tabular-lime", "fig11"), ("linear-lime", "fig3")):
-        assert (tmp_path / name / f"{own}.svg").exists()
-        assert PAPERS[name].title in (tmp_path / name / "README.md").read_text()
-        assert PAPERS[name].title in said
-    assert main(["linear-lime", "fig3", "--quiet"]) == 0
-    assert (tmp_path / "results" / "linear-lime" / "fig3.svg").exists()
-
-
 # ---- a table of the user's beside the paper's
 
 

@@ -1,6 +1,5 @@
 """The subject of all jobs, and models that a file may name."""
 
-import inspect
 import sys
 import types
 
@@ -102,7 +101,6 @@ def test_a_gradient_of_zero_is_refused_where_nothing_jumps(imported):
 
 
 TREES = [model for model in MODEL_KINDS if issubclass(model, TreesModel)]
-TASKS = ("classification", "regression")
 OF_TREES = """\
 data: {sklearn: diabetes, explain: 20, standardize: true}
 model: {kind: forest, n_estimators: 5}
@@ -115,27 +113,14 @@ def kind_of(model):
     return model.model_fields["kind"].annotation.__args__[0]
 
 
-def made(model, task="regression", seed=0, **settings):
-    """The estimator that a section makes, without what stands before it."""
-    section = model.model_validate({"kind": kind_of(model), **settings})
-    others = {"categorical": (), "vectorizer": None}
-    return section.make(seed=seed, task=task, **others)[-1]
-
-
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("model", TREES, ids=kind_of)
-def test_settings_of_trees_and_their_defaults_are_those_of_the_estimator(model, task):
-    parameters = inspect.signature(type(made(model, task))).parameters
-    common = set(TreesModel.model_fields) | {"kind"}
-    reference = {n: f.default for n, f in model.model_fields.items() if n not in common}
-    assert len(reference) >= 3
-    assert reference == {name: parameters[name].default for name in reference}
-    # settings and the seed reach the estimator
-    sizes = ("max_iter", "n_estimators", "min_samples_leaf")
-    size = next(name for name in sizes if name in reference)
-    settings = made(model, task, seed=11, max_depth=2, **{size: 7}).get_params()
+def test_settings_of_trees_and_the_seed_reach_the_estimator(model, task):
+    size = "max_iter" if "max_iter" in model.model_fields else "n_estimators"
+    section = model.model_validate({"kind": kind_of(model), "max_depth": 2, size: 7})
+    made = section.make(seed=11, task=task, categorical=(), vectorizer=None)[-1]
     names = (size, "max_depth", "random_state")
-    assert [settings[name] for name in names] == [7, 2, 11]
+    assert [made.get_params()[name] for name in names] == [7, 2, 11]
 
 
 @pytest.mark.sampled(3)
@@ -171,19 +156,3 @@ def test_slopes_of_trees_are_those_of_the_data_law_of_the_fitted_rows(model, pro
     np.testing.assert_array_equal(ours.function_with_slopes.value(ours.points), values)
     (gradient,) = file.build().baselines()
     np.testing.assert_array_equal(gradient.attributions, estimate.values)
-
-
-def test_trees_take_categories(subject, tmp_path, rng):
-    table = pd.DataFrame({"a": rng.normal(size=60), "c": rng.choice(list("xyz"), 60)})
-    table = table.assign(y=table["a"] + (table["c"] == "x"))
-    table.to_csv(tmp_path / "table.csv", index=False)
-    text = OF_TREES.replace(
-        "{sklearn: diabetes, explain: 20, standardize: true}",
-        "{csv: table.csv, target: y, categorical: [c], explain: 20}",
-    ).replace("kind: forest", "kind: forest, task: regression")
-    ours = subject(text)
-    G = ours.gradient(ours.points)
-    assert list(G) == ["a", "c"]
-    assert G["a"].mean() > 0.3
-    effects = G["c"].groupby(ours.points["c"], observed=True).mean()
-    assert effects["x"] > max(effects["y"], effects["z"]) + 0.3
