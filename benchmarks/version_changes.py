@@ -279,7 +279,7 @@ class Study:
         order = np.argsort(-result.distances)
         names = [result.features[j] for j in order if result.distance_flagged[j]]
         blank = self._blank(change, size, level)
-        largest = round(float(result.distance_ratios.max()), 4)
+        largest = round(float(result.times_level.max()), 4)
         return replace(blank, flagged=" ".join(names), largest=largest)
 
 

@@ -285,7 +285,8 @@ def _rows_html(table: Table) -> str:
     for index, (head, cells, is_words) in enumerate(table.columns()):
         styles.append(_CELL if is_words or not index else _FIGURE)
         bars = (_spans_html(table, head, n) for n in range(len(cells)))
-        cells = [bar + in_html(x) for bar, x in zip(bars, cells, strict=True)]
+        text = _defined if head == "check" else in_html
+        cells = [bar + text(x) for bar, x in zip(bars, cells, strict=True)]
         columns.append([_defined(head), *cells])
     styles[:1] = [f"{_CELL};max-width:26em"] * len(styles[:1])
     lines = []

@@ -126,15 +126,41 @@ TERMS: Final[Mapping[str, Term]] = {
     "unused features": Term(
         "Largest value of a feature that the model does not use.", "max |w|"
     ),
+    "main effects": Term(
+        "Share of the squared differences of similar rows that main effects explain; "
+        "below 0 if rows differ more without them.",
+        "1 − roughness / plain",
+    ),
+    "required": Term(
+        "Share of the squared differences of similar rows that predictions require, "
+        "beyond main effects.",
+        "least / plain",
+    ),
     "removable": Term(
         "Share of the squared differences of similar rows that neither main effects "
         "nor predictions require.",
         "(roughness − least) / plain",
     ),
+    "possible similarity": Term(
+        "Squared differences of similar rows, divided by the least ones at the same "
+        "distance from the exact values.",
+        "roughness / least roughness",
+    ),
+    "possible closeness": Term(
+        "Share of the squared distance from the exact values that equally similar "
+        "values do not need.",
+        "1 − least distance² / distance²",
+    ),
+    "change to remove 10%": Term(
+        "The change that removes 10 % of the removable differences.", "", "proved"
+    ),
     "change to halve it": Term(
         "Root mean square change of the values that halves the removable differences.",
         "‖v − w‖ / ‖w‖",
         "proved",
+    ),
+    "change to remove 90%": Term(
+        "The change that removes 90 % of the removable differences.", "", "proved"
     ),
     "change with half background": Term(
         "Root mean square change of the values with half of the background rows.",
@@ -156,6 +182,7 @@ TERMS: Final[Mapping[str, Term]] = {
         "",
         "estimated",
     ),
+    "total size": Term("Sum of the mean sizes of all features.", "Σ_d size_d"),
     "false alarms": Term(
         "Share of simulated comparisons without a change that exceed the level.",
         "",

@@ -13,9 +13,8 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.checks import read_count, read_seed
-from propopt.base.document import minus
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import Outcome, in_percent, percent, plural
+from propopt.base.text import Outcome, plural
 from propopt.base.vocabulary import Basis
 from propopt.explaining.evidence import (
     AuditedModel,
@@ -29,14 +28,19 @@ from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.front_chapters import front_path_of
 from propopt.explaining.hypotheses import LIME, Diagnosis, diagnose
 from propopt.explaining.problem import RowNumbers
-from propopt.explaining.sources import PATHS
 from propopt.explaining.sweeping import sweep
 from propopt.explaining.targets import graph_of_rows
 from propopt.functions.outputs import Target
 from propopt.laws.background import Background
 from propopt.losses import GradientMatching
 from propopt.losses.graphs.points import Graph
-from propopt.results.audit import Audit, AuditFinding, Verdict, largest_causes
+from propopt.results.audit import (
+    NUMBERS,
+    Audit,
+    AuditFinding,
+    Verdict,
+    largest_causes,
+)
 from propopt.results.explanation import Explanation
 from propopt.results.record import Record
 from propopt.results.report.explorer import FrontPath
@@ -46,48 +50,34 @@ from propopt.tables.frames import Labels
 from propopt.tables.imported import AttributionsLike, base_values_of
 
 
-# ---- One function for each question: its answer with a number and a verdict
+# ---- One function for each check: its error and a verdict
 
 
-_MAX_NAMED: Final = 5  # number of rows that a sentence names
-_N_REASONS: Final = 3  # number of first reasons that are compared
+_MAX_NAMED: Final = 5  # number of rows that a check names
+_N_FIRST: Final = 3  # number of first features that are compared
 # standard errors (nine degrees of freedom) beyond which values are far apart
 _MAX_Z: Final = 5.0
-# factor on similarity below which values are as similar as possible
-_MIN_FACTOR: Final = 1.05
-# share of the squared distance below which values are as close as possible
-_MIN_GAIN: Final = 0.05
-_CHEAP: Final = 0.02  # share of the squared sum below which halving is advised
 # ratio of the extreme weights to the one that halves the removable differences
 _MAX_RATIO: Final = 1e3
 _N_WEIGHTS: Final = 25
 
 
-def _additivity(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
+def _row_sums(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     """The check that Σ_d w_nd = f(x_n) − base in every row."""
-    largest = float(np.abs(e.missed).max())
-    wrong = int((np.abs(e.missed) > e.row_tolerance).sum())
-    N = len(e.W)
-    verdict: Verdict = "undetermined" if diagnosis.cause == LIME else "wrong"
-    advice = "Compute these rows again, with the same model, rows and base."
-    if not wrong:
-        sentence = f"All {N:,} rows add up to the prediction minus the base."
-        verdict = "right"
-        advice = ""
-    elif e.adds_up.all():
-        miss = minus(f"{float(np.median(e.missed)):+.3g}")
-        sentence = "All rows miss the prediction minus the base by the same number, "
-        sentence += f"{miss} {e.unit}."
-        advice = ""  # the base is wrong
-    else:
-        n = int(np.abs(e.missed).argmax())
-        verb = "does" if wrong == 1 else "do"
-        miss = minus(f"{e.missed[n]:+.3g}")
-        sentence = f"{wrong:,} of {N:,} rows {verb} not add up to the prediction minus "
-        sentence += f"the base; row {e.row(n)} misses it by {miss} {e.unit}."
-    if diagnosis.is_wrong or diagnosis.cause == LIME:
-        advice = ""  # the diagnosis has it
-    return AuditFinding("additivity", sentence, largest, e.unit, verdict, advice=advice)
+    errors = np.abs(e.missed)
+    wrong = errors > e.row_tolerance
+    count = int(wrong.sum())
+    is_lime = diagnosis.cause == LIME
+    worst = np.argsort(-np.where(wrong, errors, -1.0), kind="stable")
+    verdict: Verdict = "unknown" if is_lime else "wrong"
+    # else the diagnosis, or the base, has the cause
+    is_cause = count and not (diagnosis.is_wrong or is_lime or e.adds_up.all())
+    return AuditFinding(
+        *("row sums", float(errors.max()), e.unit, verdict if count else "ok"),
+        cause="wrong sums" if is_cause else "",
+        count=count,
+        rows=tuple(worst[: min(count, _MAX_NAMED)].tolist()),
+    )
 
 
 def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
@@ -95,119 +85,60 @@ def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     base = float(np.median(e.base))
     given = e.hypotheses[0]
     assert given.base is not None, "a background has a base"
-    number = base - given.base
     implied = float(np.median(e.implied_base))
     matches = [
         one
         for one in e.hypotheses
         if abs((one.base or 0.0) - base) <= e.row_tolerance[0]
     ]
-    start = (
-        "The base" if e.imported.base is not None else "The base implied by the rows"
-    )
-    start += f", {base:.4g}, is"
-    where = "background" if e.is_given else "audited rows"
-    sentence = f"{start} {number:+.3g} {e.unit} from the mean prediction over the "
-    sentence += f"{where}, {given.base:.4g}."
-    verdict: Verdict = "undetermined"
-    advice = "Give the background that they were made with: data=, here and in a file."
-    if e.is_given and diagnosis.is_wrong:
-        advice = ""
     no_row_adds_up = not (np.abs(e.missed) <= e.row_tolerance).any()
+    found = AuditFinding("base", base - given.base, e.unit, "ok", value=base)
+    found = replace(found, expected=given.base)
     if e.is_exact and e.adds_up.all() and no_row_adds_up:
-        verdict = "wrong"
-        advice = f"Replace the base by {implied:.4g}, to which these values add up."
-    elif matches and matches[0] is given:
-        verdict = "right"
-        advice = ""
-        sentence = f"{start} the mean prediction over the background."
-    elif matches:
-        verdict = "depends on settings"
-        advice = ""
-        sentence = f"{start} that of {matches[0].words}; the background's is "
-        sentence += f"{given.base:.4g}."
-    elif diagnosis.has_source and abs(implied - base) <= e.row_tolerance[0]:
-        verdict = "depends on settings"
-        advice = ""
-        sentence += " It is that of their background."
-    unit = f"{e.unit} above the mean prediction over the background"
-    return AuditFinding("base", minus(sentence), number, unit, verdict, advice=advice)
+        return replace(found, verdict="wrong", cause="another base", expected=implied)
+    if matches and matches[0] is given:
+        return found
+    if matches:
+        return replace(found, verdict="other settings", source=matches[0].words)
+    if diagnosis.has_source and abs(implied - base) <= e.row_tolerance[0]:
+        return replace(found, verdict="other settings")
+    is_cause = not (e.is_given and diagnosis.is_wrong)
+    return replace(
+        found, verdict="unknown", cause="unknown background" if is_cause else ""
+    )
 
 
-def _exactness(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
+def _values(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     """Where the values come from, or what happened to them."""
     difference = np.abs(e.W - e.E)
-    sentence = f"{diagnosis.headline}. {diagnosis.evidence}".rstrip()
-    number = float(difference.max())
-    unit = f"{e.unit}, the largest difference from exact"
-    if not e.is_exact:  # compared with sampled values and their errors
-        errors = e.targets.estimate.standard_errors
-        number = math.nan
-        sentence = f"{diagnosis.headline}."
-        unit = "share of values far from sampled ones"
-        if errors is not None:
-            number = float((difference > _MAX_Z * errors + e.tolerance).mean())
-            part = (
-                "No value is" if number == 0.0 else f"{percent(number)} % of them are"
-            )
-            sentence += f" {part} over {_MAX_Z:g} standard errors from sampled values."
-    return AuditFinding(
-        *("exactness", sentence, number, unit, diagnosis.verdict),
-        advice=diagnosis.next_step,
-        cause=diagnosis.cause,
-        headline=diagnosis.headline,
-        basis="computed" if e.is_exact else "estimated",
-    )
+    found = replace(diagnosis.finding, number=float(difference.max()), unit=e.unit)
+    if e.is_exact:
+        return found
+    # the share of values far from sampled ones
+    errors = e.targets.estimate.standard_errors
+    share = math.nan
+    if errors is not None:
+        share = float((difference > _MAX_Z * errors + e.tolerance).mean())
+    return replace(found, number=share, unit="%", basis="estimated")
 
 
-def _compared_with(e: AuditEvidence, diagnosis: Diagnosis) -> str:
-    """The values to compare with, in words, and their rows if others are possible."""
-    if not e.is_exact:
-        return "sampled values"
-    if not e.is_given:
-        return "exact values for the audited rows"
-    is_right = diagnosis.verdict == "right"
-    return "exact values" if is_right else "exact values for the background"
-
-
-def _signs_and_reasons(
-    e: AuditEvidence, diagnosis: Diagnosis
-) -> Iterator[AuditFinding]:
-    """Large values with another sign, and rows with other first reasons.
+def _signs_and_first(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
+    """Large values with another sign, and rows with other first features.
 
     Wrong values are compared with what they should be.
     """
     aim = e.E
-    words = _compared_with(e, diagnosis)
     if diagnosis.is_wrong and diagnosis.values is not None:
         aim = diagnosis.values
-        words = "exact values"
-    share = e.changed_signs(e.W, aim)
-    size = f"beyond ±{e.min_size:.2g} {e.unit}"
-    sentence = f"No large value, {size}, differs in sign from {words}."
-    if share > 0.0:
-        sentence = f"{percent(share)} % of the large values, {size}, differ in sign "
-        sentence += f"from {words}."
-    unit = "share of large values"
-    advice = "Do not derive reasons from these signs."
-    signs = AuditFinding("signs", sentence, share, unit, "wrong", advice)
-    yield _judged(e, diagnosis, signs)
-    largest, expected = (_largest_of_rows(V, _N_REASONS) for V in (e.W, aim))
+    yield _judged(e, diagnosis, "large signs", e.changed_signs(e.W, aim))
+    largest, expected = (_largest_of_rows(V, _N_FIRST) for V in (e.W, aim))
     sizes = np.sort(np.abs(aim), axis=1)[:, ::-1]
-    last = sizes[:, min(_N_REASONS, sizes.shape[1]) - 1][:, None]
+    last = sizes[:, min(_N_FIRST, sizes.shape[1]) - 1][:, None]
     tolerance = e.tolerance + e.half_digit.max(axis=1, keepdims=True)
     is_clear = np.abs(np.abs(aim) - last) > 2.0 * tolerance  # else any may be first
-    others = np.flatnonzero(((largest != expected) & is_clear).any(axis=1))
-    share = len(others) / len(largest)
-    sentence = f"In every row the three largest columns match those of {words}."
-    if len(others):
-        rows = ", ".join(e.row(n) for n in others[:_MAX_NAMED])
-        start = ", such as" if len(others) > _MAX_NAMED else ":"
-        sentence = f"The three largest columns differ from those of {words} in "
-        sentence += f"{percent(share)} % of the rows{start} {rows}."
-    advice = "Do not send the first three reasons of these rows."
-    reasons = AuditFinding("reasons", sentence, share, "share of rows", "wrong", advice)
-    yield _judged(e, diagnosis, reasons)
+    others = np.flatnonzero(((largest != expected) & is_clear).any(axis=1)).tolist()
+    rows = {"count": len(others), "rows": tuple(others[:_MAX_NAMED])}
+    yield _judged(e, diagnosis, "top 3 features", len(others) / len(largest), **rows)
 
 
 def _largest_of_rows(W: Attributions, k: int) -> Mask:
@@ -218,214 +149,118 @@ def _largest_of_rows(W: Attributions, k: int) -> Mask:
     return chosen
 
 
-def _share(share: float) -> str:
-    """A share in per cent, or "none"."""
-    return f"{percent(share)} %" if share > 0.0 else "none"
-
-
-def _judged(e: AuditEvidence, diagnosis: Diagnosis, x: AuditFinding) -> AuditFinding:
+def _judged(
+    e: AuditEvidence, diagnosis: Diagnosis, name: str, share: float, **where: Any
+) -> AuditFinding:
     """A share of differences from exact values, with the verdict on it."""
-    if not e.is_exact:
-        return replace(x, verdict="undetermined", advice="", basis="estimated")
-    verdict = _verdict(e, diagnosis, x.number == 0.0)
-    return replace(x, verdict=verdict, advice=x.advice if verdict == "wrong" else "")
-
-
-def _verdict(e: AuditEvidence, diagnosis: Diagnosis, is_right: bool) -> Verdict:
-    """The verdict on values that are, or are not, the exact or the best possible."""
-    if is_right:
-        return "right"
-    if not e.is_exact:
-        return "undetermined"  # sampled values are at a distance from exact ones too
-    if diagnosis.is_wrong:
-        return "wrong"
-    return "depends on settings" if diagnosis.has_source else "undetermined"
+    if not e.is_exact:  # sampled values are at a distance from exact ones too
+        return AuditFinding(name, share, "%", "unknown", "estimated", **where)
+    verdict: Verdict = "other settings" if diagnosis.has_source else "unknown"
+    if share == 0.0:
+        verdict = "ok"
+    elif diagnosis.is_wrong:
+        verdict = "wrong"
+    return AuditFinding(name, share, "%", verdict, **where)
 
 
 def _unused(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     """The check that columns are zero if the model does not use them."""
     if e.structure is None:
-        sentence = "The model can only be called, so unused columns are unknown."
-        return AuditFinding("unused", sentence, math.nan, e.unit, "undetermined")
+        return AuditFinding("unused features", math.nan, e.unit, "unknown")
     unused = np.flatnonzero(~e.used)
     sizes = np.abs(e.W[:, unused]).max(axis=0)
-    size = float(sizes.max(initial=0.0))
-    verdict: Verdict = "right"
-    advice = ""
-    count = plural(len(unused), "column")
-    sentence = f"The model does not use {count}; all values there are zero."
-    if not len(unused):
-        sentence = "The model uses every column."
-    if size > e.tolerance + e.half_digit[:, unused].max(initial=0.0):
-        name = e.labels.feature_names(e.W.shape[1])[unused[sizes.argmax()]]
-        sentence = f"The model does not use {count}, but {name} has values up to "
-        sentence += f"{size:.3g} {e.unit}."
-        verdict = "depends on settings" if diagnosis.cause in _SPREAD else "wrong"
-        if verdict == "wrong" and not diagnosis.is_wrong:
-            advice = "Leave unused columns at zero; check the order of columns."
-    return AuditFinding("unused", sentence, size, e.unit, verdict, advice=advice)
+    found = AuditFinding("unused features", float(sizes.max(initial=0.0)), e.unit, "ok")
+    if found.number <= e.tolerance + e.half_digit[:, unused].max(initial=0.0):
+        return found
+    found = replace(found, features=(int(unused[sizes.argmax()]),))
+    if diagnosis.cause in _SPREAD:
+        return replace(found, verdict="other settings")
+    cause = "" if diagnosis.is_wrong else "unused columns"
+    return replace(found, verdict="wrong", cause=cause)
 
 
 _SPREAD: Final = ("optimized contributions", LIME, "undetermined")
 """Causes with which unused columns may have values."""
 
 
+# ---- Numbers on similar rows and the background, which have no verdict
+
+
 def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
-    """How much of the differences main effects explain, and predictions require."""
+    """Shares of the differences: main effects, required by predictions, removable."""
     front = e.audited_front
     counts = () if e.graph is not None else _OTHER_NEIGHBORS
-    share = 1.0 - front.roughness / front.plain
     others = [e.front(e.W, count) for count in counts]
-    ends = sorted(1.0 - one.roughness / one.plain for one in others if one.plain > 0.0)
-    sentence = f"Main effects explain {_rounded(share)} of the differences between "
-    sentence += "similar rows"
-    if share < 0.0:
-        sentence = "Main effects explain none of the differences between similar rows: "
-        sentence += "without them rows differ more"
-    elif ends:
-        between = f"{_rounded(ends[0])} to {_rounded(ends[-1])}"
-        sentence += f" ({between} with 4 to 16 neighbours)"
-    unit = "share of the squared differences of similar rows"
-    verdict: Verdict = "depends on settings"
-    yield AuditFinding("main_effects", f"{sentence}.", share, unit, verdict)
-    required = front.least / front.plain
+    ends = [1.0 - one.roughness / one.plain for one in others if one.plain > 0.0]
+    yield AuditFinding(
+        *("main effects", 1.0 - front.roughness / front.plain, "%"),
+        low=min(ends, default=math.nan),
+        high=max(ends, default=math.nan),
+    )
+    yield AuditFinding("required", front.least / front.plain, "%")
     removable = max(front.roughness - front.least, 0.0) / front.plain
-    noun = "these differences"
-    parts = (required, removable)
-    if share < 0.0:  # these would be over 100 % of the differences
-        rest = front.least / front.roughness
-        noun = "the differences without main effects"
-        parts = (rest, 1.0 - rest)
-    sentence = "Rows must add up to their predictions: this requires "
-    sentence += f"{_rounded(parts[0])} of {noun}; {_rounded(parts[1])} are removable."
-    yield AuditFinding("predictions", sentence, required, unit, verdict)
+    yield AuditFinding("removable", removable, "%")
 
 
 _OTHER_NEIGHBORS: Final = (4, 16)
 """Numbers of neighbours that are tried in addition to the default."""
 
 
-def _rounded(share: float) -> str:
-    """A share, which may be negative, in whole per cent; small ones in full."""
-    return f"{100.0 * share:.0f} %" if abs(share) >= 0.0095 else in_percent(share)
-
-
-def _directions(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
+def _directions(e: AuditEvidence) -> Iterator[AuditFinding]:
     """How much better values on the front of exact ones are, in both directions."""
     front = e.exact_front
     W = e.exact_front.completed(e.W)
     distance = float(((W - e.E) ** 2).sum())
     roughness = e.audited_front.robust.value(W)
-    words = _compared_with(e, diagnosis)
     times = 0.0
     gain = 0.0
-    closest = 0.0
-    if (np.abs(W - e.E) <= e.tolerance).all():
-        similar = closer = "These are the exact values; no others are as close to them."
-    else:
+    if (np.abs(W - e.E) > e.tolerance).any():
         least = e.audited_front.robust.value(front.smoothest_within(distance))
         times = roughness / least if least > 1e-9 * roughness else math.nan
         closest = float(((front.nearest(roughness) - e.E) ** 2).sum())
         gain = 1.0 - closest / distance
-        factor = f"{times:.3g} times more" if times > 0.0 else "completely"
-        similar = f"At the same distance from {words}, similar rows could be {factor} "
-        similar += "alike."
-        closer = f"The {words} are more alike than these."
-        if closest > 1e-12 * distance:
-            closer = (
-                f"Equally similar values exist that are {percent(gain)} % closer to "
-            )
-            closer += f"{words}."
-    best = times <= _MIN_FACTOR, gain <= _MIN_GAIN
-    verdicts = [_verdict(e, diagnosis, x) for x in best]
-    advice = ""
-    if verdicts[0] == "depends on settings":
-        meant = words.removeprefix("exact ")
-        meant = "interventional values" if diagnosis.source == PATHS else meant
-        advice = f"If you need {meant}, take the exact ones: audit.exact, or the file "
-        advice += "_exact.csv."
     basis: Basis = "proved" if e.is_exact else "estimated"
-    unit = "times less squared difference of similar rows"
-    yield AuditFinding(
-        *("more_robust", similar, times or 1.0, unit, verdicts[0], advice), basis=basis
-    )
-    unit = "share of the squared distance from exact values"
-    yield AuditFinding(*("more_faithful", closer, gain, unit, verdicts[1]), basis=basis)
+    yield AuditFinding("possible similarity", times or 1.0, "times", basis=basis)
+    yield AuditFinding("possible closeness", gain, "%", basis=basis)
 
 
-def _prices(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
+def _changes(e: AuditEvidence) -> Iterator[AuditFinding]:
     """How much removing 10, 50 and 90 % of the removable differences changes."""
     size = float((e.W**2).sum())
-    for share in (10, 50, 90):
-        V = e.audited_front.without(share / 100.0)
-        price = float(((V - e.W) ** 2).sum()) / size
-        signs = e.changed_signs(V, e.W)
-        change = percent(math.sqrt(price))
-        advice = ""
-        if share == 50 and price <= _CHEAP and not diagnosis.is_wrong:
-            advice = (
-                "Look at the ten pairs: some differences may be intended. To halve "
-            )
-            advice += "the others: po.explain(model, X, data=data, "
-            advice += "contributions=attributions)."
-        start = "Halving" if share == 50 else f"Removing {share} % of"
-        yield AuditFinding(
-            f"price_of_{share}",
-            f"{start} the removable differences changes the values by {change} % on "
-            f"average, and the signs of {_share(signs)} of the large values.",
-            *(price, "share of the squared sum", "depends on settings"),
-            advice=advice,
-            basis="proved",
-        )
+    for name, share in zip(NUMBERS[5:8], (0.1, 0.5, 0.9), strict=True):
+        V = e.audited_front.without(share)
+        change = math.sqrt(float(((V - e.W) ** 2).sum()) / size)
+        turned = e.changed_signs(V, e.W)
+        yield AuditFinding(name, change, "%", basis="proved", turned=turned)
 
 
-def _causes(e: AuditEvidence) -> tuple[AuditFinding, dict[str, Any]]:
+def _pairs_and_rows(e: AuditEvidence) -> dict[str, Any]:
     """The pairs and rows with most of the removable differences."""
     graph = e.audited_front.robust.graph
     V = e.W - e.audited_front.smoothest
-    pairs, rows, shares = largest_causes(graph.edges, graph.strengths, V)
-    first = pairs[0]
-    top = float(np.sort(shares)[::-1][: max(len(shares) // 100, 1)].sum())
-    ends = " and ".join(e.row(n) for n in first.rows)
-    name = e.labels.feature_names(e.W.shape[1])[first.feature]
-    finding = AuditFinding(
-        "pairs",
-        f"Rows {ends} have {percent(first.share)} % of the removable differences, "
-        f"mostly in {name}. The top 1 % of pairs have {percent(top)} %, and "
-        f"{len(rows)} of {len(V):,} rows {percent(sum(x.share for x in rows))} %.",
-        *(first.share, "share of the removable differences", "depends on settings"),
-    )
-    return finding, {"pairs": pairs, "rows": rows}
+    pairs, rows = largest_causes(graph.edges, graph.strengths, V)
+    return {"pairs": pairs, "rows": rows}
 
 
-def _background(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
+def _background(e: AuditEvidence) -> Iterator[AuditFinding]:
     """How much values change with half of the background."""
     rows = e.background.points
     weights = e.background.weights
     B = len(rows)
-    unit = "share of the squared sum"
     if e.structure is None or B < 4:
-        sentence = "Other backgrounds were not tried."
-        return AuditFinding("background", sentence, math.nan, unit, "undetermined")
+        return
     order = np.random.default_rng(e.seed).permutation(B)
     tables = []
     for half in (np.sort(order[: B // 2]), np.sort(order[B // 2 :])):
         part = None if weights is None else weights[half] / weights[half].sum()
         exact = shapley_against(e.structure, Game(rows[half], weights=part))
         tables.append(exact.values(e.points))
-    signs = max(e.changed_signs(V, e.E) for V in tables)
     size = float((e.E**2).sum()) or 1.0
-    share = max(float(((V - e.E) ** 2).sum()) / size for V in tables)
-    return AuditFinding(
-        "background",
-        f"With half of the {B:,} background rows, the values change by "
-        f"{percent(math.sqrt(share))} % on average, and {_share(signs)} of the "
-        "signs of large values change.",
-        *(share, unit, "depends on settings"),
-        advice=""
-        if diagnosis.source == PATHS
-        else "Report the background with the numbers.",
+    change = math.sqrt(max(float(((V - e.E) ** 2).sum()) / size for V in tables))
+    yield AuditFinding(
+        *("change with half background", change, "%"),
         basis="estimated",
+        turned=max(e.changed_signs(V, e.E) for V in tables),
     )
 
 
@@ -469,12 +304,11 @@ def audit(
 ) -> Audit:
     """Check attributions from any source: are they right, and how to improve them.
 
-    It asks the questions in the order a reviewer would. Do rows add up, and to which
-    base? Are they exact Shapley values: interventional, path-dependent, or for another
-    background? Are unused columns zero? What would more similar values for similar rows
-    change, and which pairs of rows differ most? What depends on the background and the
-    neighbours? The distance from the best possible values comes last: exact values are
-    not wrong because smoother ones exist.
+    Checks have verdicts: sums of rows, the base, the values (interventional Shapley
+    values, path-dependent ones, or those of another background), large signs, the three
+    largest features, and features that the model does not use. Numbers have none: how
+    much of the differences between similar rows is removable, what its removal changes,
+    and what half of the background changes.
 
     Parameters
     ----------
@@ -515,7 +349,7 @@ def audit(
     Returns
     -------
     Audit
-        Findings with their verdicts, and the pairs and rows that differ most.
+        Checks with their verdicts, numbers, and the pairs and rows that differ most.
 
     Raises
     ------
@@ -537,10 +371,10 @@ def audit(
     >>> shap = po.explainers.ExactShap(data=X).explain(po.wrap(forest, data=X), X)
     >>> wrong = shap.attributions.copy()
     >>> wrong[3] *= 1.001
-    >>> po.audit(wrong, forest, X)["additivity"].verdict
+    >>> po.audit(wrong, forest, X)["row sums"].verdict
     'wrong'
-    >>> po.audit(shap, forest, X)["exactness"].headline
-    'All 180 values are exact Shapley values with the audited rows as background'
+    >>> po.audit(shap, forest, X)["values"].source
+    'exact Shapley values with the audited rows as background'
     """
     audited = AuditedModel(model=model, X=X, data=data, target=target, outcome=outcome)
     candidates = audited.outputs(output)
@@ -572,20 +406,19 @@ def audit(
     )
     e.refuse_other_outputs()
     diagnosis = diagnose(e)
-    findings = [f(e, diagnosis) for f in (_additivity, _base, _exactness)]
-    findings += [*_signs_and_reasons(e, diagnosis), _unused(e, diagnosis)]
+    findings = [f(e, diagnosis) for f in (_row_sums, _base, _values)]
+    findings += [*_signs_and_first(e, diagnosis), _unused(e, diagnosis)]
     causes: dict[str, Any] = {}
     front = None
     if e.has_similar_rows:
         findings += _explained_differences(e)
         if e.audited_front.is_rough:  # some of these differences are removable
-            findings += [*_directions(e, diagnosis), *_prices(e, diagnosis)]
-            finding, causes = _causes(e)
-            findings.append(finding)
+            findings += [*_directions(e), *_changes(e)]
+            causes = _pairs_and_rows(e)
             of_exact = e.is_exact and e.exact_front.is_rough
             start = (e.exact_front, "exact") if of_exact else (e.audited_front, "these")
             front = partial(_front, *start, e.labels, e.W)
-    findings.append(_background(e, diagnosis))
+    findings += _background(e)
     return Audit(
         findings=tuple(findings),
         explanation=Explanation(

@@ -436,7 +436,7 @@ def compare(passed: _Arguments) -> Comparison:
     Returns
     -------
     Comparison
-        Distances, flags and prices, with a table and sentences on them.
+        Distances, flags and prices.
 
     Raises
     ------

@@ -35,6 +35,7 @@ from propopt.functions.wrapping import ReferenceTable, wrap_with_table
 from propopt.laws.background import N_BACKGROUND, Background, Reference
 from propopt.losses import PairwiseRobustness
 from propopt.losses.graphs.points import Graph, knn_graph
+from propopt.results.audit import LARGE
 from propopt.results.explanation import Explanation
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.products.sums import SumOfProducts
@@ -110,9 +111,7 @@ class AuditedModel:
                 errors.append(str(error))
                 continue
             quantity = function.quantity
-            unit = quantity.noun
-            if quantity.kind == "value":
-                unit = "units of the prediction"
+            unit = quantity.unit
             if (name, quantity.kind) == ("probability", "value"):
                 unit = "probability"
             elif name is not None and quantity.kind not in _KINDS[name]:
@@ -269,8 +268,6 @@ def read_parts(
 
 _MAX_OUTPUTS: Final = 20
 MAJORITY: Final = 0.5  # share of rows or values above which a pattern is the rule
-# A value is large above this share of the mean of the largest |value| of each row
-_LARGE: Final = 0.1
 # relative to the range of predictions, or to the largest value
 _RELATIVE_TOLERANCE: Final = 1e-5
 # error of sums in single precision, relative to the size of predictions
@@ -353,14 +350,6 @@ class AuditEvidence:
         used[replace(structure, paths=paths).columns] = True
         return used
 
-    def row(self, n: int) -> str:
-        """The name of a row in a sentence."""
-        return str(self.labels.row(n))
-
-    def cell(self, n: int, j: int) -> str:
-        """A row and a column in words, such as "row 7, bmi"."""
-        return f"row {self.row(n)}, {self.labels.feature_names(self.W.shape[1])[j]}"
-
     # ---- precision: differences that are rounding
 
     @cached_property
@@ -404,7 +393,7 @@ class AuditEvidence:
     @cached_property
     def min_size(self) -> float:
         """The |value| above which a value is large."""
-        return _LARGE * float(np.abs(self.W).max(axis=1).mean())
+        return LARGE * float(np.abs(self.W).max(axis=1).mean())
 
     def changed_signs(self, V: Attributions, W: Attributions) -> float:
         """The share of values, large in either table, with different signs."""

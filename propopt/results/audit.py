@@ -1,18 +1,16 @@
-"""Results of audits: findings with verdicts, and the rows that differ most.
+"""Results of audits: checks with verdicts, numbers, and the rows that differ most.
 
-Questions stand in the order in which a reviewer would ask them: do rows add up, are
-the values right, what would more similar ones cost, what depends on settings. The
-distance from the best possible values comes last: exact values are not wrong because
-smoother ones exist.
+Checks stand in the order in which a reviewer would ask for them: row sums, the base,
+the values. The distance from the best possible values comes last: exact values are not
+wrong because smoother ones exist.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -22,83 +20,79 @@ from propopt.base.arrays import Array, Values
 from propopt.base.checks import did_you_mean, read_nonnegative
 from propopt.base.declared import field, transient
 from propopt.base.document import (
-    Bar,
-    Bars,
-    Block,
     Chapter,
     Document,
-    Finding,
+    Fact,
+    Facts,
     Table,
+    minus,
+    number_text,
+    shape_text,
+    share_text,
+    subtitle_of,
+    title_of,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.text import percent, plural, printable
+from propopt.base.text import plural, printable
 from propopt.base.vocabulary import Basis
 from propopt.results.explanation import Explanation
 from propopt.results.record import Decision, Record
 from propopt.results.report.explorer import Explorer, FrontPath
-from propopt.results.report.neighbours import Neighbours, named
+from propopt.results.report.neighbours import Neighbours
 from propopt.results.report.review_sheet import SIGNATURES, ReviewSheet, record_chapter
 from propopt.results.result import Result
 
 
-Verdict: TypeAlias = Literal["right", "wrong", "depends on settings", "undetermined"]
+Verdict: TypeAlias = Literal["ok", "wrong", "other settings", "unknown"]
 """Nothing to do, a mistake with a named cause, another setting, or no answer."""
 
-QUESTIONS: Final[Mapping[str, str]] = {
-    "additivity": "Do rows add up?",
-    "base": "Which base do they use?",
-    "exactness": "Are the values right?",
-    "signs": "Are the signs of large values right?",
-    "reasons": "Are the first three reasons right?",
-    "unused": "Are unused columns zero?",
-    "main_effects": "How much of the differences do main effects explain?",
-    "predictions": "How much of the differences do predictions require?",
-    "more_robust": "At the same distance from exact values, how much more alike?",
-    "more_faithful": "Equally alike, how much closer to exact values?",
-    "price_of_10": "What does removing 10 % of the removable differences change?",
-    "price_of_50": "What does removing 50 % of the removable differences change?",
-    "price_of_90": "What does removing 90 % of the removable differences change?",
-    "pairs": "Which pairs of rows differ most?",
-    "background": "Does the background matter?",
-}
-"""The question of each finding, by its name, in the order of an audit."""
+CHECKS: Final = (
+    *("row sums", "base", "values"),
+    *("large signs", "top 3 features", "unused features"),
+)
+"""The labels of the checks, which have verdicts, in their order."""
+
+NUMBERS: Final = (
+    *("main effects", "required", "removable"),
+    *("possible similarity", "possible closeness"),
+    *("change to remove 10%", "change to halve it", "change to remove 90%"),
+    "change with half background",
+)
+"""The labels of numbers without a verdict, in their order."""
+
+LARGE: Final = 0.1
+"""A value is large above this share of the mean of the largest |value| of each row."""
 
 # largest relative change of a number that is rounded to one digit
 _MAX_ROUNDING: Final = 0.05
 _PRECISION: Final = 1e-15  # relative rounding of sums in double precision
-_SHOWN_AS_ZERO: Final = 1e-6  # numbers of right answers below this are shown as zero
+# relative errors below this are rounding, shown as zero, if the verdict is "ok"
+_SHOWN_AS_ZERO: Final = 1e-6
 # largest difference of numbers that are computed again after loading
 _TOLERANCE: Final = 1e-9
-# the part of the removable differences that each of these findings removes
-_PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
 MAX_CAUSES: Final = 10  # number of pairs, and of rows, that an audit lists
 
 
 @final
 @dataclass(frozen=True)
 class AuditFinding:
-    """The answer of an audit to one question, with a number and a verdict."""
+    """A check of an audit with its verdict, or a number without one."""
 
-    name: str  # a key of QUESTIONS
-    sentence: str
-    number: float = field(missing=True)  # NaN if there is none
-    unit: str = field()
-    verdict: Verdict = field()
-    advice: str = ""  # the next step; empty if there is none
+    name: str  # one of CHECKS or NUMBERS
+    number: float = field(missing=True)  # the error, or a share; NaN if unknown
+    unit: str = field()  # "%" for shares
+    verdict: Verdict | None = None  # None for numbers
     basis: Basis = "computed"
+    turned: float = field(missing=True, default=math.nan)  # share of large signs
+    low: float = field(missing=True, default=math.nan)  # with 4 and 16 neighbours
+    high: float = field(missing=True, default=math.nan)
     cause: str = ""  # such as "another background" or "single slips"
-    headline: str = ""  # the cause in this table: "One value is wrong"
-
-    @property
-    def formatted_number(self) -> str:
-        """The number as a table shows it: a percentage, zero, or three digits."""
-        if not math.isfinite(self.number):
-            return "–"
-        if self.unit.startswith("share"):  # shares may be negative
-            return f"{'-' if self.number < 0.0 else ''}{percent(abs(self.number))} %"
-        if self.verdict == "right" and abs(self.number) < _SHOWN_AS_ZERO:
-            return "0"
-        return f"{self.number:.3g}"
+    source: str = ""  # of the values or the base, such as "path-dependent values"
+    count: int = field(low=0, default=0)  # the rows, columns or values of the cause
+    rows: tuple[int, ...] = field(low=0, default=())  # some of them, the worst first
+    features: tuple[int, ...] = field(low=0, default=())
+    value: float = field(missing=True, default=math.nan)  # there, or the base
+    expected: float = field(missing=True, default=math.nan)  # in its place
 
 
 @final
@@ -118,17 +112,16 @@ class Cause:
 
 
 @final
-class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
-    """Findings on attributions from any source, each with a number and a verdict.
+class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
+    """Checks of attributions from any source, each with its error and a verdict.
 
-    Made by :func:`propopt.audit`. Verdicts are "right", "wrong", "depends on settings",
-    such as another background, and "undetermined". It stores the N × D audited values
-    and everything that its sentences refer to.
+    Made by :func:`propopt.audit`. Verdicts are "ok", "wrong", "other settings", such as
+    another background, and "unknown".
 
     Parameters
     ----------
     findings : tuple of AuditFinding
-        Answers, in the order of the questions.
+        The checks, then numbers on similar rows and the background.
     explanation : Explanation
         The audited values W, in the order of the table's rows and columns, with their
         base values, the predictions, the rows and what the model predicts.
@@ -154,8 +147,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     >>> import numpy as np, propopt as po
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> audit = po.audit(X - X.mean(axis=0), lambda X: X.sum(axis=1), X)
-    >>> audit["additivity"].verdict, audit["additivity"].sentence
-    ('right', 'All 30 rows add up to the prediction minus the base.')
+    >>> audit["row sums"].verdict, audit["values"].verdict
+    ('ok', 'unknown')
     """
 
     findings: tuple[AuditFinding, ...] = field(nonempty=True)
@@ -181,17 +174,16 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
 
     def validate(self) -> None:
         """Raise an error for unknown checks, and numbers that contradict the arrays."""
-        order = [*QUESTIONS]
         names = [x.name for x in self.findings]
-        if names != [name for name in order if name in names]:
+        if names != [name for name in (*CHECKS, *NUMBERS) if name in names]:
             raise InvalidInput(
                 "findings: expected the checks of an audit in their order, each once"
             )
         W = self.explanation.attributions
         missed = W.sum(axis=1) - (self._prediction - self._base)
-        numbers = {"additivity": float(np.abs(missed).max())}
+        numbers = {"row sums": float(np.abs(missed).max())}
         if self.exact is not None:
-            numbers["exactness"] = float(np.abs(W - self.exact).max())
+            numbers["values"] = float(np.abs(W - self.exact).max())
         findings = self._by_name
         for name, number in numbers.items():
             stated = findings[name].number if name in findings else math.nan
@@ -200,6 +192,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
                     f"findings: {name} is {stated:.6g}, but arrays give {number:.6g}"
                 )
             self._refuse_verdict(findings[name])
+        for x in self.findings:
+            if {*x.rows} - {*range(W.shape[0])} or {*x.features} - {*range(W.shape[1])}:
+                raise InvalidInput(
+                    f"findings: {x.name} names a row or a column that is not there"
+                )
         for name, causes, n_rows in (("pairs", self.pairs, 2), ("rows", self.rows, 1)):
             for cause in causes:
                 last = max(cause.rows), cause.feature
@@ -211,21 +208,28 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
                     )
 
     def _refuse_verdict(self, finding: AuditFinding) -> None:
-        """Refuse *right* with a large error, and *wrong* with none.
+        """Refuse "ok" with a large error, and "wrong" with none.
 
         Right values may be rounded to a single digit.
         """
-        W = self.explanation.attributions
-        f = self._prediction
-        scale = max(float(np.ptp(f)), float(np.abs(W).max()), 1e-12)
-        too_large = finding.number > _MAX_ROUNDING * scale * W.shape[1]
+        scale = self._scale
+        n_columns = self.explanation.shape[1]
+        too_large = finding.number > _MAX_ROUNDING * scale * n_columns
         too_small = finding.number < _PRECISION * scale
-        if {"right": too_large, "wrong": too_small}.get(finding.verdict, False):
+        if (finding.verdict == "ok" and too_large) or (
+            finding.verdict == "wrong" and too_small
+        ):
             raise InvalidInput(
                 f"findings: the verdict on {finding.name} is {finding.verdict!r}, "
                 f"which contradicts an error of {finding.number:.3g} in values up to "
                 f"{scale:.3g}"
             )
+
+    @property
+    def _scale(self) -> float:
+        """The range of predictions, or the largest value."""
+        largest = float(np.abs(self.explanation.attributions).max())
+        return max(float(np.ptp(self._prediction)), largest, 1e-12)
 
     def to_sign(
         self,
@@ -268,7 +272,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         return replace(self, **{k: v for k, v in changed.items() if v is not None})
 
     def __getitem__(self, name: str) -> AuditFinding:
-        """The answer to a question by its name, such as ``audit["additivity"]``."""
+        """A check or a number by its label, such as ``audit["row sums"]``."""
         findings = self._by_name
         if name not in findings:
             raise InvalidInput(
@@ -287,13 +291,19 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
         return tuple(x for x in self.findings if x.verdict == "wrong")
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with a row for each check: sentence, number, verdict, advice."""
-        columns = ["sentence", "number", "unit", "verdict", "advice", "basis"]
-        names = [x.name for x in self.findings]
-        lines = [[getattr(x, column) for column in columns] for x in self.findings]
-        table = pd.DataFrame(lines, pd.Index(names, name="name"), columns)
-        table.insert(0, "question", [QUESTIONS[name] for name in names])
-        return table
+        """A table with a row for each check and number, and a column for each field.
+
+        ``rows`` and ``features`` are the names of those with the largest errors.
+        """
+        lines = [
+            {
+                **asdict(x),
+                "rows": ", ".join(map(self._row, x.rows)),
+                "features": ", ".join(map(self._feature, x.features)),
+            }
+            for x in self.findings
+        ]
+        return pd.DataFrame(lines).rename(columns={"name": "check"}).set_index("check")
 
     def causes_to_frame(self) -> pd.DataFrame:
         """A table of the pairs of similar rows that differ most, then of the rows.
@@ -346,83 +356,139 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
     def _features(self) -> Sequence[Hashable]:
         return self.explanation.labels.feature_names(self.explanation.shape[1])
 
+    def _row(self, n: int) -> str:
+        return str(self.explanation.labels.row(n))
+
+    def _feature(self, j: int) -> str:
+        return str(self._features[j])
+
     # ---- the document
 
     def document(self) -> Document:
-        """The findings of the audit as blocks: next step, errors, differences."""
-        N, D = self.explanation.shape
+        """What is wrong and what to do, the verdict of each check, and costs."""
         quantity = self.explanation.quantity
-        output = "parts of the output"
-        if quantity is not None:
-            output = f"contributions to the {quantity.in_words()}"
-        bases = Counter(x.basis for x in self.findings)
-        counts = [f"{bases[x]} {x}" for x in get_args(Basis)[:-1] if bases[x]]
+        source = self.settings.get("attributions", "given")
+        size = shape_text(*self.explanation.shape)
+        checks = [
+            (x.name, x.verdict, self._error(x), self._where(x))
+            for x in self.findings
+            if x.verdict is not None
+        ]
         return Document(
-            title=f"{self._headline}: {output}",
-            subtitle=f"{plural(N, 'row')} × {plural(D, 'column')}, "
-            f"{self.settings.get('attributions', 'given')}",
-            blocks=[*self._sheet.verdict(), *self._summary()],
-            trust=[
-                Finding(f"all checks: {', '.join(counts)}"),
-                Finding("an audit does not show that the model is right", "assumed"),
+            title=title_of("Audit", quantity),
+            subtitle=subtitle_of(quantity, size, source, f"in {self._unit}"),
+            dangers=[*self._dangers()],
+            blocks=[
+                Table.of(("check", "verdict", "error", "where"), checks),
+                Facts([*self._sheet.tolerances(), *self._facts(_ON_CARD)]),
             ],
             settings=self.settings,
             chapters=self._chapters,
-            names=self._features,
         )
 
-    @property
-    def _headline(self) -> str:
-        """The mistake and how many checks show it, or that nothing is wrong."""
-        wrong = self.mistakes
-        values = self["exactness"]
-        if wrong:
-            headline = _MISTAKES.get(wrong[0].name, "Something is wrong")
-            if values in wrong and values.headline:
-                headline = values.headline
-            if len(wrong) == 1:
-                return headline
-            count = _COUNTS[len(wrong)] if len(wrong) < len(_COUNTS) else len(wrong)
-            return f"{headline} ({count} checks show it)"
-        open_questions = sum(x.verdict == "undetermined" for x in self.findings)
-        more = f", {open_questions} undetermined" if open_questions else ""
-        return f"No errors were found{more}"
+    def _error(self, x: AuditFinding) -> str:
+        """The error of a check; 0 if it is rounding."""
+        is_rounding = abs(x.number) < _SHOWN_AS_ZERO * self._scale
+        error = 0.0 if x.verdict == "ok" and is_rounding else x.number
+        return number_text(error, x.unit if x.unit == "%" else "")
 
-    def _summary(self) -> Iterator[Finding]:
-        """The five answers that a reviewer reads first."""
-        findings = self._by_name
-        values, sums, base = (findings[x] for x in ("exactness", "additivity", "base"))
-        advice = next((x.advice for x in self.findings if x.advice), "Nothing.")
-        yield Finding(advice, "assumed", "What to do?")
-        headline = values.headline or "Undetermined"
-        details = values.sentence.removeprefix(f"{headline}.").strip()
-        details = details or findings["signs"].sentence
-        yield Finding(details, values.basis, QUESTIONS["exactness"], headline)
-        words = sums.sentence
-        if base.verdict != "right":
-            words += f" {base.sentence}"
-        yield Finding(words, sums.basis, QUESTIONS["additivity"], sums.verdict)
-        reasons = findings["reasons"]
-        yield Finding(reasons.sentence, reasons.basis, "Do the reasons change?")
-        similar = findings.get("price_of_50") or findings.get("main_effects")
-        words = "Similar rows have no removable differences."
-        basis: Basis = "computed"
-        if similar is not None:
-            words = similar.sentence
-            basis = similar.basis
-        yield Finding(words, basis, "How much do similar rows differ?")
+    def _where(self, x: AuditFinding) -> str:
+        """The rows and columns with the largest errors, or the source of numbers."""
+        match x.name:
+            case "values" if x.basis == "estimated":
+                return "beyond 5 standard errors of sampled values"
+            case "values":
+                return x.source if x.verdict == "ok" else ""
+            case "large signs":
+                W = self.explanation.attributions
+                return f"beyond ±{LARGE * np.abs(W).max(axis=1).mean():.2g}"
+            case "base" if x.verdict != "ok":
+                words = f"{x.value:.4g}, expected {x.expected:.4g}"
+                return f"that of {x.source}" if x.source else minus(words)
+        names = [*map(self._row, x.rows), *map(self._feature, x.features)]
+        names += ["…"] * (0 < len(x.rows) < x.count)
+        count = f"{x.count:,} of {plural(len(self._base), 'row')}: " if x.rows else ""
+        return f"{count}{', '.join(names)}"
+
+    def _facts(self, names: Sequence[str]) -> Iterator[Fact]:
+        """Numbers as facts, with the large signs that turn, and their range."""
+        found = self._by_name
+        for x in (found[name] for name in names if name in found):
+            note = ""
+            if x.name == "removable" and "required" in found:
+                note = f"required {share_text(found['required'].number)}"
+            elif math.isfinite(x.turned):
+                note = f"{share_text(x.turned)} of large signs turn"
+            elif math.isfinite(x.low):
+                note = f"{share_text(x.low)} to {share_text(x.high)} with 4 to 16 "
+                note += "neighbours"
+            yield Fact(x.name, x.number, x.unit, x.basis, note)
+
+    def _dangers(self) -> Iterator[str]:
+        """The first mistake, or another thing that is not ok, and the next step."""
+        failing = [x for x in self.findings if x.verdict not in ("ok", None)]
+        failing.sort(key=lambda x: (x.verdict != "wrong", x.name != "values"))
+        for x in failing:
+            if (templates := _DANGERS.get(self._key(x))) is not None:
+                names = self._names(x)
+                yield templates[0].format_map(names)
+                yield f"Next: {templates[1].format_map(names)}"
+                return
+
+    def _key(self, x: AuditFinding) -> str:
+        """The key of the sentences on a cause; causes of right values share one."""
+        match x.cause:
+            case "undetermined" if self.exact is None:
+                return "a function"
+            case "undetermined" if self["row sums"].verdict == "ok":
+                return "an unknown background"
+            case "signs" if not x.features:
+                return "a constant factor"
+            case "single slips" if x.source:
+                return "other slips"
+            case "optimized contributions":
+                return x.cause
+        return x.cause if x.verdict != "other settings" else f"{x.verdict}: {x.name}"
+
+    def _names(self, x: AuditFinding) -> dict[str, str]:
+        """The names and numbers of a finding for a sentence."""
+        rows, columns = self.explanation.shape
+        names = [*map(self._row, x.rows), "", ""]
+        features = [*map(self._feature, x.features), "", ""]
+        size = max(abs(x.value), abs(x.expected), 1e-300)
+        sign = "-" if x.name == "base" else "+"
+        digits = 0
+        if math.isfinite(size):  # three digits, and two of the difference
+            apart = max(abs(x.value - x.expected), 1e-9 * size)
+            least = min(10.0 * apart, size)
+            digits = max(2 - math.floor(math.log10(least)), 0)
+        return {
+            "count": f"{x.count:,}",
+            "n_rows": f"{rows:,}",
+            "n_columns": f"{columns:,}",
+            "size": f"{rows * columns:,}",
+            "are": "is" if x.count == 1 else "are",
+            "row": names[0],
+            "other_row": names[1],
+            "feature": features[0],
+            "features": ", ".join(features[: len(x.features)]),
+            "other_feature": features[1],
+            "source": x.source,
+            "value": minus(f"{x.value:{sign}.{digits}f}"),
+            "expected": minus(f"{x.expected:{sign}.{digits}f}"),
+        }
 
     def _chapters(self) -> list[Chapter]:
-        """The chapters of the page: advice, questions, rows, values, causes, record."""
+        """The chapters of the page: numbers, rows, values, causes, record."""
         digests = {
             f"predictions for {plural(len(self._base), 'row')}": self._prediction,
             "rows, as numbers": self.explanation.points,
             "audited values": self.explanation.attributions,
             "exact values": self.exact,
         }
+        others = [*self._facts([x for x in NUMBERS if x not in _ON_CARD])]
         return [
-            *self._more_advice(),
-            self._questions(),
+            *([Chapter("Similar rows", [Facts(others)])] if others else []),
             *self._sheet.chapters(),
             *self._explorers(),
             *self._causes(),
@@ -430,69 +496,15 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             SIGNATURES,
         ]
 
-    def _more_advice(self) -> Iterator[Chapter]:
-        """Every piece of advice but the first, with the question that it belongs to."""
-        questions: dict[str, str] = {}
-        for x in self.findings:
-            if x.advice:
-                questions.setdefault(x.advice, QUESTIONS[x.name])
-        lines = [[question, advice] for advice, question in questions.items()]
-        if lines := lines[1:]:
-            table = Table.of(("question", "what to do"), lines)
-            yield Chapter("What else to do", [table])
-
-    def _questions(self) -> Chapter:
-        """The answers that the summary lacks: mistakes first, right ones in a line."""
-        order = get_args(Verdict)
-        others = [x for x in self.findings if x.name not in _IN_SUMMARY]
-        rest = [x for x in others if x.verdict != "right"]
-        rest.sort(key=lambda x: order.index(x.verdict))
-        right = [QUESTIONS[x.name] for x in others if x.verdict == "right"]
-        blocks: list[Block] = []
-        if rest:
-            head = ("question", "verdict", "finding", "number", "unit", "rests on")
-            fields = ("verdict", "sentence", "formatted_number", "unit", "basis")
-            lines = [
-                [QUESTIONS[x.name], *(getattr(x, name) for name in fields)]
-                for x in rest
-            ]
-            blocks.append(Table.of(head, lines))
-        if right:
-            blocks.append(Finding(f"These are right: {' '.join(right)}"))
-        if not rest:
-            blocks += [Finding(x.sentence, x.basis) for x in others]
-        bars = [
-            Bar(name=name, value=100.0 * math.sqrt(x.number), note="%", sign="-")
-            for name, x in ((_PRICES.get(x.name), x) for x in self.findings)
-            if name is not None
-        ]
-        if bars:
-            caption = "Change of the values (root mean square) if a part of the "
-            blocks.append(Bars(bars, f"{caption}removable differences is removed"))
-        return Chapter("Other questions", blocks)
-
     def _causes(self) -> Iterator[Chapter]:
         """Tables of the pairs and rows with most of the removable differences."""
-        table = self.causes_to_frame()
-        table["share"] = [f"{percent(share)} %" for share in table["share"]]
-        for ending in ("", "_other"):
-            attributions = table[f"attribution{ending}"]
-            values = f"value{ending}"
-            table[f"attribution{ending}"] = [
-                named(attribution, value) if isinstance(value, str) else ""
-                for attribution, value in zip(attributions, table[values], strict=True)
-            ]
-        table = table.drop(columns=["value", "value_other"]).rename(columns=_HEADS)
-        of_rows = [*_HEADS.values()][1::3]
-        caption = "With the column in which they differ most."
+        table = self.causes_to_frame().rename(columns=_HEADS)
+        table[_HEADS["share"]] = table[_HEADS["share"]].map(share_text)
         n = len(self.pairs)
-        for noun, part in (
-            ("pairs", table[:n]),
-            ("rows", table[n:].drop(columns=of_rows).reset_index(drop=True)),
-        ):
-            if n:
-                title = f"The {noun} with most of the removable differences"
-                yield Chapter(title, [Table(part, caption)])
+        if n:
+            rows = table[n:].dropna(axis=1, how="all")
+            blocks = [Table(table[:n], "Pairs of similar rows."), Table(rows, "Rows.")]
+            yield Chapter("Largest removable differences", blocks)
 
     @property
     def _sheet(self) -> ReviewSheet:
@@ -535,31 +547,108 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=2):
             ).chapter()
 
     def __repr__(self) -> str:
-        verdicts = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
+        verdicts = ", ".join(
+            f"{x.name} {x.verdict}" for x in self.findings if x.verdict
+        )
         return f"Audit({printable(verdicts)})"
 
 
-_IN_SUMMARY: Final = ("additivity", "exactness", "reasons", "price_of_50")
-"""Questions that the summary answers."""
+_ON_CARD: Final = ("removable", "change to halve it", "change with half background")
+"""The numbers of a card; the page has the others."""
 
-_COUNTS: Final = (
-    *("no", "one", "two", "three", "four", "five"),
-    *("six", "seven", "eight", "nine", "ten"),
+_ROWS_DO_NOT_ADD_UP: Final = (
+    "The sums of {count} of {n_rows} rows differ from the prediction minus the base."
 )
+_COMPUTE_AGAIN: Final = "Compute these values again, with this model, rows and base."
 
-_MISTAKES: Final[Mapping[str, str]] = {
-    "additivity": "Rows do not add up",
-    "base": "The base is wrong",
-    "unused": "Unused columns have values",
+_DANGERS: Final[Mapping[str, tuple[str, str]]] = {
+    "wrong sums": (_ROWS_DO_NOT_ADD_UP, _COMPUTE_AGAIN),
+    "another base": (
+        "The base {value} should be {expected}, to which these values add up.",
+        "Replace the base.",
+    ),
+    "unknown background": (
+        "The base {value} is not the mean prediction over the background, {expected}.",
+        "Give the background that they were made with: data=, here and in a file.",
+    ),
+    "other settings: values": (
+        "All {size} values are {source}: right, but for other settings.",
+        "Report them as such, or take audit.exact.",
+    ),
+    "optimized contributions": (
+        "The values are optimized contributions, not SHAP values.",
+        "Call them optimized contributions; explanation.contributions has SHAP values.",
+    ),
+    "LIME weights": (
+        "The values are weights of LIME, not Shapley values.",
+        "Judge them by fidelity, or take audit.exact.",
+    ),
+    "another class": (
+        "The rows add up to another output, {source}.",
+        "Choose the class that is explained, then audit again.",
+    ),
+    "a constant factor": (
+        "The sums of {count} of {n_rows} rows are {source}.",
+        "Undo the factor, in the base too, then audit again.",
+    ),
+    "absolute values": (
+        "The values have lost {count} minus signs.",
+        "Export the values with their signs.",
+    ),
+    "columns in another's place": (
+        "{feature} has the values of {other_feature}: {count} of {n_columns} columns "
+        "are in another's place.",
+        "Put the columns in the order of the table, then audit again.",
+    ),
+    "rows in another's place": (
+        "Row {row} has the values of row {other_row}: {count} of {n_rows} rows {are} "
+        "in another's place.",
+        "Put the rows in the order of the table, then audit again.",
+    ),
+    "signs": (
+        "{count} of {size} signs are turned, in {features}.",
+        "Turn the signs of these values, then audit again.",
+    ),
+    "one-hot sums": (
+        "{feature} holds the sum of {count} columns.",
+        "Compare sums over the same columns, or export each column.",
+    ),
+    "single slips": (
+        "{count} of {size} values {are} wrong. Row {row}, {feature}: {value} should be "
+        "{expected}.",
+        "Take the exact values: audit.exact, or the file _exact.csv.",
+    ),
+    "other slips": (
+        "{count} of {size} values {are} wrong; the others are {source}. Row {row}, "
+        "{feature}: {value} should be {expected}.",
+        "Compute these values again, in the same way as the others.",
+    ),
+    "unused columns": (
+        "{feature} has values, but the model does not use it.",
+        "Leave unused columns at zero; check the order of columns.",
+    ),
+    "another version of the model": (_ROWS_DO_NOT_ADD_UP, _COMPUTE_AGAIN),
+    "an unknown background": (
+        "The source of the values is unknown.",
+        "Give the background that they were made with: data=.",
+    ),
+    "undetermined": (
+        "The source of the values is unknown.",
+        "Compare model, class, output and order of rows with their source.",
+    ),
+    "a function": (
+        "The model can only be called, so exact values are unknown.",
+        "Give the fitted model instead of a function.",
+    ),
 }
-"""The mistake in a few words, where it is not one of the values."""
+"""What is wrong, as far as it was reproduced, and the next step, for each cause."""
 
 _HEADS: Final = {
-    "row": "row",
     "other": "other row",
-    "share": "share of the removable differences",
-    "feature": "mostly in",
-    "attribution_other": "attribution of the other",
+    "share": "share of removable",
+    "attribution": "contribution",
+    "attribution_other": "of the other row",
+    "value_other": "its value",
 }
 """Columns of the tables of pairs and rows, as a page names them."""
 
@@ -571,8 +660,8 @@ def largest_causes(
     edges: NDArray[np.intp],  # (E, 2): each pair of similar rows once
     similarities: Array,  # (E,)
     V: Array,  # (N, D): the removable part of the values
-) -> tuple[tuple[Cause, ...], tuple[Cause, ...], Array]:
-    """The pairs and rows with most of Σ S ‖v_n − v_n'‖², and all shares of pairs."""
+) -> tuple[tuple[Cause, ...], tuple[Cause, ...]]:
+    """The pairs and rows with most of Σ S ‖v_n − v_n'‖²."""
     squares = similarities[:, None] * (V[edges[:, 0]] - V[edges[:, 1]]) ** 2
     total = float(squares.sum()) or 1.0
     shares = squares.sum(axis=1) / total
@@ -589,4 +678,4 @@ def largest_causes(
         Cause(n, None, min(float(sums[n]), 1.0), int(by_row[n].argmax()))
         for n in np.argsort(-sums, kind="stable")[:MAX_CAUSES].tolist()
     )
-    return pairs, rows, shares
+    return pairs, rows

@@ -12,29 +12,28 @@ from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.base.declared import Declared, field
 from propopt.base.document import (
-    Bar,
-    Bars,
     Chapter,
     Document,
-    Finding,
-    minus,
-    sentence,
+    Fact,
+    Facts,
+    Span,
+    Table,
+    cell_text,
+    number_text,
+    rows_on_page,
+    shape_text,
+    subtitle_of,
     table_chapter,
+    title_of,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.text import (
-    Quantity,
-    enumerated,
-    for_quantity,
-    in_short,
-    plural,
-    printable,
-)
+from propopt.base.text import Quantity, in_short, plural, printable
 from propopt.losses.faithfulness import Units
 from propopt.proofs.optimum import Parameter
 from propopt.results.result import Result
@@ -144,17 +143,17 @@ class NullLevel(Declared, eq=True):
         return np.maximum(self.quantile * scales, self.least)
 
     @property
-    def in_words(self) -> str:
-        """Where columns changed by chance, after "any column did"."""
-        match self.kind:
-            case "split_half_refits":
-                return f"in {self.n_models} refits on halves of the old data"
-            case "bootstrap_refits":
-                return f"between {self.n_models} bootstraps of the old data, plus 25 %"
-            case "seed_refits":
-                return f"in {self.n_models} refits with other seeds"
-            case _:
-                return f"in 95 % of {self.n_models:,} random divisions"
+    def source(self) -> str:
+        """The number and kind of the models that differ by chance alone."""
+        return f"{self.n_models:,} {_SOURCES[self.kind]}"
+
+
+_SOURCES: Final[Mapping[LevelKind, str]] = {
+    "split_half_refits": "refits of halves",
+    "bootstrap_refits": "bootstraps, plus 25 %",
+    "seed_refits": "refits with other seeds",
+    "permutations": "divisions",
+}
 
 
 # ---- Statistics: row by row for equal rows, of means for different ones
@@ -203,48 +202,24 @@ def unfolded_changes(one: Array, other: Array) -> Values:
 # ---- The comparison
 
 
-_STATISTICS: Final = {
-    "versions": "root mean square over the same rows",
-    "groups": "difference of means, or of mean sizes",
-}
-"""The distance of a column, in words."""
-
 _HEADS: Final = {
     "distance_of": "distance of",
-    "distance_ratio": "in levels",
-    "distance_flagged": "flagged",
     "mean_difference": "difference of means",
     "mean_size_before": "mean size before",
-    "mean_size_after": "after",
+    "mean_size_after": "mean size after",
     "size_factor": "factor",
-    "size_ratio": "size in levels",
-    "size_flagged": "size flagged",
+    "size_ratio": "size × level",
     "detectable_factor": "detectable factor",
     "optimized_distance": "distance if optimized",
-    "price": "price in mean rows",
+    "price": "cost of hiding, in mean rows",
 }
-"""Columns of the table as a page names them."""
-
-_MAX_BARS: Final = 15  # number of columns with a bar
-_MAX_NAMED: Final = 3  # number of columns with a sentence each; the others share one
-# mean rows below which other near-optimal explanations may hide a change
-_MIN_PRICE: Final = 1.0
+"""The columns of the second table of a page, with their names there."""
 
 
 def _factors(before: Values, after: Values) -> Values:
     """After over before; infinite from zero, NaN from zero to zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return after / before
-
-
-def _times(factor: float) -> str:
-    """A factor in two digits, such as ×1.6 or ×270."""
-    return f"×{float(f'{factor:.2g}'):g}"
-
-
-def _growth(before: float, after: float) -> str:
-    """The factor in brackets, if there is one."""
-    return f" ({_times(after / before)})" if before > 0.0 else ""
 
 
 @final
@@ -345,7 +320,7 @@ class Comparison(
         return math.nan if self.level is None else self.level.limit
 
     @property
-    def distance_ratios(self) -> Values:
+    def times_level(self) -> Values:
         """The distance of each column, divided by the largest expected by chance, (D,).
 
         NaN without refits, which measure the distance by chance (``level``).
@@ -423,7 +398,7 @@ class Comparison(
             {
                 "distance": self.distances,
                 "distance_of": "rows" if self.kind == "versions" else kinds,
-                "distance_ratio": self.distance_ratios,
+                "times_level": self.times_level,
                 "distance_flagged": self.distance_flagged,
                 "mean_difference": means,
                 "mean_size_before": one,
@@ -439,187 +414,11 @@ class Comparison(
         )
         return table.iloc[self._order].reset_index()
 
-    # ---- findings
-
-    def findings(self) -> Iterator[Finding]:
-        """The findings of the comparison, a sentence each with its basis."""
-        order = self._order.tolist()
-        level = self.level
-        flagged = [j for j in order if self.distance_flagged[j]]
-        if level is None:
-            words = (
-                "No refits were given: columns are ranked, not tested against chance."
-            )
-            yield Finding(words, "assumed")
-            words = f"{' and '.join(self.names)} are the same in every column."
-            if self.distances.any():
-                how = "per row (root mean square)"
-                how = how if self.kind == "versions" else "on average"
-                size = f"{self.distances[order[0]]:.3g}{self._noun}"
-                words = f"{' and '.join(self.names)} differ most in "
-                words += f"{self.features[order[0]]}: by {size} {how}."
-            yield Finding(words, "computed")
-            yield from self._base(level)
-        else:
-            is_groups = self.kind == "groups"
-            sizes = [*(self._means(flagged) if is_groups else self._sizes(level))]
-            flags = [*self._flags(level, flagged, alone=not sizes)]
-            yield from [*flags, *sizes] if flagged else [*sizes, *flags]
-            if not self.base_flagged:
-                yield from self._base(level)
-            quiet = np.flatnonzero(~self.flagged)
-            if len(quiet):
-                yield Finding(self._rest(plural(len(quiet), "column")), "assumed")
-            if self.kind == "versions":
-                yield from self._power(quiet)
-        if flagged and self.prices is not None:
-            yield self._price_of(flagged[0], float(self.prices[flagged[0]]))
-
-    def _flags(
-        self, level: NullLevel, flagged: list[int], alone: bool
-    ) -> Iterator[Finding]:
-        """The columns above the level, and the rate of such alarms by chance."""
-        verb = self._verb
-        sentences = []
-        if not flagged:
-            start = "No column" if alone else "Row by row, no column"
-            how = f"{verb} more than columns did"
-            sentences.append(f"{start} {how} {level.in_words}.")
-        ratios = self.distance_ratios
-        for j in flagged[:_MAX_NAMED]:
-            words = f"{self.features[j]} {verb} {ratios[j]:.1f} times as much as any "
-            sentences.append(f"{words}column did {level.in_words}.")
-        if rest := flagged[_MAX_NAMED:]:
-            names = [f"{self.features[j]} (×{ratios[j]:.1f})" for j in rest]
-            sentences.append(f"The same holds for {enumerated(names, 'and')}.")
-        if level.kind == "seed_refits":
-            sentences.append("This is the level of seeds alone; new data change more.")
-        elif flagged:
-            alarms, pairs = ALARMS[level.kind]
-            words = f"In simulations without a {self._change}, {alarms:,} of {pairs:,} "
-            sentences.append(f"{words}comparisons had such an alarm.")
-        for words in sentences:
-            yield Finding(words, "estimated")
-
-    def _sizes(self, level: NullLevel) -> Iterator[Finding]:
-        """The mean sizes that changed, with their factor, and the base."""
-        ratios = self._size_ratios
-        before = column_sizes(self.before)
-        after = column_sizes(self.after)
-        names = [*self.features, "all columns together"]
-        order = np.argsort(-np.nan_to_num(ratios), kind="stable")
-        changed = [j for j in order.tolist() if ratios[j] > 1.0]
-        for j in changed[:_MAX_NAMED]:
-            verb = "rose" if after[j] > before[j] else "fell"
-            words = f"The mean size of {names[j]} {verb} from {before[j]:.3g} to "
-            words += f"{after[j]:.3g}{_growth(before[j], after[j])}, {ratios[j]:.1f} "
-            yield Finding(f"{words}times the level of chance.", "estimated")
-        if rest := changed[_MAX_NAMED:]:
-            sizes = [f"{names[j]}{_growth(before[j], after[j])}" for j in rest]
-            words = f"So did the mean size of {enumerated(sizes, 'and')}."
-            yield Finding(words, "estimated")
-        if self.base_flagged:
-            yield from self._base(level)
-        if (changed or self.base_flagged) and level.kind != "seed_refits":
-            share = f"{100.0 * SHARE_OF_SIZES:.1f} %"
-            words = (
-                f"By chance, at most {share} of comparisons flag a size or the base."
-            )
-            yield Finding(words, "estimated")
-
-    def _base(self, level: NullLevel | None) -> Iterator[Finding]:
-        """The change of the base, and the change that would be flagged."""
-        if self.base_values is None or self.kind == "groups":
-            return
-        one, other = self.base_values
-        verb = "rose" if other > one else "fell"
-        words = f"The base {verb} from {one:.4g} to {other:.4g}{self._noun} "
-        words += f"({other - one:+.3g})"
-        if f"{one:.4g}" == f"{other:.4g}":
-            words = f"The base stayed at {one:.4g}{self._noun}"
-        if level is not None and level.bases is not None:
-            words += f"; a change of {level.base_limit:.2g} would be flagged"
-            if self.base_flagged:
-                ratio = abs(other - one) / level.base_limit
-                words = words.partition(";")[0]
-                words += f", {ratio:.1f} times the level of chance"
-        is_tested = level is not None and level.bases is not None
-        yield Finding(minus(f"{words}."), "estimated" if is_tested else "computed")
-
-    def _power(self, quiet: Indices) -> Iterator[Finding]:
-        """The factor from which a growth of quiet columns would be flagged."""
-        factors = self.detectable_factor
-        finite = [j for j in quiet.tolist() if np.isfinite(factors[j])]
-        if not finite:
-            return
-        finite.sort(key=lambda j: float(factors[j]))
-        ends = [f"{_times(factors[j])} in {self.features[j]}" for j in finite]
-        words = " and ".join(ends[:1] + ends[1:][-1:])
-        words = f"A growth of the mean size by {words} would be flagged"
-        more = "; the others lie between" if len(finite) > 2 else ""
-        yield Finding(f"{words}{more}.", "estimated")
-
-    def _means(self, flagged: list[int]) -> Iterator[Finding]:
-        """The direction in which groups differ: in means, in mean sizes, or in both."""
-        first, second = self.names
-        changes = [
-            ("mean", mean_changes(self.before, self.after)),
-            ("mean size", size_changes(self.before, self.after)),
-        ]
-        for j in flagged[:_MAX_NAMED]:
-            for noun, change in changes:
-                if abs(change[j]) > self._limit:
-                    words = f"The {noun} of {self.features[j]} is {abs(change[j]):.3g}"
-                    words += f"{self._noun} {'higher' if change[j] > 0.0 else 'lower'} "
-                    yield Finding(f"{words}in {second} than in {first}.", "estimated")
-
-    def _price_of(self, j: int, price: float) -> Finding:
-        """The sentence on near-optimal explanations that may hide a change."""
-        what = f"the {self._change} of {self.features[j]}"
-        words = f"No near-optimal explanations hide {what}; both would be worse by at "
-        words += f"least {price:.3g} times the mean loss of a row."
-        if price < _MIN_PRICE:
-            words = (
-                f"Other near-optimal explanations may hide {what}; both are worse by "
-            )
-            words += f"{price:.2g} times the mean loss of a row."
-        return Finding(words, "proved")
-
-    @property
-    def _change(self) -> str:
-        return "change" if self.kind == "versions" else "difference"
-
-    @property
-    def _verb(self) -> str:
-        """Groups differ; seeds alone show no change."""
-        if self.kind == "groups" or self.level is None:
-            return "differs"
-        return "differs" if self.level.kind == "seed_refits" else "changed"
-
-    def _rest(self, columns: str) -> str:
-        """The sentence on the columns that are not flagged."""
-        if self.kind == "groups":
-            words = "may be chance; this does not show that they agree"
-            return f"The difference of {columns} {words}."
-        if self._verb == "differs":
-            return f"{columns} differ no more than with other seeds."
-        words = "no more than by refitting; this does not show that they are unchanged"
-        return f"{columns} changed {words}."
-
-    @property
-    def _noun(self) -> str:
-        """The unit after a number, if it has a name."""
-        quantity = self.quantity
-        has_name = quantity is not None and quantity.kind != "value"
-        noun = f" {quantity.noun}" if quantity is not None and has_name else ""
-        return f"{noun} per scale" if self.units == "scaled" else noun
-
     @property
     def unit(self) -> str:
         """The unit of distances in words."""
-        has_name = self.quantity is not None and self.quantity.kind != "value"
-        noun = self._noun
-        return noun.strip() if has_name else f"units of the prediction{noun}"
+        noun = "units of the output" if self.quantity is None else self.quantity.unit
+        return f"{noun} per scale" if self.units == "scaled" else noun
 
     @property
     def _order(self) -> Indices:
@@ -628,62 +427,93 @@ class Comparison(
     # ---- the document
 
     def document(self) -> Document:
-        """The findings as blocks, with a bar for the distance of each column."""
-        first, *others = self.findings()
-        order = self._order.tolist()
-        subtitle = f"distance between {' and '.join(self.names)} in each column: "
-        subtitle += f"{_STATISTICS[self.kind]}, in {self.unit}"
-        subtitle += "" if self.level is None else f"; the level is {self._limit:.3g}"
-        rest = self.distances[order[_MAX_BARS:]]
-        bars = Bars([self._bar(j) for j in order[:_MAX_BARS]], subtitle, rest)
+        """The distance of each column, compared with the level of chance."""
+        N, D = self.before.shape
+        groups = f"{N:,} and {len(self.after):,} rows × {plural(D, 'feature')}"
+        size = shape_text(N, D) if self.kind == "versions" else groups
+        sides = "mean size" if self.kind == "versions" else "mean"
         return Document(
-            title=f"{first.sentence.rstrip('.')}{for_quantity(self.quantity)}",
-            subtitle=subtitle,
-            blocks=[bars, *others],
-            trust=[*self._trust(first)],
+            title=title_of(f"Two {self.kind}", self.quantity),
+            subtitle=subtitle_of(
+                self.quantity, size, f"distance and {sides}, in {self.unit}"
+            ),
+            dangers=_DANGERS if self._is_of_seeds else (),
+            blocks=[self._ranked(), Facts([*self._facts()])],
             settings={name: in_short(x) for name, x in self.parameters.items()},
             chapters=self._chapters,
-            names=self.features,
         )
 
-    def _trust(self, first: Finding) -> Iterator[Finding]:
-        """The basis of the findings, and how often chance raises an alarm."""
-        if self.prices is not None:
-            words = "the least cost of one explanation for both versions is proved"
-            yield Finding(words, "proved")
-        if self.level is None:
-            words = "without refits, no change is tested against chance"
-            yield Finding(words, "assumed")
-        elif self.level.kind in ALARMS:
-            alarms, pairs = ALARMS[self.level.kind]
-            yield Finding(
-                "changes are tested; false alarms were counted by simulation",
-                first.basis,
-                "How often does chance raise an alarm?",
-                f"{alarms:,} of {pairs:,}",
-            )
+    @property
+    def _is_of_seeds(self) -> bool:
+        return self.level is not None and self.level.kind == "seed_refits"
+
+    def _ranked(self) -> Table:
+        """The columns with the largest distances: sizes or means, and verdicts."""
+        order = self._order[: rows_on_page(6)]
+        is_versions = self.kind == "versions"
+        both = (self.before, self.after)
+        sides = [(np.abs(x) if is_versions else x).mean(axis=0)[order] for x in both]
+        heads = ("size before", "after") if is_versions else self.names
+        distances = self.distances[order]
+        parts = [pd.Series(distances, name="distance")]
+        if self.level is not None:
+            parts.append(pd.Series(self.times_level[order], name="× level"))
+        parts += [pd.Series(x, name=head) for head, x in zip(heads, sides, strict=True)]
+        if self.level is not None:
+            parts.append(pd.Series(self._verdicts()[order], name="verdict"))
+        table = pd.concat(parts, axis=1)
+        table.index = pd.Index([self.features[j] for j in order], name="feature")
+        spans = [*map(Span.of, distances.tolist())]
+        return Table(table, total=len(self.features), bars={"distance": spans})
+
+    def _verdicts(self) -> NDArray[np.object_]:
+        """The word of each flagged column; seeds alone show no change, (D,)."""
+        word = "changed"
+        if self.kind == "groups" or self._is_of_seeds:
+            word = "differs"
+        by_size = np.where(self.size_flagged, f"size {word}", "")
+        return np.where(self.distance_flagged, word, by_size).astype(object)
+
+    def _facts(self) -> Iterator[Fact]:
+        """The level, the rate of false alarms, and the base with its level."""
+        level = self.level
+        if level is not None:
+            yield Fact("level", level.limit, note=level.source)
+            if level.kind in ALARMS:
+                alarms, pairs = ALARMS[level.kind]
+                yield Fact("false alarms", alarms / pairs, "%")
+        if self.kind == "groups":
+            return
+        if self.base_values is not None:
+            limit = math.nan if level is None else level.base_limit
+            yield _change("base", *self.base_values, limit)
+        if self.total_flagged and level is not None:
+            one, other = (column_sizes(x)[-1] for x in (self.before, self.after))
+            yield _change("total size", one, other, level.size_limits[-1])
 
     def _chapters(self) -> list[Chapter]:
-        """The chapter of the page: the table of all columns."""
-        table = self.to_frame().set_index("feature")
-        if self.level is None:  # untested columns are not "not flagged"
-            table = table.drop(columns=["distance_flagged", "size_flagged"])
-        table = table.dropna(axis=1, how="all").rename(columns=_HEADS)
-        return [table_chapter("Columns", table, sentence(_STATISTICS[self.kind]))]
-
-    def _bar(self, j: int) -> Bar:
-        """The distance of a column, with its mean size before and after."""
-        one, other = (np.abs(side[:, j]).mean() for side in (self.before, self.after))
-        note = f"mean size {one:.3g} before, {other:.3g} after"
-        if self.kind == "groups":
-            means = [f"{side[:, j].mean():+.3g}" for side in (self.before, self.after)]
-            note = minus(f"mean {' to '.join(means)}; {note}")
-        if self.level is not None:
-            note = f"{self.distance_ratios[j]:.2f} × the level; {note}"
-            if np.isfinite(factor := self.detectable_factor[j]):
-                note += f"{_growth(one, other)}, flagged from {_times(factor)}"
-        return Bar(name=self.features[j], value=self.distances[j], note=note, sign="-")
+        """The chapter of the page: the numbers of all columns that a card lacks."""
+        table = (
+            self.to_frame().set_index("feature")[[*_HEADS]].dropna(axis=1, how="all")
+        )
+        return [table_chapter("All features", table.rename(columns=_HEADS))]
 
     def __repr__(self) -> str:
-        words = " ".join(finding.sentence for finding in self.findings())
+        pairs = zip(self.features, self._verdicts(), strict=True)
+        flagged = [f"{name} {verdict}" for name, verdict in pairs if verdict]
+        words = ", ".join([self.kind, shape_text(*self.before.shape), *flagged])
         return f"Comparison({printable(words)})"
+
+
+def _change(label: str, before: float, after: float, limit: float) -> Fact:
+    """A number of both sides, the change by chance, and whether it is larger."""
+    note = f"chance ±{number_text(limit)}" if math.isfinite(limit) else ""
+    note += ", changed" if abs(after - before) > limit else ""
+    return Fact(label, f"{cell_text(before)} to {cell_text(after)}", note=note)
+
+
+_DANGERS: Final = (
+    "Other seeds differ less than new data: a larger distance is no change.",
+    "Next: level=po.null_models.split_half_refits(fit, X, y).",
+)
+"""What a level from seeds alone does not show."""

@@ -54,7 +54,7 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
         saved.explanation.attributions, own.explanation.attributions
     )
     table = pd.read_csv(done / "audit_findings.csv")
-    assert table["name"].tolist() == [finding.name for finding in own.findings]
+    assert table["check"].tolist() == [finding.name for finding in own.findings]
     causes = pd.read_csv(done / "audit_causes.csv")
     assert len(causes) == 20
     assert not causes.columns.str.startswith("Unnamed").any()
@@ -73,7 +73,7 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     assert run("out", FILE, "wrong.csv") == 0
     printed = capsys.readouterr().out
     assert "Row 5, Status: " in " ".join(printed.split())
-    assert po.results.Audit.load("out/audit.npz")["additivity"].verdict == "wrong"
+    assert po.results.Audit.load("out/audit.npz")["row sums"].verdict == "wrong"
     assert run("out", FILE, "none.csv") == 2
     assert "there is no file" in capsys.readouterr().err
 
@@ -110,7 +110,7 @@ def test_the_file_of_a_regression_predicts_its_column(tmp_path, objective, words
     table = X.assign(quality=1.0)
     found = audited(tmp_path, model.booster_, table, own, data=", target: quality")
     assert found.explanation.quantity.in_words() == words
-    assert found["additivity"].verdict == "right"
+    assert found["row sums"].verdict == "ok"
 
 
 def test_another_background_is_named_in_the_file(tmp_path):
@@ -160,8 +160,8 @@ def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):
     own = pd.DataFrame(phi, columns=["a b", "c", "base_value"])
     settings = {"model": ", target_class: 2", "audit": ", output: margin"}
     found = audited(tmp_path, model.booster_, X, own, **settings)
-    assert found["additivity"].verdict == "right"
-    assert "path-dependent" in found["exactness"].sentence
+    assert found["row sums"].verdict == "ok"
+    assert found["values"].cause == "path-dependent"
     assert found.explanation.quantity.in_words() == "margin of class 2"
 
 

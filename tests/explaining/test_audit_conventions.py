@@ -59,8 +59,8 @@ def test_as_many_classes_as_columns(library: str, n_rows: int) -> None:
                 audit = po.audit(
                     values, explained, rows, data=DATA, target=k, output="margin"
                 )
-                assert audit["additivity"].verdict == "right"
-                assert audit["exactness"].cause == "path-dependent"
+                assert audit["row sums"].verdict == "ok"
+                assert audit["values"].cause == "path-dependent"
 
 
 def test_as_many_columns_as_classes_but_one() -> None:
@@ -78,7 +78,7 @@ def test_as_many_columns_as_classes_but_one() -> None:
     for k in range(3):
         how = {"data": data, "target": k, "output": "probability"}
         audit = po.audit(stacked, model, rows, **how)
-        assert audit["exactness"].verdict == "right"
+        assert audit["values"].verdict == "ok"
 
 
 @pytest.mark.parametrize("output", ["log_odds", "margin"])
@@ -92,12 +92,12 @@ def test_sums_over_an_averaged_forest_are_no_reference(output: str) -> None:
     odds = np.log(p / (1.0 - p))
     assert phi.sum(axis=1) == pytest.approx(10.0 * odds)
     audit = po.audit(phi, model, rows, data=DATA, output=output)
-    assert audit["additivity"].verdict == "wrong"
-    assert audit["exactness"].verdict == "wrong"
-    assert audit["exactness"].cause == "a constant factor"
+    assert audit["row sums"].verdict == "wrong"
+    assert audit["values"].verdict == "wrong"
+    assert audit["values"].cause == "a constant factor"
     assert audit.explanation.prediction == pytest.approx(odds)
     mended = po.audit(phi / 10.0, model, rows, data=DATA, output="log_odds")
-    assert mended["additivity"].verdict == "right"
+    assert mended["row sums"].verdict == "ok"
 
 
 @pytest.mark.parametrize("n_background", [40, 130])
@@ -115,15 +115,15 @@ def test_log_odds_that_shap_rescales_to_probabilities(
     values = explainer(rows).values
     values = values if values.ndim == 2 else values[..., 1]
     audit = po.audit(values, model, rows, data=data, output="probability")
-    assert audit["additivity"].verdict == "right"
-    assert audit["exactness"].cause == "rescaled log-odds"
-    assert audit["exactness"].verdict == "depends on settings"
+    assert audit["row sums"].verdict == "ok"
+    assert audit["values"].cause == "rescaled log-odds"
+    assert audit["values"].verdict == "other settings"
     exact = po.explain(model, rows, data=data, output="probability").contributions
     assert np.abs(values - exact).max() > 1e-3  # they are other numbers
     if n_background > 100:  # an explanation takes fewer rows, and an audit all
         return
     right = po.audit(exact, model, rows, data=data, output="probability")
-    assert right["exactness"].verdict == "right"
+    assert right["values"].verdict == "ok"
 
 
 def _levels() -> tuple[Any, pd.DataFrame, pd.DataFrame]:

@@ -73,7 +73,7 @@ def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     assert compared.level.limit == pytest.approx(limit)
     assert compared.level.n_models == len(pairs) == 10
     frame = compared.to_frame().set_index("feature").loc[COLUMNS]
-    np.testing.assert_allclose(frame["distance_ratio"], compared.distances / limit)
+    np.testing.assert_allclose(frame["times_level"], compared.distances / limit)
     np.testing.assert_allclose(frame["mean_size_after"], abs(other).mean(0))
     np.testing.assert_allclose(frame["mean_difference"], (other - one).mean(0))
     assert {*frame["distance_of"]} == {"rows"}
@@ -397,7 +397,7 @@ def test_a_refusal_names_the_version(line, message, old):
         eval(line, names)
 
 
-# ---- the counts of the benchmark, which sentences and the page repeat
+# ---- the counts of the benchmark, which cards and the page repeat
 
 
 def test_alarms_that_are_told_are_those_that_were_counted():

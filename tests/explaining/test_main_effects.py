@@ -310,4 +310,4 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
     least = energy(smoothest - G) / energy(np.asarray(best.contributions))
     assert share.required == pytest.approx(least, rel=1e-9)
     audit = po.audit(best.contributions, model, X, data=B, graph=GRAPH)
-    assert audit["predictions"].number == pytest.approx(share.required, abs=1e-9)
+    assert audit["required"].number == pytest.approx(share.required, abs=1e-9)

@@ -168,21 +168,21 @@ def test_an_audit_recognises_values_of_a_weighted_background() -> None:
     values = pd.DataFrame(right.contributions, index=rows.index, columns=NAMES)
     settings: dict[str, Any] = {"data": TABLE, "sample_weight": weights}
     result = po.audit(values, model, rows, base=right.base_value, **settings)
-    assert result["exactness"].verdict == "right"
-    assert result["additivity"].verdict == result["base"].verdict == "right"
+    assert result["values"].verdict == "ok"
+    assert result["row sums"].verdict == result["base"].verdict == "ok"
     # values without weights are right, and for another background
     plain = po.explain(model, rows, data=TABLE, robustness=0.0)
     other = pd.DataFrame(plain.contributions, index=rows.index, columns=NAMES)
     result = po.audit(other, model, rows, base=plain.base_value, **settings)
-    assert result["exactness"].verdict == "depends on settings"
+    assert result["values"].verdict == "other settings"
     # one wrong number is found
     wrong = values.copy()
     wrong.iloc[3, 1] *= -1.0
     result = po.audit(wrong, model, rows, base=right.base_value, **settings)
-    assert result["exactness"].verdict == "wrong"
+    assert result["values"].verdict == "wrong"
     # without weights nobody is accused
     result = po.audit(values, model, rows, base=right.base_value, data=TABLE)
-    assert result["exactness"].verdict != "wrong"
+    assert result["values"].verdict != "wrong"
 
 
 def test_versions_are_compared_with_a_weighted_background() -> None:
@@ -211,7 +211,7 @@ def test_a_column_of_a_file_has_the_weights(tmp_path: Any) -> None:
     values.to_csv(tmp_path / "values.csv", index=False)
     job = "audit: {attributions: values.csv, output: value}\n"
     result = _problem(tmp_path, job).run(tmp_path, quiet=True)
-    assert result["exactness"].verdict == result["base"].verdict == "right"
+    assert result["values"].verdict == result["base"].verdict == "ok"
 
 
 @pytest.mark.parametrize(

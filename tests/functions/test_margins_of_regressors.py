@@ -169,11 +169,11 @@ def test_margins_are_named_by_the_library_and_audited_as_right(
             continue
         for output in (None, "margin"):
             audit = po.audit(given, model, ROWS, data=DATA, output=output)
-            assert audit["additivity"].verdict == "right"
+            assert audit["row sums"].verdict == "ok"
             assert audit.explanation.quantity.kind == kind
-            assert audit["exactness"].verdict == "depends on settings"
+            assert audit["values"].verdict == "other settings"
         causes = {"path-dependent", "optimized contributions"}
-        assert audit["exactness"].cause in causes
+        assert audit["values"].cause in causes
 
 
 def _value_parts(model: Any) -> np.ndarray[Any, Any]:
@@ -185,7 +185,7 @@ def test_an_audit_asks_only_where_the_sums_of_rows_do_not_decide() -> None:
     parts = _value_parts(model)
     audit = po.audit(parts, model, ROWS, data=DATA)
     assert audit.explanation.quantity.kind == "value"
-    assert audit["exactness"].verdict == "right"
+    assert audit["values"].verdict == "ok"
     noise = parts + RNG.normal(size=parts.shape)
     with pytest.raises(InvalidInput) as asked:
         po.audit(noise, model, ROWS, data=DATA)

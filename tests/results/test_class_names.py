@@ -135,10 +135,10 @@ def test_audits_and_comparisons_name_the_class(model, target, name):
     best = po.explain(model, ROWS, data=X, robustness=0, **asked)
     W = best.attributions
     audit = po.audit(W, model, ROWS, data=X, output="log_odds", **asked)
-    assert audit["exactness"].verdict == "right"
+    assert audit["values"].verdict == "ok"
     assert f" of {name}" in audit.document().title
     wrong = po.audit(-W, model, ROWS, data=X, output="log_odds", **asked)
-    assert wrong["exactness"].verdict != "right"
+    assert wrong["values"].verdict != "ok"
     newer = type(model)().fit(X, Y)
     found = po.compare(model, newer, ROWS, data=X, **asked)
     assert f" of {name}" in found.document().title

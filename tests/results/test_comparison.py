@@ -31,7 +31,7 @@ def test_one_refit_has_one_degree_of_freedom():
 
 def test_a_column_at_its_limit_is_not_flagged():
     result = compared(level=level())  # the limit is 1.25
-    assert result.distance_ratios.tolist() == [1.0, 1.6]
+    assert result.times_level.tolist() == [1.0, 1.6]
     assert result.distance_flagged.tolist() == [False, True]
     assert np.isnan(result.size_ratios).all()  # the level has no sizes
 

@@ -168,7 +168,7 @@ def test_reasons_of_a_sample_say_so_and_their_intervals_hold(
 
 
 def test_the_values_on_a_page_are_those_of_their_rows(large, chapters):
-    (table,) = [x for x in chapters["Row by row"] if isinstance(x, Table)]
+    (table,) = [x for x in chapters["Rows"] if isinstance(x, Table)]
     rows = [int(name) for name in table.frame.index]
     W, phi = large.attributions[rows], large.contributions[rows]
     assert table.frame["prediction"].tolist() == large.prediction[rows].tolist()

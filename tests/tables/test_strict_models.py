@@ -99,7 +99,7 @@ def test_contributions_ask_for_cells_of_the_dtypes_of_data(missing, tmp_path):
     other = Strict(X, lambda Z: answer(Z) + Z["small"].to_numpy(float))
     po.compare(model, other, X, data=X)
     audit = po.audit(best, model, X.iloc[:6], data=X)
-    assert audit["additivity"].verdict == "right"
+    assert audit["row sums"].verdict == "ok"
     shap = po.explainers.Shap(data=X).explain(po.wrap(model, data=X), X.iloc[:2])
     assert_allclose(shap.attributions, best.attributions[:2], atol=1e-12)
     assert not model.refused
@@ -155,7 +155,7 @@ def test_whole_numbers_of_arrays_are_asked_for_no_means():
     off = best.attributions + 0.3
     for base in (None, best.base_value, best.base_value + 1.0):
         audit = po.audit(off, model, X[:9], data=X, base=base)
-        assert audit["exactness"].verdict == "undetermined"
+        assert audit["values"].verdict == "unknown"
     po.explain(model, X[:9], data=X, kind="slopes", law="data")
     po.compare(model, WholeNumbers(2), X, data=X)
     assert not model.refused
@@ -171,7 +171,7 @@ def test_bases_at_rows_of_means_are_still_found_where_models_take_them():
     row = X.mean().to_frame().T
     exact = po.explainers.ExactShap(data=row).explain(f, X)
     base = po.audit(exact, model, X)["base"]
-    assert "mean row" in base.sentence
+    assert "mean row" in base.source
 
 
 def test_steps_that_check_their_table_do_not_stop_the_reading():
@@ -329,7 +329,7 @@ def test_new_categories_are_explained_as_the_model_treats_them(make, dtype, tmp_
     again = po.Explainer.load(tmp_path / "one.npz", model).explain(rows)
     assert (again.attributions == full).all()
     exact = po.audit(best.contributions, model, rows, data=X)
-    assert exact["exactness"].verdict == "right"
+    assert exact["values"].verdict == "ok"
 
 
 def test_slopes_and_sampled_values_of_new_categories():

@@ -74,7 +74,7 @@ class AuditSection(JobSection):
     ===================== =============================================================
     ``<name>.npz``        the audit: :meth:`Audit.save`
     ``<name>_findings.csv``
-                          a row for each question: sentence, number, unit, verdict
+                          a row for each check and number, with verdict and cause
     ``<name>_causes.csv`` the pairs and rows with most removable differences
     ``<name>_exact.csv``  the exact values and their base, if available
     ``<name>.json``       what was audited and how
@@ -168,7 +168,8 @@ class AuditSection(JobSection):
         entries = {
             **manifest(file.subject, None, gradient=None),
             "model": file.model,
-            "findings": {x.name: x.verdict for x in result.findings},
+            "checks": {x.name: x.verdict for x in result.findings if x.verdict},
+            "numbers": {x.name: x.number for x in result.findings if not x.verdict},
             "settings": dict(result.settings),
         }
         yield JobOutput(writers, entries, [], [result.document()])

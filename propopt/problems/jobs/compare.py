@@ -53,7 +53,7 @@ class CompareSection(JobSection):
     ``<name>_comparison.csv`` a row for each column: :meth:`Comparison.to_csv`
     ``<name>_comparison.svg`` distances, with those of refits
     ``<name>.html``           with ``--report`` a page of it
-    ``<name>.json``           what was compared, and the sentences
+    ``<name>.json``           what was compared, and the flags
     ========================= =========================================================
     """
 
@@ -166,14 +166,13 @@ def _entries(result: Comparison) -> dict[str, Any]:
         return [name for name, is_flagged in pairs if is_flagged]
 
     return {
-        "level": None if result.level is None else result.level.in_words,
-        "limit": None if result.level is None else result.level.limit,
+        "level": None if result.level is None else result.level.limit,
+        "source": None if result.level is None else result.level.source,
         "distance_flagged": named(result.distance_flagged),
         "size_flagged": named(result.size_flagged),
         "total_flagged": result.total_flagged,
         "base_flagged": result.base_flagged,
         "sources": list(result.sources),
-        "in_words": [x.sentence for x in result.document().findings],
         "parameters": dict(result.parameters),
     }
 

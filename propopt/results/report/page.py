@@ -146,12 +146,13 @@ class _PageDocument:
         return [*self.blocks, *self.trust, *others]
 
     def labels(self) -> Iterator[str]:
-        """Labels of facts and heads of tables."""
+        """Labels of facts and checks, and heads of tables."""
         for kind, block in self.parts:
             if kind == "facts":
                 yield from (fact.label for fact in block.rows)
             elif kind == "table":
-                yield from (head for head, *_ in block.columns())
+                for head, cells, _ in block.columns():
+                    yield from (head, *(cells if head == "check" else ()))
 
 
 def _parts(blocks: Iterable[Block], seen: set[str]) -> Iterator[_Part]:

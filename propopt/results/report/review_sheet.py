@@ -1,4 +1,4 @@
-"""Chapters for a reviewer: the record, every row, every value, and a tolerance."""
+"""Chapters for a reviewer: every row, every value, a tolerance, and the record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from propopt.base.arrays import Array, Mask
 from propopt.base.document import (
     CELLS_ON_PAGE,
     Chapter,
-    Finding,
+    Fact,
     Table,
     minus,
     sentence,
@@ -79,52 +79,11 @@ class ReviewSheet:
             wrong |= (self._differences > (self.tolerance or 0.0)).any(axis=1)
         return wrong
 
-    # ---- the verdict
-
-    def verdict(self) -> Iterator[Finding]:
-        """The finding on the tolerance, if one is set."""
-        if self.tolerance is None:
-            return
-        wrong = int(self._fails.sum())
-        N = len(self._fails)
-        words = f"{plural(wrong, 'row')} of {N:,} {'fails' if wrong == 1 else 'fail'}."
-        if not wrong:
-            words = f"All {plural(N, 'row')} pass."
-        question = f"Within the tolerance of {self.tolerance:g}?"
-        yield Finding(words, "computed", question, "fail" if wrong else "pass")
-
-    def _findings(self) -> Iterator[Finding]:
-        """Findings on the differences from exact values, tolerance and decision."""
-        if self._differences is None:
-            yield Finding(
-                "Exact values are unavailable: only the sums are checked.", "assumed"
-            )
-        else:
-            differences = self._differences
-            index = int(differences.argmax())
-            n, j = np.unravel_index(index, differences.shape)
-            yield Finding(
-                f"The largest difference from {self._kind} value is "
-                f"{differences[n, j]:.3g}, in row {self._row(int(n))}, "
-                f"{self._names[int(j)]}."
-                if differences.any()
-                else f"All {differences.size:,} values equal the {self.other} ones up "
-                "to rounding.",
-                "computed",
-            )
+    def tolerances(self) -> Iterator[Fact]:
+        """The tolerance with the number of rows that fail, if one is set."""
         if self.tolerance is not None:
-            yield Finding(
-                f"The tolerance is {self.tolerance:g}, {self.unit}, for each value and "
-                "for each sum of a row.",
-                "assumed",
-            )
-        if self.decision is not None:
-            d = self.decision
-            yield Finding(
-                f"The decision is “{d.above}” where the prediction is {d.threshold:g} "
-                f"or more, and “{d.below}” elsewhere.",
-                "assumed",
-            )
+            note = f"{int(self._fails.sum()):,} of {len(self._fails):,} rows fail"
+            yield Fact("tolerance", self.tolerance, note=note)
 
     # ---- tables
 
@@ -157,8 +116,10 @@ class ReviewSheet:
             fails = self._fails[rows]
             columns["tolerance"] = ["fail" if x else "pass" for x in fails]
         table = pd.DataFrame(columns, index=self._index(rows))
-        block = Table(table, f"{sentence(self.unit)} {self._rest(len(rows))}")
-        return Chapter("Row by row", [*self._findings(), block])
+        caption = f"{sentence(self.unit)} {self._rest(len(rows))}"
+        if (d := self.decision) is not None:
+            caption += f" Decision: {d.above} from {d.threshold:g} on, else {d.below}."
+        return Chapter("Rows", [Table(table, caption)])
 
     def _of_values(self) -> Chapter:
         D = self._values.shape[1]
@@ -171,28 +132,26 @@ class ReviewSheet:
             lines = [[self._cell(n, j) for j in range(D)] for n in rows]
             table = pd.DataFrame(lines, index=self._index(rows), columns=names)
             if self.exact is not None:
-                caption += (
-                    f" Each cell has the {self.noun} value / the {self.other} one."
-                )
+                caption += f" {self.noun} / {self.other}, where they differ."
                 if self.tolerance is not None and self._fails.any():
-                    caption += " ✗ marks a difference beyond the tolerance."
+                    caption += " ✗: beyond the tolerance."
         else:
             table = pd.DataFrame([line for n in rows for line in self._lines(n)])
             table = table.set_index("row")
             caption += f" Each row lists its {_COLUMNS} largest values."
-        title = f"Every {self.noun} value compared with the {self.other} one"
-        if self.exact is None:
-            title = "Every value"
-        return Chapter(title, [Table(table, caption)])
+        return Chapter("Values", [Table(table, caption)])
 
     def _cell(self, n: int, j: int) -> str:
-        """A value, the exact one, and a mark if their difference is too large."""
+        """A value, the exact one if it differs, and a mark if it differs too much."""
         value = _signed(float(self._values[n, j]))
         if self.exact is None or self._differences is None:
             return value
+        exact = _signed(float(self.exact[n, j]))
         is_far = self.tolerance is not None and self._differences[n, j] > self.tolerance
+        if exact == value and not is_far:
+            return value
         mark = " ✗" if is_far else ""
-        return f"{value}\N{NO-BREAK SPACE}/ {_signed(float(self.exact[n, j]))}{mark}"
+        return f"{value}\N{NO-BREAK SPACE}/ {exact}{mark}"
 
     def _lines(self, n: int) -> Iterator[dict[str, Any]]:
         """Lines with the largest values of a row, and a line with the sum of others."""
@@ -244,10 +203,6 @@ class ReviewSheet:
         return f"{count}{which}; the CSV files have all."
 
     @property
-    def _kind(self) -> str:
-        return f"{'an' if self.other == 'exact' else 'a'} {self.other}"
-
-    @property
     def _names(self) -> Sequence[Any]:
         return self.result.labels.feature_names(self._values.shape[1])
 
@@ -281,11 +236,8 @@ def record_chapter(
         if array is not None:
             lines.append((f"digest: {name}", digest_of_array(array)))
     table = pd.DataFrame([x for x in lines if x[1]], columns=["what", "which"])
-    caption = (
-        "Versions and digests. A digest is the first twelve digits of a SHA-256 of "
-        "bytes, with numbers in float64."
-    )
-    return Chapter("What was examined", [Table(table, caption)])
+    caption = "Digest: first twelve digits of a SHA-256 of bytes, numbers in float64."
+    return Chapter("Record", [Table(table, caption)])
 
 
 SIGNATURES: Final = Chapter(

@@ -92,8 +92,8 @@ def test_interactions_and_audits_take_parquet(tmp_path, frame, run):
     )
     assert run("audit", "parquet: table.parquet", text) == (0, "")
     told = json.loads((tmp_path / "out/file.json").read_text())
-    assert "right" in told["findings"].values()
-    assert "wrong" not in told["findings"].values()
+    assert "ok" in told["checks"].values()
+    assert "wrong" not in told["checks"].values()
     assert {"shap.parquet", "rows.parquet", "table.parquet"} <= set(told["inputs"])
 
 
