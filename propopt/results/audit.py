@@ -403,8 +403,10 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
                 W = self.explanation.attributions
                 return f"beyond ±{LARGE * np.abs(W).max(axis=1).mean():.2g}"
             case "base" if x.verdict != "ok":
-                words = f"{x.value:.4g}, expected {x.expected:.4g}"
-                return f"that of {x.source}" if x.source else minus(words)
+                if not x.source:
+                    return minus(f"{x.value:.4g}, expected {x.expected:.4g}")
+                is_same = x.source == self["values"].source
+                return f"that of {'these values' if is_same else x.source}"
         names = [*map(self._row, x.rows), *map(self._feature, x.features)]
         names += ["…"] * (0 < len(x.rows) < x.count)
         count = f"{x.count:,} of {plural(len(self._base), 'row')}: " if x.rows else ""

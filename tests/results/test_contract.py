@@ -633,10 +633,9 @@ def test_a_card_says_what_is_explained_and_folds_its_settings(name):
     if "quantity" in codecs_of(type(result)):
         assert result.quantity.in_words() in document.title
     head, _, _ = result._repr_html_().partition("<details")
-    texts = (document.title, document.subtitle, *(x.sentence for x in document.trust))
+    texts = (document.title, document.subtitle, *document.dangers)
     for text in filter(None, texts):
         text = minus(text)
         assert in_html(text) in head
         assert " ".join(text.split()) in " ".join(str(result).split())
     assert document.subtitle
-    assert document.trust
