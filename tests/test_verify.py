@@ -116,6 +116,17 @@ def test_an_honest_result_is_not_refused(job, honest, capsys):
         assert f"derived: {100 * best.clear().share:.3g} % of signs are clear" in said
 
 
+@pytest.mark.parametrize("job", ["slopes", "default", "parts", "offset", "effects"])
+def test_some_rows_of_an_honest_result_are_not_refused(job, honest, tmp_path, capsys):
+    best = po.results.Explanation.load(honest(job) / "result.npz")
+    some = best[[7, 2, 5]]
+    some.save(tmp_path / "some.npz")
+    assert checker.main([str(tmp_path / "some.npz")]) == 0
+    is_alone = some.certificate.n_rows is None
+    assert is_alone == ("excess" in best.details)
+    assert ("derived: losses, obj" in capsys.readouterr().out) == is_alone
+
+
 # ---- Forged ones
 
 

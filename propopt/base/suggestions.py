@@ -119,7 +119,10 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("feature_names columns", "labels.features, or the columns of to_frame()"),
         ("as_list to_pandas to_dataframe", _FRAME),
         ("head", "to_frame().head()"),
-        ("loc iloc rows select take subset", "to_frame().iloc[rows], or .loc, of some"),
+        (
+            "loc iloc rows select take subset",
+            "best[rows] of an explanation, to_frame().iloc[rows] of others",
+        ),
         ("summary show report", "print(best), or to_html(path), a page"),
         ("to_numpy", "attributions, an array (N, D)"),
         ("to_dict", "to_frame().to_dict('index')"),

@@ -23,8 +23,6 @@ from propopt.explaining.out_of_sample import (
     CompleteRows,
     FittedReference,
     OutOfSampleRows,
-    gaps_of,
-    joint_proof,
 )
 from propopt.explaining.problem import CheckedSettings, ExplanationProblem
 from propopt.explaining.targets import LawChoice, Targets, error_of_parts
@@ -42,6 +40,7 @@ from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import OverEntries
+from propopt.proofs.certificate import joint_proof, row_proofs
 from propopt.results.explanation import Explanation
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import SetFunction, word_shapley
@@ -390,7 +389,7 @@ class FittedDocuments(FittedReference):
             parameters={**parameters, "graph": f"{nearest} reference documents"},
             certificate=proof,
             details={
-                "gap": gaps_of(measures),
+                **row_proofs(measures),
                 "similarity": np.array([row.similarities.sum() for row in rows]),
             },
             target=error_of_parts(sampled),

@@ -52,7 +52,7 @@ from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.distances import Distances
 from propopt.losses.graphs.neighbours import RowMatches
 from propopt.losses.maps import LinearMap, OverPoints
-from propopt.proofs.certificate import Certificate
+from propopt.proofs.certificate import joint_proof, row_proofs
 from propopt.proofs.optimum import Parameter
 from propopt.proofs.sampling_error import TargetError
 from propopt.results.explanation import Explanation
@@ -60,10 +60,6 @@ from propopt.tables.frames import Labels, select_rows
 
 
 # ---- The optimum of new rows, given fixed rows
-
-
-_UNSCALED = 1e-9
-"""The least scale of a gap, relative to the objective of zero attributions."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -244,18 +240,6 @@ class CompleteRows(OutOfSampleRows):
         return super().moved(deviations - along[..., None] * axis)
 
 
-def gaps_of(measures: Mapping[str, Array]) -> Array:
-    """The certified gap of each row, (m,): its excess relative to its objective.
-
-    An excess above the objective is cut to it, because no objective is negative.
-    """
-    value = measures["value"]
-    zero = measures["value_of_zero"]
-    excess = np.clip(measures["excess"], 0.0, value)
-    scale = np.maximum(value, _UNSCALED * zero)
-    return np.divide(excess, scale, out=np.zeros(excess.shape), where=excess > 0.0)
-
-
 # ---- Fitted explainers and their answers
 
 
@@ -351,20 +335,6 @@ class FittedReference(ABC):
         if sums is None:
             return Program(losses)
         return Program(losses, (sums.bound(aim.values.shape[1]),))
-
-
-def joint_proof(measures: Mapping[str, Array], largest: float = 1.0) -> Certificate:
-    """The certificate of separate rows, for the program with a fixed reference."""
-    names = ("value", "excess", "value_of_zero")
-    value, excess, zero = (math.fsum(measures[name].tolist()) for name in names)
-    return Certificate(
-        value=value,
-        lower_bound=max(value - excess, 0.0),
-        scale=max(value, _UNSCALED * zero),
-        kind="strong convexity",
-        violation=float(measures["violation"].max()),
-        distance=largest * math.hypot(*measures["distance"].tolist()),
-    )
 
 
 def with_base_margins(explained: Explanation, margins: Array | None) -> Explanation:
@@ -514,7 +484,7 @@ class FittedRows(FittedReference):
             background=self.reference.background,
             certificate=proof,
             details={
-                "gap": read_only(gaps_of(measures)),
+                **row_proofs(measures, largest),
                 "error": read_only(rows.targets.estimate.row_errors),
                 "joint_excess": measures["joint_excess"],
                 "joint_distance": largest * measures["joint_distance"],

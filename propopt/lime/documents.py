@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self, final
 
@@ -186,6 +186,15 @@ class LimeDocuments(
     @property
     def _lengths(self) -> list[int]:
         return [document.n_words for document in self.documents]
+
+    def __iter__(self) -> Iterator[pd.Series[Any]]:  # each row has words of its own
+        return map(self.__getitem__, range(len(self)))
+
+    def _table_of(self, rows: Indices) -> pd.DataFrame:
+        betas = self.coefficients
+        lines = [dict(zip(self._names(n), betas[n], strict=True)) for n in rows]
+        words = vocabulary_of([self.documents[n] for n in rows])
+        return pd.DataFrame(lines, columns=list(words), dtype=float)
 
     def _split(self, flat: Array) -> list[Array]:
         return np.split(flat, np.cumsum(self._lengths)[:-1])

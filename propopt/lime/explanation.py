@@ -36,7 +36,7 @@ from propopt.lime.diagnosis.evidence import Evidence
 from propopt.lime.finite_samples import RunScatter, required_samples
 from propopt.lime.paths import BandwidthPath
 from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
-from propopt.results.result import Result
+from propopt.results.selection import Selectable
 from propopt.tables.frames import Labels
 
 
@@ -56,7 +56,7 @@ OTHER_RUNS: Final = "scatter: it belongs to other rows, or to other runs"
 
 
 class LimeExplanation(
-    Result, kind="propopt lime", noun="saved limits of LIME", version=4
+    Selectable, kind="propopt lime", noun="saved limits of LIME", version=4
 ):
     """The coefficients that LIME converges to, for rows of a table or for documents.
 
@@ -230,17 +230,6 @@ class LimeExplanation(
         )
 
     @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """The number of rows or documents N, and of columns or different words."""
-
-    @property
-    def row_names(self) -> tuple[Hashable, ...]:
-        """The names of rows or documents; their numbers if they have no names."""
-        names = self.labels.points
-        return tuple(range(len(self.values))) if names is None else names
-
-    @property
     def coefficients(self) -> Any:
         """The coefficients β_j: (N, D), or (d,) for each document."""
         return self._split(self.flat_coefficients)
@@ -346,39 +335,17 @@ class LimeExplanation(
             raise Refused(f"{label}: {reason}")
         return self.subject
 
-    def of_rows(self, rows: Sequence[Hashable]) -> Self:
-        """The same explanation for some rows or documents; nothing is computed.
-
-        Parameters
-        ----------
-        rows : sequence of labels or int
-            Their names in the index of X, or positions where X had no names.
-
-        Returns
-        -------
-        LimeExplanation
-            An explanation of these rows, in this order.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such row, or ``rows`` is empty.
-        """
-        if isinstance(rows, str) or len(rows) == 0:
-            raise InvalidInput(f"rows: expected names of rows in a list, got {rows!r}")
-        indices = np.array([self.position(row) for row in rows], np.intp)
-        chosen = indices.tolist()
-        labels = self.labels
+    def _of_rows(self, rows: Indices) -> Self:
+        chosen = rows.tolist()
+        labels = replace(self.labels, points=self.row_names)  # numbers stay names
         scatter = self._available_runs
         subject = self.subject
-        if labels.points is None and chosen != list(range(len(self.values))):
-            labels = replace(labels, points=self.row_names)  # numbers stay names
-        features = self._feature_indices(indices)
+        features = self._feature_indices(rows)
         errors = self.flat_errors
         if all(self.records[n].is_exact for n in chosen):
             errors = None
         changed: dict[str, Any] = {
-            name: getattr(self, name)[indices]
+            name: getattr(self, name)[rows]
             for name in ("intercept", "values", "log_weight", "effective_share")
         }
         for name in self.per_row:
@@ -389,9 +356,9 @@ class LimeExplanation(
             flat_coefficients=self.flat_coefficients[features],
             flat_errors=None if errors is None else errors[features],
             flat_alpha=self.flat_alpha[features],
-            labels=labels.of_positions(indices),
-            scatter=None if scatter is None else scatter.of_rows(indices, features),
-            subject=None if subject is None else subject.of_rows(indices),
+            labels=labels.of_positions(rows),
+            scatter=None if scatter is None else scatter.of_rows(rows, features),
+            subject=None if subject is None else subject.of_rows(rows),
             **changed,
         )
 
@@ -708,7 +675,7 @@ class LimeExplanation(
         self.require_subject("diagnose")
         n = self._read_samples(n_samples)
         if rows is not None:
-            return self.of_rows(rows).diagnose(n, progress=progress)
+            return self.loc[[*rows]].diagnose(n, progress=progress)
         return self._diagnosed(n, progress)
 
     @abstractmethod
@@ -764,7 +731,7 @@ class LimeExplanation(
         """
         count = read_count(k, "k")
         n = self.position(row)
-        frame = self.of_rows([self.row_names[n]]).to_frame()
+        frame = self[[n]].to_frame()
         order = [j for j, _ in self.records[n].sorted_by_size()]
         return frame.iloc[order[:count]].reset_index(drop=True)
 

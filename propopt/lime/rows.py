@@ -124,6 +124,9 @@ class LimeRows(
     def _lengths(self) -> list[int]:
         return [len(row) for row in self.bins]
 
+    def _table_of(self, rows: Indices) -> pd.DataFrame:
+        return self.labels.of_columns().frame(self.coefficients[rows])
+
     def _split(self, flat: Array) -> Array:
         return flat.reshape(*self.shape, *flat.shape[1:])
 

@@ -320,6 +320,9 @@ class Certificate:
     distance : float or None
         An upper bound of the distance to the optimum (Frobenius norm); None if it is
         not available, and with bounds other than given row sums.
+    n_rows : int or None
+        The number of rows that were explained jointly, if an explanation has only some
+        of them: value and bound belong to all of these rows.
     """
 
     value: float = field(low=0.0)
@@ -328,6 +331,7 @@ class Certificate:
     kind: str = field()
     violation: float = field(default=0.0, low=0.0)
     distance: float | None = field(default=None, low=0.0)
+    n_rows: int | None = field(default=None, low=1)
 
     @cached_property
     def gap(self) -> float:
@@ -338,6 +342,52 @@ class Certificate:
     def holds(self, tolerance: float) -> bool:
         """Whether the gap and the violation of limits are within a tolerance."""
         return self.gap <= tolerance and self.violation <= tolerance
+
+
+# ---- Rows that are explained one by one
+
+
+_UNSCALED: Final = 1e-9
+"""The least scale of a gap, relative to the objective of zero attributions."""
+
+_MEASURES: Final = ("losses", "value", "excess", "value_of_zero", "violation")
+"""Measures of rows, of which some rows are proved as well as all."""
+
+
+def gaps_of(measures: Mapping[str, Array]) -> Array:
+    """The certified gap of each row, (m,): its excess relative to its objective.
+
+    An excess above the objective is cut to it, because no objective is negative.
+    """
+    value = measures["value"]
+    zero = measures["value_of_zero"]
+    excess = np.clip(measures["excess"], 0.0, value)
+    scale = np.maximum(value, _UNSCALED * zero)
+    return np.divide(excess, scale, out=np.zeros(excess.shape), where=excess > 0.0)
+
+
+def row_proofs(measures: Mapping[str, Array], largest: float = 1.0) -> dict[str, Array]:
+    """The gaps of rows, and what their joint proof follows from, as arrays (m, ...)."""
+    kept = {name: measures[name] for name in _MEASURES}
+    distance = largest * measures["distance"]
+    return {"gap": gaps_of(measures), **kept, "distance": distance}
+
+
+def joint_proof(measures: Mapping[str, Array], largest: float = 1.0) -> Certificate:
+    """The certificate of separate rows, for the program with a fixed reference."""
+    names = ("value", "excess", "value_of_zero")
+    value, excess, zero = (math.fsum(measures[name].tolist()) for name in names)
+    return Certificate(
+        value=value,
+        lower_bound=max(value - excess, 0.0),
+        scale=max(value, _UNSCALED * zero),
+        kind="strong convexity",
+        violation=float(measures["violation"].max()),
+        distance=largest * math.hypot(*measures["distance"].tolist()),
+    )
+
+
+# ---- Programs
 
 
 def certificate_of(

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.checks import read_only
+from propopt.base.codecs import arrays_of
 from propopt.base.declared import Declared, field, transient
 from propopt.base.document import Fact
 from propopt.base.errors import InvalidInput
@@ -28,13 +29,15 @@ from propopt.base.vocabulary import Basis
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Units, units_in_words
-from propopt.proofs.certificate import Certificate
+from propopt.proofs.certificate import Certificate, joint_proof
 from propopt.proofs.sampling_error import TargetError
 from propopt.tables.frames import Labels
 from propopt.tables.imported import ExplanationFields
 
 
 Parameter: TypeAlias = float | int | str | bool | None
+
+_Best = TypeVar("_Best", bound="Optimum")
 
 
 class Optimum(Declared, ExplanationFields, ABC):
@@ -206,7 +209,9 @@ def gap_fact(best: Optimum) -> Fact:
     if certificate.violation > _TOLERATED:
         violation = f"bounds violated by {certificate.violation:.1e}"
         return Fact("gap to optimum", None, note=violation)
-    return Fact("gap to optimum", certificate.gap)
+    n_rows = certificate.n_rows
+    whole = "" if n_rows is None else f"of all {n_rows:,} rows"
+    return Fact("gap to optimum", certificate.gap, note=whole)
 
 
 def sampling_fact(target: TargetError | None) -> Fact:
@@ -294,7 +299,7 @@ SATISFIED = 1e-6
 def refuse_contradiction(best: Optimum) -> None:
     """Raise an error if the certificate does not match the losses."""
     certificate = best.certificate
-    if certificate is None:
+    if certificate is None or certificate.n_rows is not None:
         return
     weights = best.weights
     losses = best.losses
@@ -377,44 +382,56 @@ def _row_size(best: Optimum) -> float:
     return root_mean_square(W) * math.sqrt(W.shape[1])
 
 
-def of_rows(best: Optimum, rows: Indices) -> Optimum:
-    """Some rows of an explanation with the δ of all, without losses and certificate.
+def of_rows(best: _Best, rows: Indices) -> _Best:
+    """Some rows of an explanation, with the δ of all.
 
-    Rows without names are named by their positions.
+    Rows that were explained one by one have their losses and their certificate; of
+    others the certificate is that of all rows. Rows without names are named by their
+    positions.
     """
     labels = best.labels.of_positions(rows)
     if labels.points is None:
         labels = replace(labels, points=tuple(rows.tolist()))
     changed: dict[str, Any] = {"labels": labels, "row_size": _row_size(best)}
-    for name in _OF_ROWS:
-        array = getattr(best, name)
-        changed[name] = None if array is None else read_only(array[rows])
+    for name, codec in arrays_of(type(best)):
+        if codec.axes is not None and codec.axes[0] == "N":
+            array = getattr(best, name)
+            changed[name] = None if array is None else read_only(array[rows])
+    aim = changed["contributions" if best.units == "output" else "gradient"]
+    target = best.target
+    if aim is not None and target is not None and target.n_entries:
+        changed["target"] = target.of_entries(aim)
     return replace(
         best,
         **changed,
-        weights={},
-        losses={},
+        **_proof_of_rows(best, rows),
         multipliers={},
-        certificate=None,
-        details={},
         recorded_shares={},
-        problem_data={},
         program=None,
         scaled_program=None,
     )
 
 
-_OF_ROWS: Final = (
-    "attributions",
-    "standard_errors",
-    "points",
-    "gradient",
-    "contributions",
-    "base_value",
-    "prediction",
-    "effects",
-)
-"""Fields with a number, or numbers, for each row."""
+def _proof_of_rows(best: Optimum, rows: Indices) -> dict[str, Any]:
+    """The losses and the certificate of some rows, and what these follow from."""
+    proof = best.certificate
+    terms = best.details.get("value")
+    if proof is None or terms is None or math.fsum(terms.tolist()) != proof.value:
+        if proof is not None and proof.n_rows is None:
+            proof = replace(proof, n_rows=best.shape[0])
+        nothing = ("weights", "losses", "details", "problem_data")
+        return {"certificate": proof, **{name: {} for name in nothing}}
+    details = {name: array[rows] for name, array in best.details.items()}
+    sums = details["losses"].sum(axis=0).tolist()
+    return {
+        "losses": dict(zip(best.weights, sums, strict=True)),
+        "certificate": joint_proof(details),
+        "details": details,
+        "problem_data": {
+            name: array if name.endswith(".fixed") else array[rows]
+            for name, array in best.problem_data.items()
+        },
+    }
 
 
 def blocks_of(best: Optimum) -> Iterator[Optimum]:

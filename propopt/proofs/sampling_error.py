@@ -151,10 +151,8 @@ class TargetError:
         relation: Relation = "about",
     ) -> TargetError:
         """The sampling error of an estimate, with the excess of its draws if any."""
-        count = int(np.count_nonzero(aim.values))  # other columns or words are not used
-        size = math.sqrt(float(np.vdot(aim.values, aim.values)) / max(count, 1))
         if aim.exact:
-            return replace(exact_target(aim.source, scale), size=size, n_entries=count)
+            return exact_target(aim.source, scale).of_entries(aim.values)
         if excess is None or aim.blocks is None:
             unknown = "given as a function, its error is unknown"
             source = unknown if aim.source == "given" else f"by {aim.source}"
@@ -163,15 +161,20 @@ class TargetError:
         if "draws" not in source:  # the source may contain their number
             source = f"{source}, {aim.n_draws:,} draws"
         squares = aim.blocks.var(axis=0) / (len(aim.blocks) - 1)
+        sized = excess.of_entries(aim.values)
         return replace(
-            excess,
+            sized,
             scale=scale,
             source=source,
             relation=relation,
-            rms=math.sqrt(float(squares.sum()) / max(count, 1)),
-            size=size,
-            n_entries=count,
+            rms=math.sqrt(float(squares.sum()) / max(sized.n_entries, 1)),
         )
+
+    def of_entries(self, values: Array) -> TargetError:
+        """The same error for a target of these values, which may be some rows."""
+        count = int(np.count_nonzero(values))  # other columns or words are not used
+        size = math.sqrt(float(np.vdot(values, values)) / max(count, 1))
+        return replace(self, size=size, n_entries=count)
 
     @property
     def relative(self) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Attributions
+from propopt.base.arrays import Array, Attributions, Indices
 from propopt.base.checks import as_floats, read_count, read_only
 from propopt.base.declared import Lazy
 from propopt.base.document import Chapter, Document
@@ -35,7 +35,12 @@ from propopt.proofs.certificate import Certificate
 from propopt.proofs.certifying import certify
 from propopt.proofs.ideal_nadir import IdealNadir, weighted
 from propopt.proofs.near_optimal import OrderBy, with_certificate
-from propopt.proofs.optimum import SATISFIED, Optimum, refuse_contradiction
+from propopt.proofs.optimum import (
+    SATISFIED,
+    Optimum,
+    of_rows,
+    refuse_contradiction,
+)
 from propopt.proofs.problem_data import in_units_of_w
 from propopt.proofs.sampling_error import TargetErrorOperator
 from propopt.results.certain import NearOptimalConclusions, certain_of
@@ -49,7 +54,7 @@ from propopt.results.reasons import (
     N_REASONS,
     Reasons,
 )
-from propopt.results.result import Result
+from propopt.results.selection import Selectable
 from propopt.results.shares import Shares, shares_of
 from propopt.tables.columns import (
     Unread,
@@ -165,8 +170,8 @@ class LazyAttributions(Lazy["Explanation"]):
 
 
 class Explanation(
-    Result,
     Optimum,
+    Selectable,
     kind="propopt explanation",
     noun="a saved explanation",
     version=7,
@@ -447,6 +452,12 @@ class Explanation(
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame (N, D), with the names of the input."""
         return self.labels.frame(self.attributions)
+
+    def _table_of(self, rows: Indices) -> pd.DataFrame:
+        return self.labels.of_columns().frame(self.attributions[rows])
+
+    def _of_rows(self, rows: Indices) -> Explanation:
+        return of_rows(replace(self, problem_data=self.problem_arrays), rows)
 
     def certified(
         self,
@@ -992,9 +1003,9 @@ class Explanation(
             return given, Program(given.losses, (), self.shape)
         if self.program is None:
             raise InvalidInput(
-                "objective: this explanation has none, as it was loaded, is a baseline "
-                "or was computed with a metric; give the objective, as in "
-                f"{question}(objective=...)"
+                "objective: this explanation has none, as it was loaded, has some rows "
+                "of another, is a baseline or was computed with a metric; give the "
+                f"objective, as in {question}(objective=...)"
             )
         return None, self.program
 

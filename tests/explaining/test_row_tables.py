@@ -9,7 +9,8 @@ from explainer_cases import EXPLAINERS, IN_PARTS, MIXED, X_NEW, X, black_box
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.out_of_sample import OutOfSampleRows, gaps_of
+from propopt.explaining.out_of_sample import OutOfSampleRows
+from propopt.proofs.certificate import gaps_of
 
 
 CASES = {**EXPLAINERS, **{f"parts, {name}": make for name, make in IN_PARTS.items()}}

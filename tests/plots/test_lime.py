@@ -204,7 +204,7 @@ def test_highlighted_are_the_rows_asked_for_on_their_own_scale(words):
 
 
 def test_attributions_of_documents_are_highlighted_as_limits_are(words):
-    frame = words.of_rows(["first", "second"]).to_frame()
+    frame = words.loc[["first", "second"]].to_frame()
     aligned = frame.pivot(index="document", columns="word", values="coefficient")
     aligned = aligned.fillna(0.0)
     ours = po.plots.highlight(aligned, TEXTS[:2])

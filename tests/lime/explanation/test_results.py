@@ -161,15 +161,15 @@ def test_rows_without_names_keep_their_numbers():
     rows = exact_rows()
     nameless = replace(rows, labels=replace(rows.labels, points=None))
     every = list(range(rows.shape[0]))
-    assert nameless.of_rows(every).labels.points is None
-    assert nameless.of_rows(every[::-1]).labels.points == tuple(every[::-1])
-    assert nameless.of_rows([1]).labels.points == (1,)
+    assert nameless.loc[every].labels.points is None
+    assert nameless.loc[every[::-1]].labels.points == tuple(every[::-1])
+    assert nameless.loc[[1]].labels.points == (1,)
 
 
 def test_some_rows_are_those_of_all(either):
     either.noise()
     names = [either.row_names[-1], either.row_names[0]]
-    some, whole = either.of_rows(names), either.to_frame()
+    some, whole = either.loc[names], either.to_frame()
     assert list(some.row_names) == names
     parts = [whole[whole[whole.columns[0]] == name] for name in names]
     again = pd.concat(parts, ignore_index=True)
@@ -177,13 +177,13 @@ def test_some_rows_are_those_of_all(either):
     assert_all_close(
         some.expected(50), [either.expected(50)[either.position(n)] for n in names]
     )
-    for wrong in ([], "p"):
-        with pytest.raises(InvalidInput, match="rows: expected names"):
-            either.of_rows(wrong)
+    for wrong in ([], ["not a row"]):
+        with pytest.raises(InvalidInput, match="rows: "):
+            either.loc[wrong]
     # and so is their diagnosis
     name = either.row_names[0]
     among = either.diagnose(500, rows=[name], progress=False)
-    alone = either.of_rows([name]).diagnose(500, progress=False)
+    alone = either.loc[[name]].diagnose(500, progress=False)
     assert among.n_samples == 500
     assert among.to_frame().equals(alone.to_frame())
     assert among.labels.points == (name,)
@@ -291,9 +291,9 @@ def test_odd_laws_and_letters_are_saved(words, tmp_path):
     loaded = LimeExplanation.load(path)
     ours, theirs = words.documents[2], loaded.documents[2]
     assert theirs.without([False] * 16) == ours.without([False] * 16)
-    assert loaded.of_rows(["r"]).to_frame().equals(words.of_rows(["r"]).to_frame())
+    assert loaded.loc[["r"]].to_frame().equals(words.loc[["r"]].to_frame())
     # as many members, however many documents
-    words.of_rows(["r"]).save(tmp_path / "one")
+    words.loc[["r"]].save(tmp_path / "one")
     assert members_of(tmp_path / "one.npz").keys() == members_of(path).keys()
     text_limits(model, ["good food"], TextLaw(np.inf)).save(path)
     assert "bandwidth=inf" in LimeExplanation.load(path).law_in_words

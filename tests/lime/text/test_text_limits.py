@@ -108,7 +108,7 @@ def test_one_documents_problem_does_not_lose_the_others(linear):
     frame = result.to_frame()
     assert frame["document"].tolist() == ["b", "d", "d", "d"]
     assert frame["coefficient"].isna().tolist() == [True, False, False, False]
-    assert result.of_rows(["d"]).shape == (1, 3)
+    assert result.loc[["d"]].shape == (1, 3)
     with pytest.raises(Refused, match="no word in it"):
         result.path("a")
 
