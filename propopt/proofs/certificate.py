@@ -368,9 +368,9 @@ def gaps_of(measures: Mapping[str, Array]) -> Array:
 
 def row_proofs(measures: Mapping[str, Array], largest: float = 1.0) -> dict[str, Array]:
     """The gaps of rows, and what their joint proof follows from, as arrays (m, ...)."""
-    kept = {name: measures[name] for name in _MEASURES}
+    terms = {name: measures[name] for name in _MEASURES}
     distance = largest * measures["distance"]
-    return {"gap": gaps_of(measures), **kept, "distance": distance}
+    return {"gap": gaps_of(measures), **terms, "distance": distance}
 
 
 def joint_proof(measures: Mapping[str, Array], largest: float = 1.0) -> Certificate:

@@ -110,8 +110,8 @@ class Selectable(Result):
         if not whole:
             places_of = pd.Series(range(table.shape[1]), table.columns)
             by_name = by_name or _are_names(columns)
-            found = _positions(places_of, columns, "columns", by_name=by_name)
-            table = table.iloc[:, found]
+            chosen = _positions(places_of, columns, "columns", by_name=by_name)
+            table = table.iloc[:, chosen]
         return table if np.ndim(places) else table.iloc[0]
 
 
@@ -138,7 +138,7 @@ def _positions(places: pd.Series[Any], key: Any, noun: str, *, by_name: bool) ->
         key = aligned_vector(key, tuple(places.index), noun, "the result") > 0.0
     indexer: Any = places.loc if by_name else places.iloc
     try:
-        found = indexer[key]
+        chosen = indexer[key]
     except (LookupError, TypeError, ValueError, IndexingError):
         names = [*map(str, places.index)]
         raise InvalidInput(
@@ -146,4 +146,4 @@ def _positions(places: pd.Series[Any], key: Any, noun: str, *, by_name: bool) ->
             f"{listed(names)}; best[...] takes positions, masks of rows, and names of "
             "columns, and best.loc[...] names of rows"
         ) from None
-    return found.to_numpy() if isinstance(found, pd.Series) else found
+    return chosen.to_numpy() if isinstance(chosen, pd.Series) else chosen

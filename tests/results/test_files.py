@@ -220,5 +220,5 @@ def test_a_result_is_true_and_has_no_length_and_no_items(sound):
     assert np.array([best, best], dtype=object).shape == (2,)
     for use in (len, list, lambda x: x[0], lambda x: x["age"], lambda x: 1 in x):
         with pytest.raises(po.errors.WrongType, match=r"to_frame\(\)") as raised:
-            use(best)
+            use(best.clear())
         assert isinstance(raised.value, TypeError)
