@@ -18,7 +18,6 @@ from propopt.functions.jumps import Jumps
 from propopt.functions.outputs import DOUBLE, SINGLE, as_numbers
 from propopt.tables.columns import (
     DATA_LAW,
-    MAX_OBSERVED_VALUES,
     CategoricalColumn,
     ObservedValues,
     observed_values_of,
@@ -183,9 +182,3 @@ def refuse_missing(points: Points, names: Sequence[str], name: str) -> None:
             "but an effect, f(x) minus its mean over observed values; for these give "
             f"a table: wrap(model, data=X_train) or {DATA_LAW}"
         )
-
-
-def observed_in(table: Array) -> tuple[ObservedValues | None, ...]:
-    """The observed values of each column of a numeric table; None for too many."""
-    atoms = (ObservedValues.of(column) for column in table.T)
-    return tuple(a if len(a.values) <= MAX_OBSERVED_VALUES else None for a in atoms)

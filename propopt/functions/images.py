@@ -17,17 +17,12 @@ from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses.graphs.points import SimilarityGraph, pixel_graph
 from propopt.losses.operators import LatticeLaplacian
-from propopt.structures.kinds import name_of
 
 
-def read_sizes(
-    input_shape: Sequence[int] | ImageShape | None,
-) -> tuple[int, ...] | None:
-    """The checked shape of one input of a model; None for a row of a table."""
+def read_sizes(input_shape: Sequence[int] | ImageShape) -> tuple[int, ...]:
+    """The checked shape of one input of a model."""
     if isinstance(input_shape, ImageShape):
         return input_shape.sizes
-    if input_shape is None:
-        return None
     return tuple(read_count(size, "input_shape") for size in input_shape)
 
 
@@ -39,23 +34,13 @@ def check_width(points: Points, shape: tuple[int, ...]) -> None:
         )
 
 
-@final
-@dataclass(frozen=True)
-class OfInputs:
-    """A callable for n inputs of a shape, as one for tables (n, D) of their numbers."""
-
-    call: Callable[[Array], object]
-    shape: tuple[int, ...]
-
-    @property
-    def __name__(self) -> str:
-        """The name of the callable, for messages."""
-        return name_of(self.call)
-
-    def __call__(self, table: Any) -> object:
-        points = np.array(table, dtype=np.float64)
-        check_width(points, self.shape)
-        return self.call(points.reshape(-1, *self.shape))
+def call_with_inputs(
+    call: Callable[[Array], object], shape: tuple[int, ...], table: Any
+) -> object:
+    """Call a callable for n inputs of a shape with a table (n, D) of their numbers."""
+    points = np.array(table, dtype=np.float64)
+    check_width(points, shape)
+    return call(points.reshape(-1, *shape))
 
 
 @final

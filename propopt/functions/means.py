@@ -19,7 +19,7 @@ from propopt.functions.function import DerivedFunction, Function
 from propopt.functions.jumps import allowed_difference
 from propopt.functions.outputs import DOUBLE, SINGLE
 from propopt.laws.data_law import DataLaw, Means
-from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
+from propopt.laws.draws import N_BLOCKS, Design, Sample
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
 from propopt.structures.boxes.links import LinkedScores
@@ -294,7 +294,10 @@ class SampledMean(DerivedFunction):
         Sample
         """
         first = self.n_samples
-        design = self._design(points)
+        design = Design(self.law, points, self.seed)
+        if self.control is not None:
+            exact = Means(self.control, self.law).of(points)
+            design = replace(design, control=(self.control.value, *exact))
         if max_evaluations is not None:
             first = min(first, design.cost.affordable(max_evaluations))
         evaluate = self._evaluator("drawn points", labels)
@@ -309,13 +312,6 @@ class SampledMean(DerivedFunction):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         return self.growing_at(points, labels).estimate.values
-
-    def _design(self, points: Points) -> Design:
-        design = Design(self.law, points, self.seed)
-        if self.control is None:
-            return design
-        means, attributions = Means(self.control, self.law).of(points)
-        return replace(design, control=Control(self.control.value, means, attributions))
 
     @property
     def _source(self) -> str:

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
@@ -253,24 +252,6 @@ class NumericalModel(CalledModel):
             return DEFAULT_STEP
         return step_for(self.trial.epsilon, self.quantity.model)
 
-    def _measure_precision(
-        self, points: Points, moved: NDArray[np.bool_], labels: Labels
-    ) -> None:
-        """Measure the precision of values at points with shifted ``moved`` columns."""
-        # at integer points values are often integers, in any precision
-        if self.trial.epsilon is not None:
-            return
-        few = points[:TRIAL_ROWS]
-        shifted = few + moved * DEFAULT_STEP * np.maximum(1.0, np.abs(few))
-        self.trial.epsilon = self._call_twice(shifted, labels.of_columns())
-
-    def _look_for_jumps(self, points: Points, labels: Labels) -> None:
-        """Test the model before its first gradient, and warn once if it jumps."""
-        verdict = self.jumps_at(points, labels)
-        if verdict is not None and verdict.kind == "jumps" and not self.trial.warned:
-            self.trial.warned = True
-            warn_jumps(self.quantity.model, verdict)
-
     def _warn_if_flat(self, slopes: Attributions) -> None:
         if self.piecewise_constant and self.step in (None, DEFAULT_STEP):
             warn_flat(self.quantity.model)
@@ -292,8 +273,15 @@ class NumericalModel(CalledModel):
             return self._read(changed, names)
 
         if (moved & ~np.isnan(points)).any():
-            self._measure_precision(points, moved, names)
-            self._look_for_jumps(points, labels)
+            # at integer points values are often integers, in any precision
+            if self.trial.epsilon is None:
+                few = points[:TRIAL_ROWS]
+                shifted = few + moved * DEFAULT_STEP * np.maximum(1.0, np.abs(few))
+                self.trial.epsilon = self._call_twice(shifted, names)
+            verdict = self.jumps_at(points, labels)
+            if verdict and verdict.kind == "jumps" and not self.trial.warned:
+                self.trial.warned = True
+                warn_jumps(self.quantity.model, verdict)
             slopes = differences(evaluate, points, self._relative_step, moved)
             self._warn_if_flat(slopes)
         else:

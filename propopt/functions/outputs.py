@@ -18,11 +18,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.checks import describe_type, is_foreign
+from propopt.base.checks import describe_type, is_foreign, read_option
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, FewThreads
 from propopt.base.text import Quantity
-from propopt.structures.fitted_model import FittedModel, MarginScale, as_stored
+from propopt.structures.fitted_model import (
+    FittedModel,
+    MarginScale,
+    as_stored,
+    with_label,
+)
 from propopt.structures.kinds import fitted_value, has_fitted, name_of
 from propopt.structures.scores import Link, Network
 from propopt.tables.frames import Labels, listed
@@ -121,17 +126,9 @@ def check_target(target: object) -> None:
     )
 
 
-def check_output(output: str) -> None:
-    """Refuse names of outputs that no model has."""
-    if output != "auto" and output not in METHODS:
-        raise InvalidInput(
-            f"output: expected one of {listed(['auto', *METHODS])}, got {output!r}"
-        )
-
-
 def read_output(model: FittedModel, output: str) -> str:
     """The checked name of the output to explain, one that the model has."""
-    check_output(output)
+    read_option(output, Output, "output")
     available = outputs_of(model)
     if not available:
         raise _no_numbers(model.estimator)
@@ -237,17 +234,12 @@ def quantity_of(
     if output == "margin" and len(labels) == 2 and _has_logit_margin(model):
         kind = "log_odds"
     alternative: Any = {"log_odds": "probability", "probability": "log_odds"}.get(kind)
-    if kind == "probability" and not _has_finite_log_odds(model, index):
-        alternative = None
+    # log-odds follow from scores; of forests they are infinite for p = 0 or 1
+    is_scored = model.margin is not None and model.logit_of_margin is not None
+    if kind == "probability" and not is_scored and not model.has_exact_log_odds:
+        has_scores = exact_scores(model.at_core, "log_odds", index or 0) is not None
+        alternative = alternative if has_scores else None
     return Quantity(model=name, kind=kind, label=label, alternative=alternative)
-
-
-def _has_finite_log_odds(model: FittedModel, index: int | None) -> bool:
-    """Whether they follow from scores: of forests they are infinite for p = 0 or 1."""
-    has_margin = model.margin is not None and model.logit_of_margin is not None
-    if has_margin or model.has_exact_log_odds:
-        return True
-    return exact_scores(model.at_core, "log_odds", index or 0) is not None
 
 
 def scale_of(model: FittedModel, output: str, few: Any) -> MarginScale | None:
@@ -323,7 +315,18 @@ def _read_scores(network: Network, link: Link, table: Any) -> Values:
 def outputs_of(fitted: FittedModel) -> list[str]:
     """The outputs that a model has; predicted labels of classifiers do not count."""
     model = fitted.estimator
-    _refuse_clusters(fitted)
+    is_estimator = isinstance(model, BaseEstimator)
+    if is_estimator and is_clusterer(model):  # its numbers are labels, no quantity
+        distance = (
+            "wrap(lambda X: model.transform(X)[:, k]) is the distance to the centre of "
+            "cluster k"
+            if fitted.has("transform")
+            else "wrap a callable that returns one, such as the distance to a centre"
+        )
+        raise InvalidInput(
+            f"model: {fitted.name} predicts the number of a cluster, which is no "
+            f"quantity; {distance}"
+        )
     if fitted.has_custom_objective:  # its "probabilities" are scores
         return ["margin"]
     outputs = [name for name, method in METHODS.items() if method in fitted.methods]
@@ -331,29 +334,10 @@ def outputs_of(fitted: FittedModel) -> list[str]:
         return ["value"]
     if "margin" not in outputs and fitted.margin is not None:
         outputs.append("margin")
-    labels = isinstance(model, BaseEstimator) and (
-        is_classifier(model) or is_outlier_detector(model)
-    )
+    labels = is_estimator and (is_classifier(model) or is_outlier_detector(model))
     if labels or "probability" in outputs:
         return [name for name in outputs if name != "value"]
     return outputs
-
-
-def _refuse_clusters(fitted: FittedModel) -> None:
-    """Refuse a cluster number, which is a label and no quantity."""
-    model = fitted.estimator
-    if not isinstance(model, BaseEstimator) or not is_clusterer(model):
-        return
-    distance = (
-        "wrap(lambda X: model.transform(X)[:, k]) is the distance to the centre of "
-        "cluster k"
-        if fitted.has("transform")
-        else "wrap a callable that returns one, such as the distance to a centre"
-    )
-    raise InvalidInput(
-        f"model: {fitted.name} predicts the number of a cluster, which is no "
-        f"quantity; {distance}"
-    )
 
 
 def _read_position(target: Target) -> int | None:
@@ -389,7 +373,7 @@ def one_label(
             "classes; expected two; wrap the number to explain, such as "
             f"lambda X: model.predict_proba(X)[{position}][:, k]"
         )
-    return model.with_label(position), None, position
+    return FittedModel(with_label(model.estimator, position)), None, position
 
 
 # ---- The columns that a model was fitted on, and its input tables
@@ -411,7 +395,15 @@ class FittedColumns:
         """Refuse a table with another number of columns, or with other labels."""
         if self.names is not None and labels is not None:
             _check_names(as_stored(labels, self.names), self.names, table)
-        _check_count(count, self.count, table)
+        if self.count in (None, count):
+            return
+        remedy = "give all of them"
+        if count > self.count:
+            remedy = "leave out columns that it was not trained on, such as the target"
+        raise InvalidInput(
+            f"{table}: the model was fitted on {self.count} columns, got {count}; "
+            f"{remedy}"
+        )
 
     def table(self, points: Points, labels: Labels) -> Array | pd.DataFrame:
         """An input table in the form of the training table."""
@@ -420,32 +412,9 @@ class FittedColumns:
         return copy if self.names is None else pd.DataFrame(copy, columns=self.names)
 
 
-def header_of_model(
-    model: FittedModel, header: pd.Index, label: str = "data"
-) -> pd.Index:
-    """The labels of a table, in the order of the model's columns; refuses others."""
-    ordered = model.in_order(header)
-    if model.checks_columns:
-        FittedColumns.of(model).check(len(header), ordered, label)
-    return ordered
-
-
 def as_given(points: Any, labels: Labels) -> Array | pd.DataFrame:
     """An input table of the kind that the user gave."""
     return labels.table(np.array(points))
-
-
-def _check_count(count: int, fitted: int | None, label: str) -> None:
-    if fitted is None or count == fitted:
-        return
-    remedy = (
-        "leave out columns that it was not trained on, such as the target"
-        if count > fitted
-        else "give all of them"
-    )
-    raise InvalidInput(
-        f"{label}: the model was fitted on {fitted} columns, got {count}; {remedy}"
-    )
 
 
 def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) -> None:
@@ -571,12 +540,8 @@ class DirectCall:
     """
 
     call: Callable[[Points], object]  # from a table of numbers to predictions
-    agrees: bool | None = None  # None before the comparison
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether it can replace the call of the model."""
-        return self.agrees is True
+    # whether it can replace the call of the model; None before the comparison
+    agrees: bool | None = None
 
     def compare(self, points: Points, answer: object) -> None:
         """Compare it with the model's predictions at the same points."""
@@ -625,7 +590,7 @@ class Readout:
         direct = self.direct
         if direct is None or not isinstance(points, np.ndarray):
             return self.method(self.table(points, labels))
-        if direct.is_usable and len(points) <= ONE_THREAD:
+        if direct.agrees and len(points) <= ONE_THREAD:
             if self.columns is not None:
                 self.columns.check(points.shape[1], labels.features)
             return direct.call(points)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array
-from propopt.base.checks import did_you_mean, read_array, read_count, read_seed
+from propopt.base.checks import read_array, read_count, read_option, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.functions.function import Function, read_function
@@ -136,24 +136,17 @@ def smoothed(
     if n_draws == 1:
         raise InvalidInput("n_samples: expected at least 2, for error estimates")
     seed = read_seed(rng)
-    match law:
-        case "gaussian":
-            settings = _read_widths(scale), n_draws or N_DRAWS, seed
-            smooth = SmoothedFunction(function, *settings)
-            if data is not None:
-                smooth.checked.at(*function.read(data, "data"))
-            return smooth
-        case "data":
-            if scale is not None:
-                raise InvalidInput(
-                    "scale: law='data' chooses bandwidths from the data; leave scale "
-                    "out"
-                )
-            return _by_data(function, data, n_draws, seed)
-    raise InvalidInput(
-        "law: expected 'gaussian' or 'data' (the distribution of the noise), got "
-        f"{law!r}{did_you_mean(law, ['gaussian', 'data'])}"
-    )
+    if read_option(law, LawName, "law") == "data":
+        if scale is not None:
+            raise InvalidInput(
+                "scale: law='data' chooses bandwidths from the data; leave scale out"
+            )
+        return _by_data(function, data, n_draws, seed)
+    settings = _read_widths(scale), n_draws or N_DRAWS, seed
+    smooth = SmoothedFunction(function, *settings)
+    if data is not None:
+        smooth.checked.at(*function.read(data, "data"))
+    return smooth
 
 
 def _read_widths(scale: ArrayLike | None) -> Array:
@@ -174,7 +167,15 @@ def _read_widths(scale: ArrayLike | None) -> Array:
 def _by_data(
     function: Function, data: Any, n_samples: int | None, seed: int
 ) -> ExactMean | SampledMean:
-    reference = _read_reference(function, data)
+    if data is None:
+        raise InvalidInput(
+            "data: the data law requires the reference table, preferably the training "
+            "table: smoothed(function, law='data', data=X_train)"
+        )
+    reference = data
+    if not isinstance(data, Reference):
+        points, labels = function.read(data, "data")
+        reference = Reference.of_points(points, labels, function.schema)
     reference.refuse_equal_rows()
     law = DataLaw(reference)
     checked = CheckedStructure.of(function, reference.points.shape[1])
@@ -190,15 +191,3 @@ def _by_data(
             f"that many batches, got {n_samples}"
         )
     return SampledMean(function, law, n_samples, seed, control)
-
-
-def _read_reference(function: Function, data: Any) -> Reference:
-    if isinstance(data, Reference):
-        return data
-    if data is None:
-        raise InvalidInput(
-            "data: the data law requires the reference table, preferably the training "
-            "table: smoothed(function, law='data', data=X_train)"
-        )
-    points, labels = function.read(data, "data")
-    return Reference.of_points(points, labels, function.schema)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.checks import read_option
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.text import Reason
@@ -26,9 +27,9 @@ from propopt.functions.function import EXACT, WrappedModel
 from propopt.functions.images import ImageShape, check_width, read_sizes
 from propopt.functions.jumps import TRIAL_ROWS
 from propopt.functions.outputs import (
+    Output,
     Target,
     ValuesWithPrecision,
-    check_output,
     quantity_of,
     read_column,
     read_index,
@@ -233,12 +234,13 @@ def torch_model(
     input_shape: Sequence[int] | ImageShape | None,
 ) -> TorchModel:
     """The function that a torch module computes; see :func:`propopt.wrap`."""
-    check_output(output)
+    read_option(output, Output, "output")
     quantity = "value" if output == "auto" else output
     fitted = FittedModel.of(module)
     index = read_index(fitted, "value", target)
     explained = quantity_of(fitted, quantity, index)
-    return TorchModel(explained, module, quantity, index, read_sizes(input_shape))
+    sizes = None if input_shape is None else read_sizes(input_shape)
+    return TorchModel(explained, module, quantity, index, sizes)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -19,9 +19,9 @@ from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.resources import FewThreads
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Outcome, Quantity
-from propopt.functions.differences import observed_in, read_step
+from propopt.functions.differences import read_step
 from propopt.functions.function import Function, WrappedModel
-from propopt.functions.images import ImageShape, OfInputs, read_sizes
+from propopt.functions.images import ImageShape, call_with_inputs, read_sizes
 from propopt.functions.jumps import allowed_difference
 from propopt.functions.models import ExactModel, GivenGradient, NumericalModel
 from propopt.functions.outputs import (
@@ -36,7 +36,6 @@ from propopt.functions.outputs import (
     check_target,
     direct_call,
     exact_scores,
-    header_of_model,
     one_label,
     quantity_of,
     read_index,
@@ -46,7 +45,7 @@ from propopt.functions.outputs import (
 from propopt.structures.fitted_model import FittedModel, ModelStructure
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
-from propopt.tables.columns import ObservedValues
+from propopt.tables.columns import MAX_OBSERVED_VALUES, ObservedValues
 
 # names of `po.functions`, which its stub takes from this room
 from propopt.tables.documents import TextSchema as TextSchema
@@ -68,16 +67,6 @@ def is_for_texts(model: Any, data: object) -> bool:
         return True
     is_table = data is not None and not isinstance(data, TableSchema)
     return is_table and isinstance(model, FittedModel) and bool(model.text_vectorisers)
-
-
-def refuse_text_model(model: FittedModel) -> None:
-    """Refuse tables for a model that begins with a vectoriser of texts."""
-    vectorisers = model.text_vectorisers
-    if vectorisers:
-        raise InvalidInput(
-            f"model: {model.name} begins with {name_of(vectorisers[0])}, which takes "
-            "texts; give wrap a list or Series of them, wrap(model, data=texts)"
-        )
 
 
 @suggests_arguments
@@ -242,7 +231,10 @@ class ReferenceTable:
     @property
     def observed(self) -> tuple[ObservedValues | None, ...] | None:
         """The observed values of each column of an array, which has no schema."""
-        return observed_in(self._points) if _is_plain(self.data) else None
+        if not _is_plain(self.data):
+            return None
+        atoms = [ObservedValues.of(column) for column in self._points.T]
+        return tuple(a if len(a.values) <= MAX_OBSERVED_VALUES else None for a in atoms)
 
     @property
     def compared(self) -> Points:
@@ -323,7 +315,14 @@ def wrap_model(
         module = torch_model(model, target, output, input_shape)
         return _with_settings(_torch(module, step, schema), batch_rows, outcome)
     if input_shape is not None:
-        model = _of_inputs(model, input_shape)
+        if model.methods:
+            raise InvalidInput(
+                f"input_shape: {model.name} takes tables; expected a torch module, or "
+                "a callable for arrays of this shape, such as model.predict"
+            )
+        inputs = partial(call_with_inputs, model.estimator, read_sizes(input_shape))
+        vars(inputs)["__name__"] = model.name  # for messages
+        model = FittedModel(inputs)
     wrapped = _wrapped(model, target, output, step, gradient, reference)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, observed_values=observed)
@@ -356,20 +355,6 @@ def _with_settings(
     return replace(function, batch_rows=read_count(batch_rows, "batch_rows"))
 
 
-def _of_inputs(
-    model: FittedModel, input_shape: Sequence[int] | ImageShape
-) -> FittedModel:
-    """A callable for inputs of a shape, such as images, as one for rows of a table."""
-    if model.methods:
-        raise InvalidInput(
-            f"input_shape: {model.name} takes tables; expected a torch module, or "
-            "a callable for arrays of this shape, such as model.predict"
-        )
-    shape = read_sizes(input_shape)
-    assert shape is not None, "it is given"
-    return FittedModel(OfInputs(model.estimator, shape))
-
-
 def _wrapped(
     model: FittedModel,
     target: Target,
@@ -380,7 +365,11 @@ def _wrapped(
 ) -> WrappedModel:
     """The function of a fitted model or a callable."""
     schema = reference.schema
-    refuse_text_model(model)
+    if vectorisers := model.text_vectorisers:
+        raise InvalidInput(
+            f"model: {model.name} begins with {name_of(vectorisers[0])}, which takes "
+            "texts; give wrap a list or Series of them, wrap(model, data=texts)"
+        )
     quantity = read_output(model, output)
     table = schema  # as the model takes it
     if schema is not None:
@@ -389,10 +378,19 @@ def _wrapped(
                 "gradient: leave it out with data=, as gradients are then computed for "
                 "the columns of the table"
             )
-        header = header_of_model(model, schema.header, reference.label)
+        # in the order of the model's columns
+        header = model.in_order(schema.header)
+        if model.checks_columns:
+            columns = FittedColumns.of(model)
+            columns.check(len(header), header, reference.label)
         if not header.equals(schema.header):
             table = replace(schema, header=header)
-    few = _few_rows(model, table, reference) if quantity == "margin" else None
+    few = None  # rows of the input table, or one that the model should accept
+    if quantity == "margin":
+        view = model.structure("margin", schema=table).view
+        points = reference.compared
+        if view is not None:
+            few = view.transform(points if len(points) else view.start[None])
     scale = scale_of(model, quantity, few)
     index = read_index(model, quantity, target, scale)
     name = quantity_of(model, quantity, index, scale)
@@ -425,17 +423,6 @@ def _wrapped(
     if schema is not None and isinstance(readout.method, FewThreads):
         function.try_at(reference.of_each_category(schema))
     return function
-
-
-def _few_rows(
-    model: FittedModel, table: TableSchema | None, reference: ReferenceTable
-) -> Any:
-    """A few rows of the input table of a model, or one that it should accept."""
-    view = model.structure("margin", schema=table).view
-    if view is None:
-        return None
-    points = reference.compared
-    return view.transform(points if len(points) else view.start[None])
 
 
 def _is_plain(data: Any) -> bool:

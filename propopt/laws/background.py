@@ -77,7 +77,7 @@ def row_digests(points: Points, schema: TableSchema | None = None) -> Digests:
         if isinstance(column, CategoricalColumn):
             bits = digests_of(column.categories)[column.codes(values)]
         else:
-            bits = _bits(values)
+            bits = canonical_rows(values).view(np.uint64)
         digests = _mixed((digests + _STEP) ^ bits)
     return digests
 
@@ -103,17 +103,12 @@ def canonical_order(digests: Digests, weights: Values | None = None) -> Indices:
 
 
 def _digest_of(value: Any) -> int:
-    if not isinstance(value, str) and pd.isna(value):
-        return int(_bits(np.array([np.nan]))[0])
-    if isinstance(value, Real | np.bool_) and float(value) == value:
-        return int(_bits(np.array([float(value)]))[0])
+    is_missing = not isinstance(value, str) and pd.isna(value)
+    if is_missing or (isinstance(value, Real | np.bool_) and float(value) == value):
+        number = np.array([np.nan if is_missing else float(value)])
+        return int(canonical_rows(number).view(np.uint64)[0])
     content = str(value).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
-
-
-def _bits(values: Values) -> Digests:
-    """The bits of numbers, with one NaN and one zero."""
-    return np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)
 
 
 def _mixed(digests: Digests) -> Digests:
@@ -184,7 +179,7 @@ class Reference:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the rows in float64: equal for equal rows in any order."""
-        rows = np.where(np.isnan(self.points), np.nan, self.points)
+        rows = canonical_rows(self.points)
         content = hashlib.sha256(repr((rows.shape, self.n_codes)).encode())
         content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
         return content.hexdigest()

@@ -99,20 +99,14 @@ def _slack(gain: Array, shares: Array, nearest: Indices, minimum: float) -> Arra
         if len(open_) == 0:
             break
         at = middle[open_]
-        narrow = _mass_elsewhere(gain[open_], shares, nearest[open_], at) < minimum
+        # the share of the mass not on the nearest value
+        masses = shares * np.exp(at[:, None] * gain[open_])
+        masses[np.arange(len(open_)), nearest[open_]] = 0.0
+        others = masses.sum(axis=1)
+        narrow = others / (others + shares[nearest[open_]]) < minimum
         high[open_[narrow]] = at[narrow]
         low[open_[~narrow]] = at[~narrow]
     return low
-
-
-def _mass_elsewhere(
-    gain: Array, shares: Array, nearest: Indices, slack: Array
-) -> Array:
-    """The share of the mass not on the nearest value, (n,)."""
-    masses = shares * np.exp(slack[:, None] * gain)
-    masses[np.arange(len(gain)), nearest] = 0.0
-    others = masses.sum(axis=1)
-    return others / (others + shares[nearest])
 
 
 # ---- Means and contrasts of factors under the law of a column

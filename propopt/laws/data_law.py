@@ -85,16 +85,12 @@ class DataLaw:
         if len(points) == 0:
             return ()
         absent = np.isnan(points)
-        new = absent.any(axis=0) & self._never_missing
+        missing = np.isnan(self.reference.points).any(axis=0)
+        new = np.asarray(absent.any(axis=0) & ~missing)
         names = self.reference.names
         every = np.asarray(absent.all(axis=0))
         parts = zip(names, self.columns, new.tolist(), every.tolist(), strict=True)
         return tuple(note for part in parts for note in _notes(*part))
-
-    @cached_property
-    def _never_missing(self) -> Mask:
-        """Whether no reference row lacks a column, (D,)."""
-        return np.asarray(~np.isnan(self.reference.points).any(axis=0))
 
 
 def constant_in_words(name: str) -> str:

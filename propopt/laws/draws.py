@@ -154,16 +154,9 @@ N_BLOCKS: Final = 10
 
 
 Evaluator: TypeAlias = Callable[[Points], Values]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Control:
-    """A control function close to f, with exact means and attributions."""
-
-    evaluate: Evaluator  # m at points (n, D)
-    means: Values  # (N,): E m(V) at each row
-    attributions: Attributions  # (N, D): those of m at each row
+Control: TypeAlias = tuple[Evaluator, Values, Attributions]
+"""A function m close to f at points (n, D), and its exact means E m(V) (N,) and
+attributions (N, D) at each row."""
 
 
 @final
@@ -231,8 +224,8 @@ def fitted(design: Design, rows: slice, V: Array, values: Array) -> tuple[Array,
     z = np.where(moves[:, None, None], z, 0.0)
     term = None
     if design.control is not None:
-        exact = design.control.attributions[rows][:, columns]
-        term = values[1], design.control.means[rows], exact * scales
+        _, means, attributions = design.control
+        term = values[1], means[rows], attributions[rows][:, columns] * scales
     of_f, scaled = cross_fitted(z, values[0], term)
     slopes = np.zeros((*of_f.shape, V.shape[-1]))
     slopes[..., columns] = scaled / scales
@@ -382,7 +375,7 @@ class Sample(Sampler):
         flat = V.reshape(len(V), -1, width)
         alternatives = uniforms.reshape(-1, width)
         changes = []
-        control = [] if design.control is None else [design.control.evaluate]
+        control = [] if design.control is None else [design.control[0]]
         for k, evaluate in enumerate([self.evaluate, *control]):
             f = _values(evaluate, flat)
             self.values[k, rows, :, draws] = f.reshape(V.shape[:3])
@@ -415,4 +408,4 @@ class Sample(Sampler):
         variance = mm - m**2 / n_others
         moved = variance > _STILL * mm
         gamma = np.where(moved, covariance, 0.0) / np.where(moved, variance, 1.0)
-        return means[0] - gamma * (means[1] - control.attributions[:, None, :])
+        return means[0] - gamma * (means[1] - control[2][:, None, :])

@@ -164,9 +164,12 @@ class Panels:
         panels, shift = self._panels_of(x)
         compiled = kernel("panels")
         if compiled is not None:
+            strides = [cuts.stride for cuts in self.columns]
+            n_cuts = np.array([len(cuts.cuts) for cuts in self.columns], np.intp)
+            scratch = np.empty(2 * max(strides, default=0))
             compiled(
                 *(*panels.shape, DEGREE, panels, shift, self.moments, self._offset),
-                *(self._n_cuts, self._width, *self._sets, P, R, self._scratch()),
+                *(n_cuts, self._width, *self._sets, P, R, scratch),
             )
         else:
             for c, cuts in enumerate(self.columns):
@@ -274,10 +277,6 @@ class Panels:
         return np.cumsum(self._n_panels, axis=0) - self._n_panels
 
     @cached_property
-    def _n_cuts(self) -> Indices:
-        return np.array([len(cuts.cuts) for cuts in self.columns], np.intp)
-
-    @cached_property
     def _offset(self) -> Indices:
         """Offsets of the tables of each column, (C + 1,)."""
         return np.cumsum([0, *(cuts.n_bytes // 8 for cuts in self.columns)])
@@ -298,9 +297,6 @@ class Panels:
             np.concatenate([nothing, *(cuts.start for cuts in self.columns)]),
             np.concatenate([nothing, *(cuts.stop for cuts in self.columns)]),
         )
-
-    def _scratch(self) -> Array:
-        return np.empty(2 * max((cuts.stride for cuts in self.columns), default=0))
 
 
 _ORDERS: Final = np.arange(DEGREE + 1.0)

@@ -189,18 +189,15 @@ class Pooled(Sampler):
         step = self.cost.step
         while (missing := n_draws - grown.n_draws) > 0:
             more = step * -(-missing // (step * -(-missing // self.largest)))
-            grown = grown._with_batch(more)
+            both = zip(grown.blocks, self.draw(more, grown.n_batches), strict=True)
+            share = more / (grown.n_draws + more)
+            grown = replace(
+                grown,
+                blocks=tuple(old + share * (new - old) for old, new in both),
+                n_draws=grown.n_draws + more,
+                n_batches=grown.n_batches + 1,
+            )
         return grown
-
-    def _with_batch(self, more: int) -> Pooled:
-        n_draws = self.n_draws + more
-        both = zip(self.blocks, self.draw(more, self.n_batches), strict=True)
-        return replace(
-            self,
-            blocks=tuple(old + more / n_draws * (new - old) for old, new in both),
-            n_draws=n_draws,
-            n_batches=self.n_batches + 1,
-        )
 
 
 def stream_of(seed: int, batch: int) -> np.random.Generator:

@@ -255,10 +255,6 @@ class FittedModel:
             count = n_labels(final)
         return [np.arange(2)] * count if count > 1 else None
 
-    def with_label(self, position: int) -> FittedModel:
-        """The binary classifier of one label of a multi-label model."""
-        return FittedModel(_with_label(self.estimator, position))
-
     # ---- Margin
 
     @cached_property
@@ -684,11 +680,12 @@ _INDEPENDENT: Final = "sklearn.MultiOutputClassifier", "sklearn.OneVsRestClassif
 """Classes that fit a separate classifier for each label."""
 
 
-def _with_label(model: Any, position: int) -> Any:
+def with_label(model: Any, position: int) -> Any:
+    """The binary classifier of one label of a multi-label model."""
     model = as_estimator(model)
     if type(model) is Pipeline:
         *before, (name, final) = model.steps
-        return Pipeline([*before, (name, _with_label(final, position))])
+        return Pipeline([*before, (name, with_label(final, position))])
     if inherits(model, *_INDEPENDENT):
         return as_estimator(model.estimators_[position])
     is_boosted = FittedModel.of(model).margin is not None

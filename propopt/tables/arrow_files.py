@@ -157,11 +157,6 @@ class ArrowFile:
         """The path, for errors."""
         return _name_of(self.fragment)
 
-    def type_of(self, column: str) -> Any:
-        """The type of a column; None if the file does not have it."""
-        index = self.schema.get_field_index(column)
-        return None if index < 0 else self.schema.field(index).type
-
     @cached_property
     def groups(self) -> list[tuple[Any, int]]:
         """Row groups of Parquet, or the file itself, with their numbers of rows."""
@@ -410,7 +405,8 @@ def _common_type(name: str, files: Sequence[ArrowFile]) -> Any:
     """The type that has the values of a column in all files."""
     kinds: dict[Any, ArrowFile] = {}
     for file in files:
-        kinds.setdefault(file.type_of(name), file)
+        index = file.schema.get_field_index(name)
+        kinds.setdefault(None if index < 0 else file.schema.field(index).type, file)
     lacks = kinds.pop(None, None)
     for (one, first), (other, file) in combinations(kinds.items(), 2):
         if wider_type(one, other) is None:

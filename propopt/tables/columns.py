@@ -247,14 +247,6 @@ def missing_value(column: pd.Series[Any], label: str) -> Hashable:
     return next(iter(kinds.values()), None)
 
 
-def plain_dtype(column: pd.Series[Any]) -> np.dtype[Any]:
-    """The NumPy dtype of the numbers in a column; float64 if it has none."""
-    plain = column.dtype
-    if not isinstance(plain, np.dtype) or plain.kind not in "iuf":
-        plain = column.dropna().infer_objects().to_numpy().dtype
-    return plain if plain.kind in "iuf" else np.dtype(np.float64)
-
-
 def nullable_dtype(dtype: Any) -> Any:
     """The dtype itself if it has missing values, else the next wider one that has."""
     if is_nullable(dtype) or dtype.kind in "fO":
@@ -379,10 +371,13 @@ class Numeric:
         present = np.sort(values[~np.isnan(values)])  # sums round alike for any order
         mean, std = (present.mean(), present.std()) if len(present) else (np.nan, 0.0)
         observed = ObservedValues.of(present)
+        plain = column.dtype
+        if not isinstance(plain, np.dtype) or plain.kind not in "iuf":
+            plain = column.dropna().infer_objects().to_numpy().dtype
         numeric = cls(
             name=column.name,
             dtype=column.dtype,
-            plain=plain_dtype(column),
+            plain=plain if plain.kind in "iuf" else np.dtype(np.float64),
             absent=missing_value(column, what),
             mean=float(mean),
             std=float(std),

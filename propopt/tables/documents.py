@@ -109,7 +109,10 @@ class MarkedWords:
         """The words of a text in order, with their positions."""
         plain = text
         if not text.isascii():
-            plain = "".join(_MARK if _is_mark(c) else c for c in text)
+            plain = "".join(
+                _MARK if unicodedata.category(c)[0] == "M" or c in _JOINERS else c
+                for c in text
+            )
         spans = (match.span() for match in _MARKED.finditer(plain))
         return [Occurrence(start, end, text[start:end]) for start, end in spans]
 
@@ -119,10 +122,6 @@ _MARK = "\N{COMBINING ACUTE ACCENT}"
 _MARKED = re.compile(rf"\w[\w{_MARK}]*")
 
 _JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
-
-
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M" or character in _JOINERS
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

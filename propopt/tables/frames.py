@@ -307,21 +307,14 @@ def _first_word(frame: pd.DataFrame) -> str | None:
         column = frame.iloc[:, j]
         objects = column.astype(object)
         bad = objects.notna().to_numpy(dtype=bool)
-        if not _has_named_categories(column):
+        categories = getattr(column.dtype, "categories", ())
+        if not any(isinstance(category, str) for category in categories):
             bad = bad & coerce_numbers(objects).isna().to_numpy(dtype=bool)
         if bad.any():
             n = int(bad.argmax())
             value = objects.tolist()[n]
             return f"column {column.name!r}, row {row_name(column, n)} holds {value!r}"
     return None
-
-
-def _has_named_categories(column: pd.Series[Any]) -> bool:
-    """Whether its dtype has categories that are text, including digits."""
-    dtype = column.dtype
-    return isinstance(dtype, pd.CategoricalDtype) and any(
-        isinstance(category, str) for category in dtype.categories
-    )
 
 
 def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
@@ -568,12 +561,6 @@ def read_points(
     return read_with_missing(table, label, ndim=2), Labels()
 
 
-def table_labels(table: object) -> Labels:
-    """The names of a table; none if it is no DataFrame."""
-    frame = as_frame(table, "X")
-    return Labels() if frame is None else frame.labels
-
-
 Builder = TypeVar("Builder", bound=Callable[..., Any])
 
 
@@ -584,9 +571,8 @@ def named_by(noun: Literal["points", "features"]) -> Callable[[Builder], Builder
         @wraps(build)
         def named(*args: Any, **settings: Any) -> Any:
             built = build(*args, **settings)
-            built.names = getattr(
-                table_labels(args[0] if args else settings["X"]), noun
-            )
+            frame = as_frame(args[0] if args else settings["X"], "X")
+            built.names = None if frame is None else getattr(frame.labels, noun)
             return built
 
         return cast(Builder, named)

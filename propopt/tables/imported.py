@@ -336,20 +336,15 @@ class _Reader:
             )
         values = as_floats(explanation.values, self.label)
         bases = getattr(explanation, "base_values", None)
-        source, bases, values = self._one_output("shap.Explanation", bases, values)
+        source = "shap.Explanation"
+        if values.ndim == 3:
+            count = values.shape[2]
+            if bases is not None and np.shape(bases)[-1:] == (count,) and count > 1:
+                bases = np.asarray(bases)[..., self.position]
+            source += self._which(count)
+            values = self._of_class(values)
         names = explanation.feature_names
         return replace(self._by_columns(values, bases, names, source), units="output")
-
-    def _one_output(
-        self, source: str, bases: Any, values: Array
-    ) -> tuple[str, Any, Any]:
-        """Select one of K outputs and its base, (K,) or (N, K)."""
-        if values.ndim != 3:
-            return source, bases, values
-        count = values.shape[2]
-        if bases is not None and np.shape(bases)[-1:] == (count,) and count > 1:
-            bases = np.asarray(bases)[..., self.position]
-        return source + self._which(count), bases, self._of_class(values)
 
     def _by_columns(
         self, values: Any, bases: Any, names: Any, source: str
@@ -417,15 +412,31 @@ class _Reader:
             self._refuse(f"there is no file {path}")
         kind = path.suffix.lower()
         if kind == ".csv" or is_arrow(path):
-            table, named = self._csv(path) if kind == ".csv" else self._parquet(path)
+            table, named = self._csv(path) if kind == ".csv" else _parquet(path)
+            text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
+            if text and len(table):  # the first line of any file may be a single name
+                name = (
+                    f"column {text[0]!r}" if table.shape[1] > 1 else "its only column"
+                )
+                self._refuse(
+                    f"{path.name}: {name} holds text, and attributions are numbers"
+                )
             points = self.names.points
             counted = points is None or [*points] == [*range(len(points))]
             if named and counted and {*table.index} != {*range(len(table))}:
                 named = False  # the rows of X have no such names
             result = self._frame(Frame(table, named_rows=named))
-            return replace(result, source=_with_path(result.source, path))
+            source = result.source
+            for words in ("a table, by names", "an array, by position"):
+                source = source.replace(words, path.name)
+            return replace(result, source=source)
         if kind == ".npz":
-            return self._archive(path)
+            if self.saved is None:
+                self._refuse(
+                    f"{path.name} is a saved result; give "
+                    f"po.results.Explanation.load({path.name!r})"
+                )
+            return replace(self._explanation(self.saved(path)), source=path.name)
         raise InvalidInput(
             f"{self.label}: expected {IMPORTED_FILES}, got {path.name}; "
             "DataFrame.to_csv and DataFrame.to_parquet write tables"
@@ -446,41 +457,21 @@ class _Reader:
             raise InvalidInput(
                 f"{self.label}: {path} is no CSV table: {error}"
             ) from None
-        text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
-        if text and len(table):  # the first line of any file may be a single name
-            name = f"column {text[0]!r}" if table.shape[1] > 1 else "its only column"
-            self._refuse(
-                f"{path.name}: {name} holds text, and attributions are numbers"
-            )
         if index == 0:
             table = table.rename(
                 lambda x: unescape_cell(x) if isinstance(x, str) else x
             )
         return table.rename(columns=unescape_cell), index == 0
 
-    def _parquet(self, path: Path) -> tuple[pd.DataFrame, bool]:
-        """The table of a Parquet or Feather file, and whether its rows have names."""
-        source = ArrowTable.of(path)
-        table = source.read()
-        index = source.files.index
-        text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
-        if text:
-            self._refuse(
-                f"{path.name}: column {text[0]!r} holds text, and attributions are "
-                "numbers"
-            )
-        if index:
-            table.index = pd.Index(source.read(index)[index[0]])
-        return table, bool(index)
 
-    def _archive(self, path: Path) -> ImportedAttributions:
-        """A saved explanation."""
-        if self.saved is None:
-            self._refuse(
-                f"{path.name} is a saved result; give "
-                f"po.results.Explanation.load({path.name!r})"
-            )
-        return replace(self._explanation(self.saved(path)), source=path.name)
+def _parquet(path: Path) -> tuple[pd.DataFrame, bool]:
+    """The table of a Parquet or Feather file, and whether its rows have names."""
+    source = ArrowTable.of(path)
+    table = source.read()
+    index = source.files.index
+    if index:
+        table.index = pd.Index(source.read(index)[index[0]])
+    return table, bool(index)
 
 
 _UNNAMED: Final = "Unnamed: 0"
@@ -509,13 +500,6 @@ def _is_row_of_pairs(row: Any) -> bool:
         )
         and any(isinstance(pair[0], str) for pair in row)
     )
-
-
-def _with_path(source: str, path: Path) -> str:
-    """The source in words, with the name of a file."""
-    for words in ("a table, by names", "an array, by position"):
-        source = source.replace(words, path.name)
-    return source
 
 
 # ---- Base values

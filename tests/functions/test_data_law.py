@@ -4,7 +4,6 @@ Of t scores with nine degrees of freedom one in 1.3e6 is beyond 12, of normal on
 in 1.7e6 beyond 5; at most 200 stand in a test, and the seeds are fixed.
 """
 
-import pickle
 from dataclasses import replace
 from functools import partial
 
@@ -85,16 +84,6 @@ def test_the_estimate_tells_what_is_known_of_it():
     assert "values near each row from 150 rows, 4 columns" in result.source
     np.testing.assert_array_equal(result.values, mean.gradient(ROWS))
     assert not result.effects.any()
-
-
-def test_results_depend_on_the_seed_and_on_nothing_else():
-    one = sampled(100).estimate(ROWS).values
-    np.testing.assert_array_equal(one, sampled(100).estimate(ROWS).values)
-    np.testing.assert_array_equal(one[3:5], sampled(100).estimate(ROWS[3:5]).values)
-    assert (one != sampled(100, rng=1).estimate(ROWS).values).any()
-    wrapped = po.functions.smoothed(po.wrap(FOREST, step=0.1), law="data", data=X)
-    copy = pickle.loads(pickle.dumps(wrapped))
-    np.testing.assert_array_equal(copy.gradient(ROWS), wrapped.gradient(ROWS))
 
 
 def variance(drawn):

@@ -338,21 +338,6 @@ def test_shapley_values_are_those_of_all_subsets(name, table):
     np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
 
 
-def test_explanations_have_exact_contributions_and_targets():
-    best = po.explain(FITTED["svr"], MIXED, data=MIXED, kind="contributions")
-    assert best.parameters["contributions"].startswith("exact (Shapley values of ")
-    assert best.target.value == 0.0
-    missed = best.contributions.sum(axis=1) - (best.prediction - best.base_value)
-    assert np.abs(missed).max() <= 1e-12 * np.abs(best.prediction).max()
-    explainer = po.Explainer(FITTED["svr"], data=MIXED, kind="contributions").fit()
-    one = explainer.explain(MIXED.iloc[[5]])
-    together = explainer.explain(MIXED.iloc[3:9])
-    np.testing.assert_array_equal(one.contributions[0], together.contributions[2])
-    best = po.explain(FITTED["svr"], MIXED, data=MIXED, law="data", kind="slopes")
-    assert best.target.value == 0.0
-    assert best.parameters["gradient"] == "exact (computed from the model)"
-
-
 NOISY = {
     "svr": SVR(C=10.0),
     "kernel ridge": KernelRidge(kernel="poly", degree=3, coef0=1.0),

@@ -346,17 +346,6 @@ def test_whatever_claims_a_gap_of_squares_that_vanish_is_refused(line, message, 
         eval(line, globals() | {"G": size * UNDER})
 
 
-@pytest.mark.parametrize("name", list(far_from_it(1.0)))
-@pytest.mark.parametrize("size", [1e-145, 1e-300, 5e-324])
-def test_gradients_whose_squares_vanish_are_named(name, size):
-    objective = far_from_it(size)[name]
-    message = "^gradient_matching: numbers up to .* are too small, .* multiply"
-    with pytest.raises(InvalidInput, match=message):
-        po.solve(objective)
-    with pytest.raises(InvalidInput, match=message):
-        po.proofs.certify(objective, 0.5 * size * UNDER)
-
-
 @pytest.mark.parametrize("scale", [1e150, 1e155, 1e300])
 @pytest.mark.parametrize(("line", "what"), refusals(__file__, "overflowing"))
 def test_tables_whose_squares_overflow_are_named(line, what, scale):

@@ -9,9 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base import resources
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
-from propopt.base.resources import Budget
 from propopt.functions.jumps import FEWEST, MOST, Jumps, Segments, jumps_along
 
 
@@ -145,22 +143,6 @@ def test_only_numbers_of_three_values_move():
         assert set(frame["two"]) <= {0.0, 1.0}
         assert set(frame["job"]) <= {"a", "b"}
     assert not set(pd.concat(observed)["x"]) <= set(table["x"])
-
-
-def test_rows_are_moved_in_calls_of_bounded_size(monkeypatch):
-    sizes = []
-
-    def model(P):
-        sizes.append(len(P))
-        return jumping(P)
-
-    whole = jump_test(po.wrap(model), X)
-    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 100))
-    sizes.clear()
-    result = jump_test(po.wrap(model), X)
-    assert max(sizes) <= 100
-    assert result.kind == whole.kind
-    np.testing.assert_allclose(result.J, whole.J, rtol=1e-9)
 
 
 def test_a_model_that_draws_anew_is_refused_with_the_difference():

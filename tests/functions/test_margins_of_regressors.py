@@ -15,7 +15,6 @@ from library_margins import contributions_of, margin_of
 from quiet_boosters import booster
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -200,14 +199,6 @@ def test_an_audit_asks_only_where_the_sums_of_rows_do_not_decide() -> None:
         po.audit(log.contributions, model, ROWS, data=DATA, output="value")
 
 
-def test_a_model_with_one_output_is_never_asked_for_it() -> None:
-    model = HistGradientBoostingRegressor(max_iter=8).fit(X, SIZES)
-    noise = RNG.normal(size=ROWS.shape)
-    for output in (None, "value", "margin"):
-        audit = po.audit(noise, model, ROWS, data=DATA, output=output)
-        assert audit.settings["unit"] == "units of the prediction"
-
-
 @pytest.mark.parametrize(
     ("model", "kind"),
     [
@@ -236,15 +227,6 @@ def test_generalized_linear_models_have_an_exact_log(model: Any, kind: str) -> N
     assert best.sampling_excess == 0.0
     sums = best.base_value + best.attributions.sum(axis=1)
     assert sums == pytest.approx(margin, abs=1e-9)
-
-
-def test_a_margin_of_texts_is_named_too() -> None:
-    texts = ["two claims", "no claims", "two cars", "no cars at all", "one car"] * 4
-    model = make_pipeline(TfidfVectorizer(), PoissonRegressor())
-    model.fit(texts, np.arange(20) % 5 + 1.0)
-    function = po.wrap(model, output="margin", data=texts)
-    assert function.quantity.kind == "log"
-    assert np.exp(function.value(texts[:5])) == pytest.approx(model.predict(texts[:5]))
 
 
 def test_a_margin_for_each_of_several_targets_has_its_position() -> None:

@@ -15,9 +15,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
-from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -153,16 +151,6 @@ def test_log_odds_of_boosting_behind_columns_are_its_scores(name):
     np.testing.assert_allclose(expit(logit[close]), p[close], rtol=1e-5, atol=1e-6)
 
 
-def test_log_odds_of_a_search_and_of_a_nested_pipeline_are_its_scores():
-    inner = make_pipeline(FunctionTransformer(), LogisticRegression(max_iter=1000))
-    grid = {"logisticregression__C": [1e4]}
-    model = behind_columns(GridSearchCV(inner, grid)).fit(TABLE, LABELS)
-    far = FAR.assign(a=100.0 * FAR["a"])
-    logit = po.wrap(model, data=TABLE, output="log_odds").value(far)
-    expected = by_hand_linear(model[-1].best_estimator_[-1], numbers(far))
-    np.testing.assert_allclose(logit, expected, rtol=1e-12)
-
-
 def test_what_is_no_logit_is_taken_from_probabilities():
     """Such as a clipped line: log p − log(1 − p) is all there is."""
     model = behind_columns(SGDClassifier(loss="modified_huber", random_state=0))
@@ -245,34 +233,6 @@ def test_of_two_labels_the_second_is_explained_and_named():
     assert "prediction of" in called.quantity.in_words()
 
 
-def test_what_is_explained_goes_with_every_explanation():
-    model = SAME["histgb"].fit(TISSUE, DIAGNOSES)
-    told = {"output": "log_odds", "outcome": "cancer"}
-    function = po.wrap(model, data=TISSUE, **told)
-    best = po.explain(model, FEW, data=TISSUE, **told)
-    parts = po.explain(model, FEW, data=TISSUE, kind="contributions", **told)
-    explainer = po.Explainer(model, data=TISSUE, **told).fit(FEW)
-    one = explainer.explain(FEW.iloc[:1])
-    robust = po.PairwiseRobustness(po.graphs.knn_graph(FEW.to_numpy(), 3))
-    others = [
-        po.explainers.Shap().explain(function, FEW),
-        po.explainers.TreeShap().explain(function, FEW),
-        po.explainers.ExactLime().explain(function, FEW),
-    ]
-    objective = po.GradientMatching(best) + robust
-    curve = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, others)
-    for explanation in (best, parts, one, explainer.reference_, *curve.explanations):
-        assert explanation.quantity == function.quantity, explanation.method
-
-
-def test_limits_of_texts_are_of_the_outcome():
-    documents = ["a good day", "a bad day", "good food", "bad food"] * 3
-    model = make_pipeline(CountVectorizer(), LogisticRegression())
-    model.fit(documents, ["pos", "neg"] * 6)
-    limit = po.lime.text_limits(model, documents[:2], outcome="mood")
-    assert limit.quantity.outcome == "mood"
-
-
 NUMBERS = pd.DataFrame(
     {
         "a": TABLE["a"].where(RNG.random(N_ROWS) < 0.9),
@@ -297,9 +257,9 @@ def test_boosters_are_asked_without_a_frame_where_no_bit_differs(package, kind, 
         return
     points, labels = function.read(NUMBERS)
     expected = replace(function.readout, direct=None)(points, labels)
-    assert not direct.is_usable
+    assert not direct.agrees
     first = function.value_at(points, labels)
-    assert direct.is_usable
+    assert direct.agrees
     own = function.value_at(points, labels)
     assert expected.tobytes() == first.tobytes() == own.tobytes()
     # another fit of the same model
@@ -317,7 +277,7 @@ def test_boosters_of_arrays_are_asked_without_a_frame_too(package):
         model = booster(package).fit(fitted, response)
         function = po.wrap(model, data=table)
         first, own = function.value(table), function.value(table)
-        assert function.readout.direct.is_usable
+        assert function.readout.direct.agrees
         np.testing.assert_array_equal(first, model.predict(fitted))
         assert first.tobytes() == own.tobytes()
         with pytest.raises(InvalidInput, match="2"):
@@ -356,7 +316,7 @@ def test_settings_of_prediction_are_given_to_the_booster():
     ]
     function = po.wrap(model, data=NUMBERS)
     twice = [function.value(NUMBERS) for _ in range(2)]
-    assert function.readout.direct.is_usable
+    assert function.readout.direct.agrees
     assert twice[0].tobytes() == twice[1].tobytes() == values[0].tobytes()
     assert values[0].tobytes() != values[1].tobytes()
     threads = booster("lightgbm", "Classifier", num_threads=1).fit(NUMBERS, LABELS)

@@ -6,7 +6,7 @@ import unicodedata
 import numpy as np
 import pandas as pd
 import pytest
-from odd_texts import MANY_WORDS, ODD_TEXTS
+from odd_texts import ODD_TEXTS
 from refusals import refusals
 from sklearn import ensemble
 from sklearn.calibration import CalibratedClassifierCV
@@ -28,7 +28,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions.cost import cost_of
 from propopt.functions.texts import DocumentFunction, TextFunction
-from propopt.functions.wrapping import wrap_with_table
 from propopt.functions.wrapping_texts import word_rule_of
 from propopt.structures.fitted_model import FittedModel
 from propopt.tables.documents import (
@@ -208,14 +207,6 @@ def test_odd_texts(oddity):
         np.testing.assert_allclose(f.gradient([text]), expected, rtol=0, atol=1e-15)
 
 
-def test_a_thousand_words():
-    text = " ".join([*MANY_WORDS.split()[:1000], "good"])
-    effects = po.wrap(lambda texts: ["good" in t for t in texts], data=[text])
-    effects = effects.gradient([text])
-    assert effects.shape == (1, 1_001)
-    assert np.flatnonzero(effects).tolist() == [1_000]
-
-
 def test_rows_of_counts_need_the_texts_of_their_labels():
     texts = ["a b", "b  a", "c a a"]  # two have equal counts
     f = po.wrap(lengths, data=texts)
@@ -268,13 +259,6 @@ def test_the_gradient_of_a_document_is_the_effect_of_words():
             both = at.value_at(np.array([retained, less]))
             assert row[j] == both[0] - both[1]
     assert at.effects_at(bits).all()
-
-
-def test_documents_without_words():
-    at = F.of_document("?!")
-    assert at.n_words == 0
-    assert at.value_at(np.zeros((1, 0))).tolist() == F.value(["?!"]).tolist()
-    assert at.gradient_at(np.zeros((1, 0))).shape == (1, 0)
 
 
 def test_words_are_those_of_the_model_of_the_package_or_of_a_schema():
@@ -502,26 +486,6 @@ def fitted(model):
     return make_pipeline(CountVectorizer(binary=True), model).fit(TEXTS, SIX)
 
 
-@pytest.mark.parametrize("X", [TEXTS, pd.Series(TEXTS), np.array(TEXTS)])
-def test_documents_are_their_own_data(X):
-    f = wrap_with_table(fitted(LogisticRegression()), X, None, "auto", None)[0]
-    assert isinstance(f, TextFunction)
-    assert [d.text for d in f.text_schema.documents] == TEXTS
-    f = wrap_with_table(
-        fitted(LogisticRegression()), X[:1], None, "auto", TEXTS, batch_rows=3
-    )[0]
-    assert (len(f.text_schema.documents), f.batch_rows) == (6, 3)
-
-
-def test_a_schema_is_for_wrap():
-    schema = po.functions.TextSchema.of(TEXTS)
-    f = wrap_with_table(fitted(LogisticRegression()), TEXTS, None, "auto", schema)[0]
-    assert f.text_schema is schema
-    with pytest.raises(InvalidInput, match="table of reference rows, got a schema"):
-        wrap_with_table(f, TEXTS, None, "auto", schema)
-    assert wrap_with_table(f, TEXTS, None, "auto", None)[0] is f
-
-
 def test_the_margin_of_a_boosted_classifier():
     model = fitted(ensemble.GradientBoostingClassifier(n_estimators=3, random_state=0))
     probability = po.wrap(model, output="probability", data=TEXTS)
@@ -563,8 +527,3 @@ def test_torch_modules_of_texts():
     assert "torch module" in f.structure.reason
     with pytest.raises(InvalidInput, match="has 2 outputs; give the position"):
         po.wrap(module, data=TEXTS).value(TEXTS)
-
-
-def test_no_texts_have_no_values():
-    function = po.wrap(classifier(), data=NOTES)
-    assert function.texts_value([]).shape == (0,)

@@ -196,22 +196,6 @@ def test_wrapped_models_agree_with_brute_force(wrapper):
     agrees(model, model.decision_function, exact=wrapper in FORWARDING)
 
 
-def test_what_is_sampled_of_a_margin_has_its_error():
-    rng = np.random.default_rng(1)
-    wide = pd.DataFrame(rng.normal(size=(80, 12))).add_prefix("x")
-    labels = wide.x0 * wide.x1 + wide.x2 * wide.x3 > 0
-    boosting = sk.HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=5)
-    model = make_pipeline(PCA(), boosting).fit(wide, labels)
-    settings = {"robustness": 0.0, "progress": False}
-    best = po.explain(model, wide[:3], data=wide[:12], **settings)
-    assert best.quantity.kind == "log_odds"
-    assert best.sampling_excess > 0.0
-    total = (
-        model.decision_function(wide[:3]) - model.decision_function(wide[:12]).mean()
-    )
-    np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
-
-
 def test_a_stack_that_ends_in_a_logistic_regression_is_explained_in_log_odds():
     forest = FrozenEstimator(sk.RandomForestClassifier(3).fit(X, Y))
     for member, exact in ((forest, True), (KNeighborsClassifier(), False)):
@@ -260,12 +244,6 @@ def test_a_subclass_with_an_answer_of_its_own_is_neither_read_nor_unwrapped():
         np.testing.assert_allclose(
             requested, log_odds_of(model)(X), rtol=1e-9, atol=1e-9
         )
-
-
-def test_a_search_that_was_not_refitted_is_refused_with_what_would_do():
-    model = GridSearchCV(sk.DecisionTreeClassifier(), {}, cv=2, refit=False).fit(X, Y)
-    with pytest.raises(InvalidInput, match="a search with refit=True has"):
-        po.wrap(model)
 
 
 # ---- Readers: numbers that are missing, vectors in leaves, rankers, scores

@@ -30,7 +30,7 @@ from small_data import (
 import propopt as po
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.explaining.explainers import Lime
-from propopt.functions import Sine, models, wrap
+from propopt.functions import Sine, wrap
 from propopt.structures.fitted_model import FittedModel
 
 
@@ -54,14 +54,6 @@ def test_models_fitted_on_names_take_arrays_and_frames(model):
     np.testing.assert_array_equal(gradient, function.gradient(X))
     again = pickle.loads(pickle.dumps(function))
     np.testing.assert_array_equal(again.gradient(X), function.gradient(X))
-
-
-def test_functions_are_themselves():
-    function = Sine()
-    assert wrap(function) is function
-    same(wrap(sk.SVR().fit(X, Y)).value(FRAME), sk.SVR().fit(X, Y).predict(X), 1e-15)
-    function = wrap(lambda X: np.sin(X).sum(axis=1))
-    same(function.gradient(UNIT), np.cos(UNIT), 1e-9)
 
 
 LABELS = np.column_stack([Y > 0, NOISE > 0]).astype(int)
@@ -132,20 +124,6 @@ def test_values_of_numerical_models_are_their_own():
         assert "differences" in function.gradient_method
         same(function.value(UNIT), expected, 1e-15)
     same(wrap(bayes, "b", "log_odds").value(UNIT), np.log(p / (1.0 - p)), 1e-9)
-
-
-def test_callables_get_the_kind_of_table_that_was_given(monkeypatch):
-    monkeypatch.setattr(models, "WORTH_TIMING", np.inf)  # calls by the clock
-    kinds = []
-
-    def model(table):
-        kinds.append(type(table))
-        return np.asarray(table).sum(axis=1)
-
-    wrap(model).gradient(X)
-    wrap(model).gradient(FRAME)
-    # two see whether answers are the same twice, and two whether they jump
-    assert kinds == [np.ndarray] * 5 + [pd.DataFrame] * 5
 
 
 def test_callables_see_names_and_may_write_into_what_they_get():

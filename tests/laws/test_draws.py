@@ -21,7 +21,7 @@ from propopt.laws import perturbations
 from propopt.laws import regressions as least_squares
 from propopt.laws.background import Reference
 from propopt.laws.data_law import DataLaw, Means
-from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
+from propopt.laws.draws import N_BLOCKS, Design, Sample
 from propopt.laws.perturbations import AntitheticPairs, Perturbations, prefetch
 from propopt.laws.regressions import Regressions
 
@@ -166,9 +166,7 @@ def sigmoid(m):
 
 
 def with_control(boxes, law, rows, seed):
-    means, attributions = Means(boxes, law).of(rows)
-    control = Control(boxes.value, means, attributions)
-    return Design(law, rows, seed, control)
+    return Design(law, rows, seed, (boxes.value, *Means(boxes, law).of(rows)))
 
 
 def test_a_control_leaves_no_bias_and_less_error():

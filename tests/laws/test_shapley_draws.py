@@ -219,10 +219,6 @@ def test_errors_are_small_at_the_same_number_of_calls():
         assert np.mean(made) / (exact**2).sum() < most, name
 
 
-def explained(f, rows, **settings):
-    return po.explain(f, rows, kind="contributions", progress=False, **settings)
-
-
 def test_a_rule_takes_a_hundred_pairs_and_nothing_else():
     reference = Reference.of_points(X[:80])
     function = po.wrap(MODELS["kernel"])
@@ -236,22 +232,6 @@ def test_a_rule_takes_a_hundred_pairs_and_nothing_else():
     before = function.calls.rows
     replace(rule).of_row(ROWS[:1], labels, 0.0)
     assert function.calls.rows - before == 2 + 80 + orders / 3
-
-
-def test_few_columns_are_exact_of_any_model():
-    def f(rows):
-        rows = np.asarray(rows)
-        return np.sin(3.0 * rows[:, 0]) * rows[:, 1]
-
-    table = X[:80, :2]
-    result = explained(f, table[:5], data=table)
-    assert result.target.in_words().startswith("target exact (all sets of the features")
-    assert result.sampling_excess == 0.0
-    explainer = po.Explainer(f, table, kind="contributions").fit()
-    both = explainer.explain(table[:4], progress=False).contributions
-    for n in range(4):
-        alone = explainer.explain(table[[n]], progress=False).contributions
-        np.testing.assert_array_equal(alone[0], both[n])
 
 
 @pytest.mark.parametrize("width", [2, 5])

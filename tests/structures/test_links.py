@@ -156,13 +156,6 @@ def test_blocks_of_the_background_have_the_mean_of_all():
     assert np.ptp(parts, axis=1).max() > 1e-3
 
 
-def test_rows_have_the_same_digits_in_any_company():
-    function = po.wrap(boosted(THREE), target=1, output="probability", data=X)
-    all_ = po.explain(function, ROWS, data=BACKGROUND).attributions
-    alone = po.explain(function, ROWS.iloc[[2]], data=BACKGROUND).attributions
-    assert (alone[0] == all_[2]).all()
-
-
 def test_what_cannot_be_afforded_is_sampled_with_its_error():
     rng = np.random.default_rng(1)
     wide = rng.normal(size=(200, 15))

@@ -1,10 +1,13 @@
-"""Tables in Parquet, Arrow and Feather files: cells, types, folders, refusals."""
+"""Tables in Parquet, Arrow and Feather files: cells, types, folders, digests."""
 
+import datetime
+import shutil
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
@@ -15,8 +18,35 @@ from propopt.base.errors import InvalidInput
 from propopt.base.files import write_parquet
 from propopt.tables import arrow
 from propopt.tables.arrow import ArrowTable
-from propopt.tables.frames import table_labels
+from propopt.tables.arrow_files import ArrowFiles, wider_type
+from propopt.tables.frames import as_frame
 from propopt.tables.imported import read_attributions
+
+
+KINDS = [".parquet", ".feather"]
+
+
+def store(table, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, compression="none")
+    else:
+        feather.write_feather(table, path, compression="uncompressed")
+    return path
+
+
+def cells(folder, columns=None):
+    """The rows as a large table is read, and as a problem file is."""
+    files = ArrowFiles.of(folder, columns)
+    blocks = pa.concat_tables(files.blocks(0, iter([files.n_rows]), 2))
+    assert blocks.equals(files.table(files.schema.names))
+    for first in range(files.n_rows):  # from any row on
+        rest = pa.concat_tables(files.blocks(first, iter([files.n_rows - first]), 2))
+        assert rest.equals(blocks.slice(first))
+    return blocks
+
+
+# ---- One file or folder
 
 
 TABLE = pa.table(
@@ -46,15 +76,11 @@ CELLS = {
 DTYPES = {"whole": "int32", "flag": "bool", "word": "str", "kind": "category"}
 
 
-def stored(path, table=TABLE):
-    write = pq.write_table if path.suffix == ".parquet" else feather.write_feather
-    write(table, path)
-    return path
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow", ".PARQUET"])
 def test_cells_are_those_of_the_file_in_every_format(tmp_path, suffix):
-    path = stored(tmp_path / f"table{suffix.lower()}").rename(tmp_path / f"a{suffix}")
+    path = store(TABLE, tmp_path / f"table{suffix.lower()}").rename(
+        tmp_path / f"a{suffix}"
+    )
     table = ArrowTable.of(path)
     assert (table.columns, table.n_rows) == (tuple(CELLS), 3)
     assert (table.categories, table.notes) == (("kind",), "")
@@ -85,10 +111,9 @@ def test_columns_are_decoded_a_few_at_a_time_with_equal_cells(tmp_path, monkeypa
 def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path):
     for number in (2, 10, 1):
         part = pa.table({"a": [number, number + 0.5]})
-        stored(tmp_path / f"part-{number:05}.parquet", part)
+        store(part, tmp_path / f"part-{number:05}.parquet")
     (tmp_path / "_SUCCESS").touch()
-    (tmp_path / "_temporary").mkdir()
-    stored(tmp_path / "_temporary" / "part-0.parquet", pa.table({"a": [0.0]}))
+    store(pa.table({"a": [0.0]}), tmp_path / "_temporary" / "part-0.parquet")
     (tmp_path / ".part-00001.parquet.crc").write_bytes(b"crc")
     table = ArrowTable.of(tmp_path)
     assert table.read()["a"].tolist() == [1, 1.5, 2, 2.5, 10, 10.5]
@@ -116,7 +141,7 @@ def test_an_index_of_pandas_has_names_of_rows_and_is_no_column(tmp_path):
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "arrow"))
 def test_what_is_no_table_is_refused_by_file_and_column(tmp_path, line, message):
-    path = stored(tmp_path / "a.parquet", eval(line))
+    path = store(eval(line), tmp_path / "a.parquet")
     with pytest.raises(InvalidInput, match=message):
         ArrowTable.of(path).read()
 
@@ -125,7 +150,7 @@ def test_columns_that_are_not_read_have_any_type(tmp_path):
     """A column of dates or lists beside the one of documents is no reason to refuse."""
     dates = pa.array([0, 1], pa.timestamp("us"))
     table = pa.table({"text": ["good", "bad"], "when": dates, "list": [[1], [2]]})
-    source = ArrowTable.of(stored(tmp_path / "a.parquet", table))
+    source = ArrowTable.of(store(table, tmp_path / "a.parquet"))
     assert source.read_texts("text").tolist() == ["good", "bad"]
     with pytest.raises(InvalidInput, match="column 'when' holds timestamp"):
         source.read()
@@ -139,7 +164,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
 
     assert "the folder has no file; expected files .parquet" in refusal()
     for suffix in (".parquet", ".arrow"):
-        stored(tmp_path / f"1{suffix}", pa.table({"a": [1.0]}))
+        store(pa.table({"a": [1.0]}), tmp_path / f"1{suffix}")
     assert refusal().endswith("two formats, such as 1.arrow and 1.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
     assert "broken.parquet: cannot be read" in refusal(tmp_path / "broken.parquet")
@@ -185,8 +210,299 @@ def test_a_result_is_written_and_audited_by_its_names(tmp_path, rng):
     )
     shuffled = pd.read_parquet(path).iloc[rng.permutation(12)][list("bca")]
     shuffled.to_parquet(path)
-    read = read_attributions(path, "W", table_labels(X))
+    read = read_attributions(path, "W", as_frame(X, "X").labels)
     np.testing.assert_array_equal(read.values, best.attributions)
     shuffled.assign(a="x").to_parquet(path)
     with pytest.raises(InvalidInput, match="column 'a' holds text"):
-        read_attributions(path, "W", table_labels(X))
+        read_attributions(path, "W", as_frame(X, "X").labels)
+
+
+# ---- Types
+
+
+def coded(values, index):
+    kind = pa.dictionary(index, pa.string())
+    return pa.array(values).dictionary_encode().cast(kind)
+
+
+MOMENT = datetime.datetime(2026, 3, 1, 12, 30, 0, 123456)
+WIDER = {
+    "float32, float64": (
+        pa.array([0.1], pa.float32()), pa.array([0.1]), pa.float64()),
+    "int8, int64": (pa.array([-3], pa.int8()), pa.array([2**60]), pa.int64()),
+    "uint8, int8": (pa.array([200], pa.uint8()), pa.array([-3], pa.int8()), pa.int16()),
+    "int32, float32": (
+        pa.array([2**30 + 1], pa.int32()), pa.array([0.5], pa.float32()), pa.float64()),
+    "int64, float64": (pa.array([2**53, None]), pa.array([0.5]), pa.float64()),
+    "null, float64": (pa.nulls(2), pa.array([0.5]), pa.float64()),
+    "null, text": (pa.nulls(1), pa.array(["a"]), pa.string()),
+    "null, categories": (
+        pa.nulls(1), coded(["a"], pa.int8()), pa.dictionary(pa.int8(), pa.string())),
+    "categories, text": (coded(["b", "a"], pa.int8()), pa.array(["c"]), pa.string()),
+    "categories": (
+        coded(["b"], pa.int8()), coded(["c", "b"], pa.int16()),
+        pa.dictionary(pa.int32(), pa.string())),
+    "text, large text": (
+        pa.array(["a"]), pa.array(["b"], pa.large_string()), pa.large_string()),
+    "milliseconds, nanoseconds": (
+        pa.array([5], pa.timestamp("ms")), pa.array([7], pa.timestamp("ns")),
+        pa.timestamp("ns")),
+    "seconds, microseconds": (
+        pa.array([5], pa.timestamp("ms", "UTC")),
+        pa.array([MOMENT], pa.timestamp("us", "UTC")), pa.timestamp("us", "UTC")),
+    "bool": (pa.array([True, None]), pa.array([False]), pa.bool_()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", WIDER)
+def test_a_column_has_the_values_of_all_files(name, kind, tmp_path):
+    one, other, common = WIDER[name]
+    for number, (first, last) in enumerate([(one, other), (other, one)]):
+        folder = tmp_path / str(number)
+        store(
+            pa.table({"x": first, "n": pa.array(range(len(first)))}),
+            folder / f"0{kind}",
+        )
+        store(
+            pa.table({"n": pa.array(range(len(last))), "x": last}), folder / f"1{kind}"
+        )
+        table = cells(folder)
+        # Parquet has no small codes
+        assert table.schema.field("x").type == common or kind == ".parquet"
+        values = first.to_pylist() + last.to_pylist()
+        assert table.column("x").to_pylist() == values
+        assert table.column_names == ["x", "n"]  # as the first file has them
+        if pa.types.is_temporal(common):
+            continue
+        read = ArrowTable.of(folder).read()["x"]
+        gone = [value is None for value in values]
+        assert read.isna().tolist() == gone
+        kept = [x for x in values if x is not None]
+        assert read[~read.isna()].tolist() == kept
+
+
+ALIEN = {
+    "text": pa.array(["a"]),
+    "float64": pa.array([0.5]),
+    "bool": pa.array([True]),
+    "timestamp": pa.array([5], pa.timestamp("us")),
+    "zoned": pa.array([5], pa.timestamp("us", "UTC")),
+    "date": pa.array([datetime.date(2026, 1, 2)]),
+    "decimal": pa.array([Decimal("0.5")]),
+    "decimal of other digits": pa.array([Decimal("0.25")]),
+    "binary": pa.array([b"a"]),
+    "list": pa.array([[1.0]]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_types_without_a_common_one_are_refused_by_file(kind, tmp_path):
+    for one, first in ALIEN.items():
+        for other, last in ALIEN.items():
+            if one == other:
+                continue
+            assert wider_type(first.type, last.type) is None, (one, other)
+            store(pa.table({"x": pa.nulls(1)}), tmp_path / f"0{kind}")
+            store(pa.table({"x": first}), tmp_path / f"1{kind}")
+            store(pa.table({"x": last}), tmp_path / f"2{kind}")
+            with pytest.raises(InvalidInput) as error:
+                ArrowFiles.of(tmp_path)
+            message = (
+                f"2{kind}: column 'x' holds {last.type}, and {first.type} in 1{kind}"
+            )
+            assert str(error.value).replace("element", "item").endswith(message)
+
+
+INEXACT = {
+    "int64, float64": (pa.array([1, None, 2**53 + 1]), pa.array([0.5])),
+    "uint64, int64": (pa.array([1, 2, 2**63], pa.uint64()), pa.array([-1])),
+    "microseconds, nanoseconds": (
+        pa.array([MOMENT, None, datetime.datetime(9999, 1, 1)]),
+        pa.array([7], pa.timestamp("ns")),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", INEXACT)
+def test_a_value_that_the_common_type_lacks_is_named(name, kind, tmp_path):
+    held, other = INEXACT[name]
+    many = pa.concat_arrays([*3 * [held.slice(0, 1)], held])  # not in the first block
+    store(pa.table({"x": many}), tmp_path / f"0{kind}")
+    store(pa.table({"x": other}), tmp_path / f"1{kind}")
+    files = ArrowFiles.of(tmp_path)
+    for read in (lambda: files.table(["x"]), lambda: [*files.blocks(0, iter([7]), 2)]):
+        with pytest.raises(
+            InvalidInput, match=rf"0{kind}: column 'x', row 5: .* is no"
+        ):
+            read()
+
+
+# ---- Columns
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("broken", [0, 1, 2])
+@pytest.mark.parametrize("change", ["missing", "renamed"])
+def test_a_file_without_a_column_is_named(change, broken, kind, tmp_path):
+    whole = pa.table({"a": [1.0], "b": [2.0], "unused": ["x"]})
+    other = {
+        "missing": whole.drop(["b"]),
+        "renamed": whole.rename_columns(["a", "B", "u"]),
+    }
+    for number in range(3):
+        table = other[change] if number == broken else whole
+        store(table, tmp_path / f"{number}{kind}")
+    has = 1 if broken == 0 else 0
+    message = f"{broken}{kind}: has no column 'b', which {has}{kind} has"
+    for columns in (["a", "b"], None):
+        with pytest.raises(InvalidInput) as error:
+            ArrowFiles.of(tmp_path, columns)
+        if change == "missing" or columns:
+            assert str(error.value).replace("element", "item").endswith(message)
+    assert len(cells(tmp_path, ["a"])) == 3  # columns that are not read may differ
+    with pytest.raises(InvalidInput, match="the table has no 'z'; its columns are"):
+        ArrowFiles.of(tmp_path, ["z"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_folders_that_name_a_value_name_it_for_all_files(kind, tmp_path):
+    for year in (2025, 2026):
+        store(pa.table({"a": [1.0 * year]}), tmp_path / f"year={year}" / f"0{kind}")
+    table = cells(tmp_path)
+    assert table.column("year").to_pylist() == [2025, 2026]
+    assert cells(tmp_path, ["year"]).column("year").to_pylist() == [2025, 2026]
+    store(pa.table({"a": [0.0]}), tmp_path / f"loose{kind}")
+    with pytest.raises(InvalidInput, match=rf"loose{kind}: has no column 'year'"):
+        ArrowFiles.of(tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_a_column_in_files_and_names_of_folders_is_refused(dtype, kind, tmp_path):
+    for year in (2025, 2026):  # which the files contradict
+        table = pa.table({"a": [0.5], "year": pa.array([1999], dtype)})
+        store(table, tmp_path / f"year={year}" / f"0{kind}")
+    with pytest.raises(InvalidInput, match="year"):
+        ArrowFiles.of(tmp_path)
+    form = "parquet" if kind == ".parquet" else "feather"
+    alone = ds.dataset(tmp_path, format=form)  # as it says
+    assert cells(alone).column("year").to_pylist() == [1999, 1999]
+
+
+def test_a_dataset_is_read_by_the_schemas_of_its_files(tmp_path):
+    store(
+        pa.table({"a": pa.array([0.5], pa.float32()), "b": [1]}), tmp_path / "0.parquet"
+    )
+    store(pa.table({"a": [0.1], "b": [2]}), tmp_path / "1.parquet")
+    assert cells(ds.dataset(tmp_path)).column("a").to_pylist() == [0.5, 0.1]
+    store(pa.table({"a": [0.1]}), tmp_path / "2.parquet")
+    with pytest.raises(InvalidInput, match=r"2\.parquet: has no column 'b'"):
+        ArrowFiles.of(ds.dataset(tmp_path), ["a", "b"])
+
+
+def test_cells_of_csv_have_the_types_of_the_dataset(tmp_path):
+    (tmp_path / "0.csv").write_text("id,a\n007,1\n")
+    (tmp_path / "1.csv").write_text("a,id\n2,008\n")
+    schema = pa.schema([("id", pa.string()), ("a", pa.float64())])
+    table = cells(ds.dataset(tmp_path, format="csv", schema=schema))
+    assert table.to_pylist() == [{"id": "007", "a": 1.0}, {"id": "008", "a": 2.0}]
+    (tmp_path / "2.csv").write_text("A,id\n2,009\n")
+    with pytest.raises(InvalidInput, match=r"2\.csv: has no column 'a'"):
+        ArrowFiles.of(ds.dataset(tmp_path, format="csv", schema=schema))
+    (tmp_path / "2.csv").write_text("a,id\nx,009\n")
+    files = ArrowFiles.of(ds.dataset(tmp_path, format="csv", schema=schema), ["a"])
+    with pytest.raises(InvalidInput, match=r"2\.csv: cannot be read: .*'x'"):
+        files.table(["a"])
+
+
+# ---- Files that cannot be read, and others
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("broken", [0, 1])
+def test_an_empty_file_is_named(broken, kind, tmp_path):
+    for number in range(2):
+        store(pa.table({"a": [1.0]}), tmp_path / f"{number}{kind}")
+    (tmp_path / f"{broken}{kind}").write_bytes(b"")
+    with pytest.raises(InvalidInput, match=rf"{broken}{kind}.*"):
+        ArrowFiles.of(tmp_path)
+
+
+def test_a_damaged_page_is_named(tmp_path):
+    numbers = np.arange(20_000.0)
+    for number in range(2):
+        table = pa.table({"a": numbers})
+        pq.write_table(
+            table, tmp_path / f"{number}.parquet", compression="none",
+            use_dictionary=False, write_page_checksum=True,
+        )  # fmt: skip
+    path = tmp_path / "1.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1  # a bit of one number
+    path.write_bytes(content)
+    files = ArrowFiles.of(tmp_path)
+    for read in (
+        lambda: files.table(["a"]),
+        lambda: [*files.blocks(0, iter([40_000]), 99)],
+    ):
+        with pytest.raises(InvalidInput, match=r"1\.parquet: cannot be read: .*CRC"):
+            read()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_files_describe_the_table_or_are_refused(kind, tmp_path):
+    store(pa.table({"a": [1.0]}), tmp_path / f"0{kind}")
+    for name in ("README.txt", "_SUCCESS", ".0.crc", "about.JSON"):
+        (tmp_path / name).write_text("words")
+    assert ArrowFiles.of(tmp_path).n_rows == ArrowTable.of(tmp_path).n_rows == 1
+    for name in ("1.csv", "000001_0"):
+        (tmp_path / name).touch()
+        with pytest.raises(InvalidInput, match=f"the folder has a file {name}; .* _"):
+            ArrowTable.of(tmp_path)
+        (tmp_path / name).rename(tmp_path / f"_{name}")  # as it says
+        assert ArrowFiles.of(tmp_path).n_rows == 1
+
+
+# ---- Digests
+
+
+def rows(path):
+    """A folder of hive with two columns of two files."""
+    for year, start in ((2025, 0.0), (2026, 100.0)):
+        for number in range(2):
+            values = start + 10 * number + np.arange(3_000.0)
+            table = pa.table({"a": values, "b": values})
+            store(table, path / f"year={year}" / f"{number}{path.suffix}")
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_digest_is_that_of_names_and_all_bytes(kind, tmp_path, rng):
+    folder = rows(tmp_path / f"rows{kind}")
+    digest = ArrowFiles.of(folder).digest
+    shutil.copytree(folder, tmp_path / "elsewhere")
+    assert ArrowFiles.of(tmp_path / "elsewhere").digest == digest
+    path = folder / "year=2025" / f"1{kind}"
+    content = path.read_bytes()
+    for place in rng.integers(100, 40_000, 20):  # cells, which no metadata sees
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        assert ArrowFiles.of(folder).digest != digest
+    path.write_bytes(content)
+    assert ArrowFiles.of(folder).digest == digest
+    (folder / "year=2026").rename(folder / "year=2027")
+    assert ArrowFiles.of(folder).digest != digest
+    assert ArrowFiles.of(folder, ["a"]).digest != digest
+
+
+def test_the_digest_of_a_table_in_memory_has_its_categories():
+    frame = pd.DataFrame({"k": pd.Categorical(["u", "v", "u"])})
+    other = frame.assign(k=frame.k.cat.rename_categories({"v": "w"}))
+    one, same, another = (
+        ArrowFiles.of(pa.Table.from_pandas(x)).digest for x in (frame, frame, other)
+    )
+    assert one == same
+    assert one != another

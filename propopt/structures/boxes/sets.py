@@ -403,7 +403,15 @@ def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
     cuts = tree.threshold[inner[nodes_at]]
     missing = tree.missing_left[inner[nodes_at]]
     indices = [nodes_at, nodes_at + len(inner)]
-    sets = [_intervals(feature[nodes_at], cuts, missing)]
+    nothing = np.full(len(cuts), np.inf)
+    # values up to each cut, with NaN where ``missing``, then the remaining values
+    numbers = Sets.of_numbers(
+        np.concatenate([feature[nodes_at], feature[nodes_at]]),
+        np.concatenate([-nothing, cuts]),
+        np.concatenate([cuts, nothing]),
+        np.concatenate([missing, ~missing]),
+    )
+    sets = [numbers]
     for k in coded:
         nodes_at = np.flatnonzero(feature == k)
         left = _codes_left(tree, inner[nodes_at], n_codes[k] or 0)
@@ -411,17 +419,6 @@ def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
         sides = np.concatenate([left, ~left])
         sets.append(Sets.of_codes(np.full(len(sides), k), sides))
     return Sets.concatenate(sets).take(np.argsort(np.concatenate(indices)))
-
-
-def _intervals(source: Indices, cuts: Array, missing: Mask) -> Sets:
-    """Values up to each cut, with NaN where ``missing``, then the remaining values."""
-    nothing = np.full(len(cuts), np.inf)
-    return Sets.of_numbers(
-        np.concatenate([source, source]),
-        np.concatenate([-nothing, cuts]),
-        np.concatenate([cuts, nothing]),
-        np.concatenate([missing, ~missing]),
-    )
 
 
 def _codes_left(tree: Tree, nodes: Indices, n_codes: int) -> Mask:

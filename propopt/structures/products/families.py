@@ -374,7 +374,8 @@ class Tables(Family):
         index = np.searchsorted(self.keys, values)
         is_key = np.append(self.keys, np.nan)[index] == values
         index = np.where(np.isnan(values), K + 1, np.where(is_key, index, K))
-        return self.whole[:, index]
+        # entries, then the values elsewhere and at NaN
+        return np.column_stack([self.entries, self.other, self.missing])[:, index]
 
     def under(self, normals: Normals) -> Array:
         # single values have probability 0 under a normal
@@ -383,8 +384,3 @@ class Tables(Family):
 
     def slopes_under(self, normals: Normals) -> Array:
         return np.zeros((len(self), *normals.shape))
-
-    @property
-    def whole(self) -> Array:
-        """Entries, then the values elsewhere and at NaN, (U, K + 2)."""
-        return np.column_stack([self.entries, self.other, self.missing])

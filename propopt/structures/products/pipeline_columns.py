@@ -62,10 +62,6 @@ class TabulatedColumn:
         seen = np.append(self.seen, self.other)[np.where(is_key, index, -1)]
         return np.where(np.isnan(values), self.missing, seen)
 
-    def on(self, keys: Array) -> Array:
-        """The transformed values of keys (K,), of other values and of NaN, (K + 2,)."""
-        return np.concatenate([self.of(keys), [self.other, self.missing]])
-
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -253,8 +249,9 @@ def _listed(
     keys = np.unique(np.concatenate([each.keys for each in tabulated.values()]))
     entries = np.empty((len(numbers), len(keys) + 2))
     for k, each in tabulated.items():
+        seen_at = np.concatenate([each.of(keys), [each.other, each.missing]])
         for chosen, factors in function.chosen(numbers[of == k]):
-            entries[np.searchsorted(numbers, chosen)] = factors.at(each.on(keys))
+            entries[np.searchsorted(numbers, chosen)] = factors.at(seen_at)
     starts = np.flatnonzero(np.diff(product, prepend=-1))
     if len(starts) < len(product):
         entries = np.multiply.reduceat(entries[index], starts, axis=0)

@@ -36,10 +36,10 @@ from propopt.structures.readers.pipelines import (
 from propopt.structures.readers.tree_nodes import (
     MOST_NODES,
     Split,
-    TreeScore,
     at_most_in_single,
     build_tree,
     sum_of_trees,
+    tree_score,
 )
 from propopt.tables.frames import as_frame
 
@@ -56,7 +56,7 @@ def trees_of_categories(
 ) -> TreeSum | None:
     """Sum of symmetric trees that split on categories, with the given leaf values."""
     splits = _Splits(model, saved, view)
-    if not splits.are_in_table:
+    if any(view.sources[k].kind != "codes" for k in splits.categorical):
         return None
     trees = [
         splits.tree(number, tree["splits"] or [], leaf_values)
@@ -92,14 +92,9 @@ class _Splits:
         return self.saved["features_info"]["categorical_features"]
 
     @property
-    def _categorical(self) -> list[int]:
+    def categorical(self) -> list[int]:
         """The categorical columns of the model."""
         return [feature["flat_feature_index"] for feature in self._categories]
-
-    @property
-    def are_in_table(self) -> bool:
-        """Whether each categorical column of the model is categorical in the table."""
-        return all(self.view.sources[k].kind == "codes" for k in self._categorical)
 
     # ---- Columns that splits depend on
 
@@ -168,7 +163,7 @@ class _Splits:
     def _taken(self) -> dict[int, Array]:
         """Codes of categories that the model accepts; it may refuse missing ones."""
         accepted = {}
-        for k in self._categorical:
+        for k in self.categorical:
             codes = np.arange(
                 float(self.view.n_codes[self.view.sources[k].column] or 0)
             )
@@ -239,7 +234,7 @@ class _Splits:
     def _codes(self) -> dict[int, dict[Any, float]]:
         """The code of each category in the model's input table, by column."""
         code_of = {}
-        for k in self._categorical:
+        for k in self.categorical:
             codes = self._levels(k)
             table = self.view.transform(self._rows(k, codes))
             frame = as_frame(table, "X")
@@ -360,18 +355,19 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     loss = _loss(model)
     logit = 1.0 if loss in _CATBOOST_LOGITS else None
     is_value = loss in _CATBOOST_VALUES or class_name_of(model) in _CATBOOST_SCORES
-    score = TreeScore.of(output, len(biases), is_value=is_value, logit=logit)
+    score = tree_score(output, len(biases), is_value=is_value, logit=logit)
     kinds = {kind for kind, features in saved["features_info"].items() if features}
     asks_categories = kinds - {"float_features"}
     if score is None or not asks_categories <= {"categorical_features", "ctrs"}:
         return None  # splits on text or embeddings
-    weight = score.factor * scale
-    base = score.factor * float(biases[score.column])
+    index, factor = score
+    weight = factor * scale
+    base = factor * float(biases[index])
     if asks_categories:
         if "oblivious_trees" not in saved:
             return None  # only symmetric trees have leaf indices that encode the splits
         values = [
-            weight * floats(tree["leaf_values"])[score.column :: len(biases)]
+            weight * floats(tree["leaf_values"])[index :: len(biases)]
             for tree in saved["oblivious_trees"]
         ]
         return trees_of_categories(model, saved, view, values, base)
@@ -382,12 +378,12 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     )
     if "oblivious_trees" in saved:
         trees: list[Tree | None] = [
-            _symmetric(tree, columns, weight, score.column, len(biases))
+            _symmetric(tree, columns, weight, index, len(biases))
             for tree in saved["oblivious_trees"]
         ]
     else:
         trees = [
-            build_tree(tree, partial(_catboost_split, columns, weight, score.column))
+            build_tree(tree, partial(_catboost_split, columns, weight, index))
             for tree in saved["trees"]
         ]
     return sum_of_trees(trees, base, view)

@@ -7,9 +7,8 @@ None stands for a kernel without derivatives: the absolute exponential (Matérn 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,15 +48,9 @@ def margin_alone(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     return of_logits(model, output, n_scores) if output.name == "margin" else None
 
 
-@final
-@dataclass(frozen=True)
-class Reader:
-    """The rules that turn a fitted model into a network and a link."""
-
-    # the scores of a fitted model; None if its settings give them a kink
-    network: Callable[[Any], Network | None]
-    # the link from the scores to an output
-    link: LinkRule = one_score
+Reader: TypeAlias = tuple[Callable[[Any], Network | None], LinkRule]
+"""The scores of a fitted model, None if its settings give them a kink, and the link
+from the scores to an output."""
 
 
 def dense_floats(values: Any) -> Array:
@@ -349,10 +342,10 @@ def _fourier(sampler: Any) -> Network:
 
 
 NETWORKS: Final[Mapping[str, Reader]] = {
-    **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
+    **dict.fromkeys(LINEAR_REGRESSORS, (linear_scores, one_score)),
     **dict.fromkeys(
         ("sklearn.GammaRegressor", "sklearn.PoissonRegressor"),
-        Reader(linear_scores, _exponential_if(lambda _: True)),
+        (linear_scores, _exponential_if(lambda _: True)),
     ),
     **dict.fromkeys(
         (
@@ -361,30 +354,33 @@ NETWORKS: Final[Mapping[str, Reader]] = {
             "sklearn.RidgeClassifier",
             "sklearn.RidgeClassifierCV",
         ),
-        Reader(linear_scores, margin_alone),
+        (linear_scores, margin_alone),
     ),
     **dict.fromkeys(
         ("sklearn.LogisticRegression", "sklearn.LogisticRegressionCV"),
-        Reader(linear_scores, _logistic),
+        (linear_scores, _logistic),
     ),
-    "sklearn.SGDClassifier": Reader(linear_scores, _descended),
-    "sklearn.TweedieRegressor": Reader(linear_scores, _exponential_if(_has_log_link)),
-    _COMPLEMENT: Reader(_counting, of_logits),
-    "sklearn.GaussianNB": Reader(_naive_bayes, of_logits),
-    "sklearn.LinearDiscriminantAnalysis": Reader(linear_scores, of_logits),
-    "sklearn.MultinomialNB": Reader(_counting, of_logits),
-    "sklearn.QuadraticDiscriminantAnalysis": Reader(_quadratic, _of_densities),
-    "sklearn.MLPClassifier": Reader(_layers, of_logits),
-    "sklearn.MLPRegressor": Reader(
-        _layers, _exponential_if(lambda model: model.out_activation_ == "exp")
+    "sklearn.SGDClassifier": (linear_scores, _descended),
+    "sklearn.TweedieRegressor": (linear_scores, _exponential_if(_has_log_link)),
+    _COMPLEMENT: (_counting, of_logits),
+    "sklearn.GaussianNB": (_naive_bayes, of_logits),
+    "sklearn.LinearDiscriminantAnalysis": (linear_scores, of_logits),
+    "sklearn.MultinomialNB": (_counting, of_logits),
+    "sklearn.QuadraticDiscriminantAnalysis": (_quadratic, _of_densities),
+    "sklearn.MLPClassifier": (_layers, of_logits),
+    "sklearn.MLPRegressor": (
+        _layers,
+        _exponential_if(lambda model: model.out_activation_ == "exp"),
     ),
-    "sklearn.GaussianProcessRegressor": Reader(_gaussian_process),
-    "sklearn.KernelRidge": Reader(_kernel_ridge),
-    **dict.fromkeys(("sklearn.NuSVR", "sklearn.SVR"), Reader(_support_vector_machine)),
+    "sklearn.GaussianProcessRegressor": (_gaussian_process, one_score),
+    "sklearn.KernelRidge": (_kernel_ridge, one_score),
     **dict.fromkeys(
-        ("sklearn.NuSVC", "sklearn.SVC"), Reader(_support_vector_machine, margin_alone)
+        ("sklearn.NuSVR", "sklearn.SVR"), (_support_vector_machine, one_score)
     ),
-    "sklearn.OneClassSVM": Reader(
+    **dict.fromkeys(
+        ("sklearn.NuSVC", "sklearn.SVC"), (_support_vector_machine, margin_alone)
+    ),
+    "sklearn.OneClassSVM": (
         _support_vector_machine,
         lambda _, output, _n: (
             ScoreLink("identity") if output.name == "margin" else None

@@ -204,19 +204,14 @@ def _polynomial(
     coefficients = [np.zeros(0)]
     for k in degrees:
         scale = sum(term.scale for term in flat if term.degree == k)
-        powers = _exponents(D, k)
+        # the exponents of all monomials of degree k, shape (F, D)
+        chosen = np.array([*combinations_with_replacement(range(D), k)], int)
+        powers = np.zeros((len(chosen), D), np.intp)
+        for columns in chosen.T:
+            powers[np.arange(len(chosen)), columns] += 1
         exponents.append(powers)
         coefficients.append(scale * _coefficients(powers, centers, weights))
     return monomial_sum(np.concatenate(exponents), np.concatenate(coefficients), 0.0)
-
-
-def _exponents(n_columns: int, degree: int) -> np.ndarray:
-    """The exponents of all monomials of one degree, shape (F, D)."""
-    chosen = np.array([*combinations_with_replacement(range(n_columns), degree)], int)
-    powers = np.zeros((len(chosen), n_columns), np.intp)
-    for columns in chosen.T:
-        powers[np.arange(len(chosen)), columns] += 1
-    return powers
 
 
 def _coefficients(powers: np.ndarray, centers: Array, weights: Array) -> Array:

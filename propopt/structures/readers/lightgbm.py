@@ -25,10 +25,10 @@ from propopt.structures.readers.model_reader import (
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     Split,
-    TreeScore,
     build_tree,
     coded_numbers,
     sum_of_trees,
+    tree_score,
 )
 
 
@@ -129,12 +129,13 @@ def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     count = header["num_tree_per_iteration"]
     name, settings, logit = _objective(header)
     plain = name in _VALUES and "sqrt" not in settings
-    score = TreeScore.of(output, count, is_value=plain, logit=logit)
+    score = tree_score(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
+    index, factor = score
     dumped = booster.dump_model()
-    chosen = dumped["tree_info"][score.column :: count]
-    weight = score.factor / (len(chosen) if dumped["average_output"] else 1)
+    chosen = dumped["tree_info"][index::count]
+    weight = factor / (len(chosen) if dumped["average_output"] else 1)
     trees = [build_tree(t["tree_structure"], partial(_split, weight)) for t in chosen]
     categories = booster.pandas_categorical or []
     return sum_of_trees(

@@ -34,7 +34,7 @@ from propopt.structures.products.pipeline_columns import (
     constant,
 )
 from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.readers.fitted_networks import NETWORKS, step_map
+from propopt.structures.readers.fitted_networks import NETWORKS, Reader, step_map
 from propopt.structures.readers.kernel_products import (
     kernel_sum,
     monomial_sum,
@@ -79,6 +79,9 @@ UNKNOWN: Final = "its scores have no exact sum of products"
 # ---- Scores, links and sums of products of fitted models, by class
 
 
+_UNREAD: Final[Reader] = (lambda _: None, lambda *_: None)
+
+
 def exact_network(model: Any) -> Network | None:
     """The differentiable scores of an estimator; None if there is no rule for it."""
     if type(model) is Pipeline:
@@ -89,18 +92,16 @@ def exact_network(model: Any) -> Network | None:
         return reduce(Chain, networks) if len(networks) == len(maps) else None
     if type(model) is TransformedTargetRegressor:
         return _in_units_of_target(model)
-    reader = NETWORKS.get(class_name_of(model))
-    return None if reader is None else reader.network(model)
+    network, _ = NETWORKS.get(class_name_of(model), _UNREAD)
+    return network(model)
 
 
 def exact_link(final: Any, output: str, index: int, n_scores: int) -> Link | None:
     """The exact link from scores to an output of a final estimator, or None."""
     if type(final) is TransformedTargetRegressor:
         return ScoreLink("identity", index) if output == "value" else None
-    reader = NETWORKS.get(class_name_of(final))
-    if reader is None:
-        return None
-    return reader.link(final, ModelOutput(output, index), n_scores)
+    _, link = NETWORKS.get(class_name_of(final), _UNREAD)
+    return link(final, ModelOutput(output, index), n_scores)
 
 
 def _in_units_of_target(model: Any) -> Network | None:

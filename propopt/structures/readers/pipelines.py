@@ -431,7 +431,11 @@ def _in_parts(step: Any, view: ColumnView) -> Sources | None:
     for name, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue
-        sources = _sources(part, _part_of(view, step, _listed(columns)))
+        labels: Any = view.labels
+        if labels is None:  # perhaps fitted on a table, and given an array
+            labels = fitted_value(step, "feature_names_in_")
+        every = range(len(view.sources)) if labels is None else labels
+        sources = _sources(part, view.chosen(_positions(_listed(columns), every)))
         indices = range(*step.output_indices_[name].indices(2**62))
         if sources is None or len(sources) != len(indices):
             return None
@@ -465,27 +469,13 @@ def _listed(columns: Any) -> Any:
         return list(columns)
 
 
-def _part_of(view: ColumnView, step: Any, columns: Any) -> ColumnView:
-    """The view of columns, selected as a ColumnTransformer selects them."""
-    labels: Any = view.labels
-    if labels is None:  # perhaps fitted on a table, and given an array
-        labels = fitted_value(step, "feature_names_in_")
-    every = range(len(view.sources)) if labels is None else labels
-    return view.chosen(_positions(columns, every))
-
-
 def _positions(columns: Any, labels: Sequence[Any]) -> NDArray[np.intp]:
     """The positions of columns that are selected by label, position, slice or mask."""
     order = pd.Series(np.arange(len(labels)), index=pd.Index(labels))
-    by_name = isinstance(columns, str) or _holds_text(columns)
+    ends = [columns.start, columns.stop] if isinstance(columns, slice) else columns
+    by_name = any(isinstance(x, str) for x in np.atleast_1d(ends).tolist())
     chosen = np.atleast_1d(order.loc[columns] if by_name else order.iloc[columns])
     return chosen.astype(np.intp)
-
-
-def _holds_text(columns: Any) -> bool:
-    if isinstance(columns, slice):
-        return isinstance(columns.start, str) or isinstance(columns.stop, str)
-    return np.asarray(columns).dtype.kind in "UOT" and len(columns) > 0
 
 
 def _in_union(step: Any, view: ColumnView) -> Sources | None:

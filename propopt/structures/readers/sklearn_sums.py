@@ -25,7 +25,7 @@ from propopt.structures.readers.pipelines import (
     plain_array,
     view_after,
 )
-from propopt.structures.readers.tree_nodes import TreeScore
+from propopt.structures.readers.tree_nodes import tree_score
 
 
 LOGISTIC: Final = "sklearn.LogisticRegression", "sklearn.LogisticRegressionCV"
@@ -105,18 +105,19 @@ def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | R
 
     final = as_step(model.final_estimator_)
     if class_name_of(final) in LOGISTIC:
-        score = TreeScore.of(output, len(final.coef_), logit=1.0)
+        score = tree_score(output, len(final.coef_), logit=1.0)
     else:
         is_value = class_name_of(final) in LINEAR_REGRESSORS
-        score = TreeScore.of(output, 1, is_value=is_value)
+        score = tree_score(output, 1, is_value=is_value)
     outputs = _outputs_of_members(model)
     if score is None or not has_fitted(final, "coef_"):
         return Reason(
             f"{output.name!r} of a stack that ends in {type(final).__name__} is no "
             "linear function of its members"
         )
-    row = score.factor * np.atleast_2d(floats(final.coef_))[score.column]
-    base = score.factor * np.atleast_1d(floats(final.intercept_))[score.column]
+    index, factor = score
+    row = factor * np.atleast_2d(floats(final.coef_))[index]
+    base = factor * np.atleast_1d(floats(final.intercept_))[index]
     if len(outputs) != len(row):  # with passthrough=True the table's columns follow
         return Reason("a stack with passthrough=True has no exact form")
     parts = zip(row.tolist(), outputs, strict=True)

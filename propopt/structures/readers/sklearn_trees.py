@@ -30,9 +30,9 @@ from propopt.structures.readers.pipelines import (
 )
 from propopt.structures.readers.sklearn_sums import SKLEARN_SUMS
 from propopt.structures.readers.tree_nodes import (
-    TreeScore,
     at_most_in_single,
     sum_of_trees,
+    tree_score,
 )
 
 
@@ -85,16 +85,17 @@ def _boosting(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | No
     logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
     is_value = class_name_of(model) == "sklearn.GradientBoostingRegressor"
     n_scores = model.estimators_.shape[1]
-    score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
+    score = tree_score(output, n_scores, is_value=is_value, logit=logit)
     if score is None or not _starts_constant(model):
         return None
-    stages = [tree.tree_ for tree in model.estimators_[:, score.column]]
-    rate = score.factor * model.learning_rate
+    index, factor = score
+    stages = [tree.tree_ for tree in model.estimators_[:, index]]
+    rate = factor * model.learning_rate
     trees = trees_of(stages, [rate * nodes.value[:, 0, 0] for nodes in stages])
     row = np.zeros((1, model.n_features_in_), dtype=np.float32)
     # the scores of the initial model are stored nowhere
-    start = model._raw_predict_init(row)[0, score.column]  # noqa: SLF001
-    return sum_of_trees(trees, score.factor * float(start), view)
+    start = model._raw_predict_init(row)[0, index]  # noqa: SLF001
+    return sum_of_trees(trees, factor * float(start), view)
 
 
 def _starts_constant(model: Any) -> bool:
@@ -107,12 +108,15 @@ def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
     """Weighted votes: 1 for the class of a leaf, −1/(K − 1) for the other classes."""
     n_classes = len(model.classes_)
     n_scores = 1 if n_classes == 2 else n_classes
-    score = TreeScore.of(output, n_scores, logit=1.0)
+    score = tree_score(output, n_scores, logit=1.0)
     plain = {"sklearn.DecisionTreeClassifier", "sklearn.ExtraTreeClassifier"}
     if score is None or not set(map(class_name_of, model.estimators_)) <= plain:
         return None
     # for two classes the margin is twice the vote for the second
-    index, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
+    index, factor = score
+    if n_classes == 2:
+        index = 1
+        factor *= 2.0
     shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
     label = model.classes_[index]
     other = -1.0 / (n_classes - 1)
@@ -130,17 +134,18 @@ def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
 def _presences(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
     """Log p(k) + Σ_v log p or log(1 − p) of BernoulliNB, a stump for each feature v."""
     present = floats(model.feature_log_prob_)
-    score = TreeScore.of(output, 1, logit=1.0)
+    score = tree_score(output, 1, logit=1.0)
     if score is None or output.name != "log_odds" or len(present) != 2:
         return None
     if model.binarize is None:  # it relies on numbers 0 and 1
         return None
+    _, factor = score
     logs = np.stack([np.log1p(-np.exp(present)), present])
     n_features = present.shape[1]
     features = np.full((n_features, 3), -1)  # of the root and two leaves
     features[:, 0] = np.arange(n_features)
     values = np.zeros((n_features, 3))
-    values[:, 1:] = (score.factor * (logs[:, 1] - logs[:, 0])).T
+    values[:, 1:] = (factor * (logs[:, 1] - logs[:, 0])).T
     first = Tree.of(
         features[0], [float(model.binarize), 0, 0], [1, -1, -1], [2, -1, -1], values[0]
     )
@@ -148,7 +153,7 @@ def _presences(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | N
     pairs = zip(features, values, strict=True)
     stumps = [Tree(feature, *same, ends) for feature, ends in pairs]
     priors = floats(model.class_log_prior_)
-    return sum_of_trees(stumps, score.factor * float(priors[1] - priors[0]), view)
+    return sum_of_trees(stumps, factor * float(priors[1] - priors[0]), view)
 
 
 # ---- Gradient boosting on histograms
@@ -160,17 +165,18 @@ def _histogram_boosting(
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
     if class_name_of(model) == "sklearn.HistGradientBoostingClassifier":
-        score = TreeScore.of(output, model.n_trees_per_iteration_, logit=1.0)
+        score = tree_score(output, model.n_trees_per_iteration_, logit=1.0)
     else:  # counts and positive values have a logarithm as their link
         plain = model.loss not in ("gamma", "poisson")
-        score = TreeScore.of(output, 1, is_value=plain)
+        score = tree_score(output, 1, is_value=plain)
     encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
     model_view = view if encoder is None else view_after(encoder, view)
     if score is None or model_view is None:
         return None
-    trees = [_histograms_tree(stage[score.column], score.factor) for stage in rounds]
-    base = float(np.ravel(model._baseline_prediction)[score.column])  # noqa: SLF001
-    return sum_of_trees(trees, score.factor * base, model_view)
+    index, factor = score
+    trees = [_histograms_tree(stage[index], factor) for stage in rounds]
+    base = float(np.ravel(model._baseline_prediction)[index])  # noqa: SLF001
+    return sum_of_trees(trees, factor * base, model_view)
 
 
 def _histograms_tree(predictor: Any, factor: float) -> Tree:

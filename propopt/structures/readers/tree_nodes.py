@@ -505,30 +505,26 @@ class _TreeRewriter:
 # ---- The score behind an output, up to a factor
 
 
-class TreeScore(NamedTuple):
-    """The index of the score behind an output of a model, and its factor."""
+TreeScore: TypeAlias = tuple[int, float]
+"""The index of the score behind an output of a model, and its factor."""
 
-    column: int
-    factor: float = 1.0
 
-    @classmethod
-    def of(
-        cls,
-        output: ModelOutput,
-        count: int,
-        *,
-        is_value: bool = False,
-        logit: float | None = None,
-    ) -> TreeScore | None:
-        """The score of an output, among K; log-odds are ``logit`` times it; or None."""
-        if output.name == "value":
-            return cls(output.column) if is_value else None
-        factor = 1.0 if output.name == "margin" else logit
-        if factor is None or output.name == "probability":
-            return None
-        if count > 1:
-            return cls(output.column) if output.name == "margin" else None
-        return cls(0, -factor if output.index == 0 else factor)
+def tree_score(
+    output: ModelOutput,
+    count: int,
+    *,
+    is_value: bool = False,
+    logit: float | None = None,
+) -> TreeScore | None:
+    """The score of an output, among K; log-odds are ``logit`` times it; or None."""
+    if output.name == "value":
+        return (output.column, 1.0) if is_value else None
+    factor = 1.0 if output.name == "margin" else logit
+    if factor is None or output.name == "probability":
+        return None
+    if count > 1:
+        return (output.column, 1.0) if output.name == "margin" else None
+    return 0, -factor if output.index == 0 else factor
 
 
 def sum_of_trees(

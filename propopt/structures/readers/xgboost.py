@@ -31,6 +31,7 @@ from propopt.structures.readers.tree_nodes import (
     below_in_single,
     coded_numbers,
     sum_of_trees,
+    tree_score,
 )
 
 
@@ -115,20 +116,18 @@ def _booster(
     if learner["gradient_booster"]["name"] not in ("dart", "gbtree"):
         return None
     score = _score(learner, output)
-    weighted_trees = (
-        None if score is None else _trees_of_score(learner, rounds, score.column)
-    )
-    if score is None or weighted_trees is None:
+    if score is None:
         return None
-    trees = [
-        _tree(nodes, score.column, score.factor * weight)
-        for nodes, weight in weighted_trees
-    ]
+    index, factor = score
+    weighted_trees = _trees_of_score(learner, rounds, index)
+    if weighted_trees is None:
+        return None
+    trees = [_tree(nodes, index, factor * weight) for nodes, weight in weighted_trees]
     row = np.full((1, booster.num_features()), np.nan, dtype=np.float32)
     of_missing = booster.inplace_predict(
         row, iteration_range=(0, rounds), predict_type="margin", validate_features=False
     )
-    whole = score.factor * float(np.ravel(of_missing)[score.column])
+    whole = factor * float(np.ravel(of_missing)[index])
     base = whole - _sum_of_missing(trees)
     categories = _categories(learner)
     return sum_of_trees(
@@ -147,7 +146,7 @@ def _score(learner: Mapping[str, Any], output: ModelOutput) -> TreeScore | None:
     count = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
     logit = 1.0 if objective in _LOGITS else None
     is_value = objective in _VALUES
-    return TreeScore.of(output, count, is_value=is_value, logit=logit)
+    return tree_score(output, count, is_value=is_value, logit=logit)
 
 
 def _trees_of_score(

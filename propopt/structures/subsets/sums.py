@@ -122,8 +122,11 @@ class NormalisedSum:
         if d > 1:
             largest = np.abs(weights).max(axis=1, initial=0.0)
             scale = np.where(largest > 0.0, largest, 1.0)[:, None]
-            mix, few = _few(weights / scale)
-            result += scale * (mix @ self._symmetric.first_moments(few))
+            # a product (K, R) · (R, d + 1) of minimal rank R
+            left, sizes, right = np.linalg.svd(weights / scale, full_matrices=False)
+            used = sizes > _RANK * sizes.max(initial=0.0)
+            mix = left[:, used] * sizes[used]
+            result += scale * (mix @ self._symmetric.first_moments(right[used]))
         return result
 
     @cached_property
@@ -143,13 +146,6 @@ class NormalisedSum:
         positive = [b.sizes[b.sizes > 0.0].min(initial=np.inf) for b in blocks]
         exponentials = exponential_sum(self.power, min(1.0, *positive))
         return SymmetricMeans(blocks, *exponentials)
-
-
-def _few(weights: Array) -> tuple[Array, Array]:
-    """Weights (K, M) as a product (K, R) · (R, M) of minimal rank R."""
-    left, sizes, right = np.linalg.svd(weights, full_matrices=False)
-    used = sizes > _RANK * sizes.max(initial=0.0)
-    return left[:, used] * sizes[used], right[used]
 
 
 # ---- Weighted sums of functions of sets of words

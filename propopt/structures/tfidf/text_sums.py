@@ -70,18 +70,11 @@ def _blocks(
     ones = np.ones(len(block))
     entries = (block * shape[1] + state, words[block, position])
     sets = sp.csr_array((ones, entries), shape=(shape[0] * shape[1], counts.shape[0]))
-    values, sizes = _of_sets(vectoriser, weights, sp.csr_array(sets @ counts))
-    return Blocks(words, values.reshape(shape), sizes.reshape(shape))
-
-
-def _of_sets(
-    vectoriser: Vectoriser, weights: Values, counts: Sparse
-) -> tuple[Values, Values]:
-    """Values λᵀ x of features with counts (n, V), and their parts of the norm."""
-    features = vectoriser.values(counts).astype(np.float64)
+    features = vectoriser.values(sp.csr_array(sets @ counts)).astype(np.float64)
+    values = np.asarray(features @ weights)  # λᵀ x
     power = 2.0 if vectoriser.norm == "l2" else 1.0
-    sizes = abs(features).power(power).sum(axis=1)
-    return np.asarray(features @ weights), np.asarray(sizes, np.float64)
+    sizes = np.asarray(abs(features).power(power).sum(axis=1), np.float64)
+    return Blocks(words, values.reshape(shape), sizes.reshape(shape))
 
 
 # ---- Sums of text models

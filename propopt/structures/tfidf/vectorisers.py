@@ -138,12 +138,6 @@ class Vectoriser:
         """The term that a feature counts; for hashed features a number."""
         return self._terms.get(feature, f"feature {feature}")
 
-    def tokens(self, text: str) -> list[str]:
-        """The words of a text by the vectoriser's rule, without stop words."""
-        single = copy(self.counter)
-        single.ngram_range = (1, 1)
-        return list(single.build_analyzer()(text))
-
     @cached_property
     def ngrams(self) -> dict[str, list[tuple[str, ...]]]:
         """The n-grams of several words in the vocabulary, by their first word."""
@@ -178,7 +172,9 @@ def _with_steps(vectoriser: Vectoriser, later_steps: list[Any]) -> Vectoriser | 
         vectoriser = _with_tfidf(vectoriser, later_steps[0])
         later_steps = later_steps[1:]
     signed = fitted_value(vectoriser.counter, "alternate_sign")
-    if later_steps and _asks_presence(later_steps[0]) and not signed:
+    first: Any = later_steps[0] if later_steps else None
+    # 1 for each feature that occurs, and 0 for all others
+    if type(first) is Binarizer and first.threshold == 0.0 and not signed:
         vectoriser = replace(
             vectoriser, binary=True, sublinear=False, idf=None, norm=None
         )
@@ -193,11 +189,6 @@ def _with_steps(vectoriser: Vectoriser, later_steps: list[Any]) -> Vectoriser | 
     steps = [(f"step {k}", step) for k, step in enumerate(later_steps[n_before:])]
     rest = Pipeline(steps) if len(steps) > 1 else dict(steps).get("step 0")
     return replace(vectoriser, rest=rest)
-
-
-def _asks_presence(step: Any) -> bool:
-    """Whether a step is 1 for each feature that occurs, and 0 for all others."""
-    return type(step) is Binarizer and step.threshold == 0.0
 
 
 def takes_norm(step: Any) -> bool:
@@ -380,7 +371,9 @@ def _formed_ngrams(vectoriser: Vectoriser, document: TextDocument) -> list[str]:
     following = vectoriser.ngrams
     if not following:
         return []
-    tokens = dict.fromkeys(vectoriser.tokens(document.text))
+    single = copy(vectoriser.counter)
+    single.ngram_range = (1, 1)
+    tokens = dict.fromkeys(single.build_analyzer()(document.text))
     return [
         " ".join(ngram)
         for token in tokens

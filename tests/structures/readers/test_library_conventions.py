@@ -289,15 +289,6 @@ def test_columns_are_found_by_name(name: str, tmp_path: Any) -> None:
     assert change.after == pytest.approx(of_order.after[:, order], abs=1e-9)
 
 
-def test_limits_of_lime_are_in_the_order_of_the_table() -> None:
-    model, few = _boosted("lightgbm", NUMBERS), slice(0, 4)
-    turned = NUMBERS[ORDER]
-    found, wanted = (po.lime.limits(model, X[few], data=X) for X in (turned, NUMBERS))
-    assert found.labels.features == tuple(ORDER)
-    order = [NUMBERS.columns.get_loc(column) for column in ORDER]
-    assert found.coefficients == pytest.approx(wanted.coefficients[:, order], abs=1e-9)
-
-
 @NAMES
 def test_other_columns_are_refused_by_name(name: str) -> None:
     """The message names them, and the model is not called by position."""
@@ -316,39 +307,6 @@ def test_other_columns_are_refused_by_name(name: str) -> None:
     X = eval(remedy, {"X": _turned(table)[:3], "data": table, "list": list})
     f = po.wrap(model, data=table)
     assert np.array_equal(f.value(X), f.value(table[:3]))
-
-
-@pytest.mark.parametrize("package", ["catboost", "lightgbm", "xgboost"])
-def test_functions_without_a_table_name_the_remedy(package: str) -> None:
-    model, turned = _boosted(package, NUMBERS), NUMBERS[ORDER]
-    with pytest.raises(InvalidInput, match=r"wrap\(model, data=X\)"):
-        po.wrap(model).value(turned)
-    values = po.wrap(model, data=turned).value(turned)
-    assert values == pytest.approx(model.predict(NUMBERS), abs=1e-6)
-
-
-@pytest.mark.parametrize("package", ["catboost", "lightgbm", "xgboost"])
-def test_models_of_arrays_take_names_by_position(package: str) -> None:
-    model = _boosted(package, NUMBERS.to_numpy())
-    named = NUMBERS.set_axis(["x", "y", "z"], axis=1)
-    found = po.explain(model, named[:3], data=named)
-    assert found.prediction == pytest.approx(model.predict(NUMBERS)[:3], abs=1e-6)
-
-
-def test_a_table_of_a_problem_file_may_have_another_order(tmp_path: Any) -> None:
-    model = _boosted("lightgbm", NUMBERS)
-    model.booster_.save_model(tmp_path / "model.txt")
-    turned = NUMBERS[ORDER]
-    turned.assign(y=RESPONSE).to_csv(tmp_path / "table.csv", index=False)
-    (tmp_path / "mine.yaml").write_text(
-        "data: {csv: table.csv, target: y, explain: 20}\n"
-        "model: {booster: model.txt}\nexplain: {}\n"
-    )
-    subject = po.problems.read_problem(tmp_path / "mine.yaml").subject
-    assert list(subject.points) == ORDER
-    seen = subject.function.value(subject.points)
-    wanted = model.predict(subject.points[list(NUMBERS)])
-    assert seen == pytest.approx(wanted, abs=1e-9)
 
 
 # ---- Categories that data lacks

@@ -23,9 +23,9 @@ from propopt.structures.readers.model_reader import CONSTANT, MarginRule
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 from propopt.structures.readers.tree_nodes import (
     Split,
-    TreeScore,
     build_tree,
     sum_of_trees,
+    tree_score,
 )
 from propopt.structures.registry import READERS
 
@@ -62,11 +62,12 @@ Corners.__module__ = "corners.models"
 
 
 def _trees(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    score = TreeScore.of(output, 1, logit=1.0)
+    score = tree_score(output, 1, logit=1.0)
     if score is None:
         return None
+    _, factor = score
     trees = []
-    for j, height in enumerate(score.factor * model.heights):
+    for j, height in enumerate(factor * model.heights):
         k = (j + 1) % len(model.cuts)
         inner = Split(k, float(model.cuts[k]), False, 0.0, float(height))
         root = Split(j, float(model.cuts[j]), False, 0.0, inner)
