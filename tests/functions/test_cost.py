@@ -204,3 +204,15 @@ def test_work_that_seemed_short_is_said_when_it_is_not(monkeypatch, told):
             asks(function)
             asks(function)
         assert told == lines
+
+
+def test_trials_are_no_part_of_the_work():
+    function = po.wrap(lambda P: P[:, 0])
+    heard = []
+    with function.calls.notifying(heard.append):
+        function.value_at(X)
+        with function.calls.as_trial():
+            function.value_at(X)
+        function.value_at(X)
+    function.value_at(X)
+    assert heard == [0, 40]

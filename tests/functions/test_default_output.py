@@ -128,15 +128,6 @@ def test_log_odds_of_three_classes_are_not_exact(model, kind, alternative):
     assert (quantity.kind, quantity.alternative) == (kind, alternative)
 
 
-def test_a_label_of_several_is_a_model_of_two_classes():
-    labels = np.column_stack([Y, THREE > 0])
-    model = sk.MultiOutputClassifier(sk.LogisticRegression()).fit(X, labels)
-    function = po.wrap(model, 1, data=X)
-    assert function.quantity.kind == "log_odds"
-    expected = model.estimators_[1].decision_function(X)
-    np.testing.assert_allclose(function.value(X), expected)
-
-
 # ---- LIME explains probabilities, as the package lime
 
 
@@ -150,15 +141,6 @@ def test_lime_explains_probabilities_of_classifiers_that_are_not_boosted():
     }.items():
         model = IN_LOG_ODDS[name]().fit(X, Y)
         assert po.lime.limits(model, X[:2], data=X).quantity.kind == kind, name
-        explainer = po.lime.LimeExplainer(model, X)
-        assert explainer.limits(X[:2]).quantity.kind == kind, name
-    model = sk.LogisticRegression().fit(X, Y)
-    limits = po.lime.limits(model, X[:2], data=X, output="log_odds")
-    assert limits.quantity.kind == "log_odds"
-    labels = sk.MultiOutputClassifier(model).fit(X, np.column_stack([Y, THREE > 0]))
-    assert (
-        po.lime.limits(labels, X[:2], data=X, target=1).quantity.kind == "probability"
-    )
     texts = ["good food", "bad food", "no good", "bad"]
     words = make_pipeline(sk.CountVectorizer(), sk.LogisticRegression()).fit(
         texts, [1, 0, 0, 0]

@@ -145,16 +145,6 @@ def test_what_a_reader_has_to_know_is_noted():
     assert (smooth.gradient(rows)["b"] == 0.0).all()
 
 
-def test_large_tables_are_thinned_and_it_is_said():
-    table = np.random.default_rng(2).normal(size=(10_500, D))
-    one = po.functions.smoothed(FUNCTION, law="data", data=table, rng=1)
-    assert "10,000 rows, 4 columns, drawn from 10,500" in one.gradient_method
-    same = po.functions.smoothed(FUNCTION, law="data", data=table, rng=1)
-    other = po.functions.smoothed(FUNCTION, law="data", data=table, rng=2)
-    digests = [smooth.law.reference.digest for smooth in (one, same, other)]
-    assert digests[0] == digests[1] == digests[2]  # rows follow from the table
-
-
 def test_boxes_that_differ_where_values_are_missing_are_not_believed():
     table = X.copy()
     other_side = tuple(replace(t, missing_left=~t.missing_left) for t in TREES)

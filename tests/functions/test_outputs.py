@@ -13,7 +13,7 @@ from scipy.stats import norm
 from sklearn import discriminant_analysis
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -207,13 +207,6 @@ def test_a_margin_that_is_the_log_odds_is_called_so(name):
 def test_a_margin_that_is_not_keeps_its_name(model):
     function = po.wrap(model.fit(TISSUE, SICK), output="margin")
     assert function.quantity.in_words() == "margin of class 1"
-
-
-def test_a_margin_of_one_of_three_classes_is_no_log_odds():
-    flowers, kinds = load_iris(return_X_y=True, as_frame=True)
-    model = LogisticRegression(max_iter=1000).fit(flowers, kinds)
-    assert po.wrap(model, target=2, output="margin").quantity.kind == "margin"
-    assert po.wrap(model, target=2, output="log_odds").quantity.kind == "log_odds"
 
 
 def test_of_two_labels_the_second_is_explained_and_named():

@@ -22,9 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 from smoothed_formulas import LIMITS
 
 import propopt as po
-from propopt.base import resources
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.resources import Budget
 from propopt.functions import Power
 from propopt.functions.formulas import PaperFormula
 
@@ -87,25 +85,6 @@ def test_results_depend_on_the_seed_and_on_nothing_else():
     assert first.seed != second.seed
     copy = pickle.loads(pickle.dumps(smooth))
     np.testing.assert_array_equal(copy.gradient(X), smooth.gradient(X))
-
-
-def test_models_are_called_in_tables_of_bounded_size(monkeypatch):
-    rows = []
-
-    def model(points):
-        rows.append(len(points))
-        return np.exp(points).sum(axis=1)
-
-    smooth = po.functions.smoothed(po.wrap(model), 0.5, n_samples=30)
-    gradient, value = smooth.gradient(X), smooth.value(X)
-    assert rows == [2 * 30 * 12, 3, 3, 2 * 30 * 12]
-    assert smooth.calls.rows + smooth.calls.trials == sum(rows)
-    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 100))
-    rows.clear()
-    np.testing.assert_allclose(smooth.gradient(X), gradient)
-    np.testing.assert_allclose(smooth.value(X), value)
-    assert max(rows) <= 100
-    assert sum(rows) == 4 * 30 * 12
 
 
 def test_matching_the_changes_is_matching_the_smoothed_gradient():

@@ -109,25 +109,6 @@ def test_values_and_effects_of_a_pipeline():
     assert f.estimate(X).labels.points == ("a", "b")
 
 
-def test_outputs_and_targets():
-    for output, ask in {
-        "log_odds": MODEL.decision_function,
-        "margin": MODEL.decision_function,
-        "probability": probability,
-    }.items():
-        f = po.wrap(MODEL, output=output, data=NOTES)
-        np.testing.assert_allclose(f.value(NOTES), ask(NOTES), rtol=1e-12)
-    np.testing.assert_array_equal(
-        po.wrap(MODEL, 0, data=NOTES).value(NOTES), -log_odds(NOTES)
-    )
-    first = po.wrap(MODEL, 0, "probability", data=NOTES).value(NOTES)
-    np.testing.assert_array_equal(first, MODEL.predict_proba(NOTES)[:, 0])
-    ridge = make_pipeline(CountVectorizer(), Ridge()).fit(NOTES, LABELS)
-    np.testing.assert_array_equal(
-        po.wrap(ridge, data=NOTES).value(NOTES), ridge.predict(NOTES)
-    )
-
-
 def test_words_that_are_not_known():
     new = ["unheard of", "bad food unheard"]
     np.testing.assert_array_equal(F.value(new), log_odds(new))
@@ -484,19 +465,6 @@ def test_what_cannot_be_wrapped_is_refused(line, message):
 
 def fitted(model):
     return make_pipeline(CountVectorizer(binary=True), model).fit(TEXTS, SIX)
-
-
-def test_the_margin_of_a_boosted_classifier():
-    model = fitted(ensemble.GradientBoostingClassifier(n_estimators=3, random_state=0))
-    probability = po.wrap(model, output="probability", data=TEXTS)
-    margin = po.wrap(model, output="margin", data=TEXTS)
-    assert (probability.has_structure, margin.has_structure) == (False, True)
-    result = po.wrap(model, data=TEXTS, batch_rows=2)
-    np.testing.assert_array_equal(result.value(TEXTS), margin.value(TEXTS))
-    assert result.batch_rows == 2
-    model = fitted(ensemble.RandomForestClassifier(3, random_state=0))  # no margin
-    result = po.wrap(model, data=TEXTS).value(TEXTS)
-    np.testing.assert_array_equal(result, model.predict_proba(TEXTS)[:, 1])
 
 
 def test_torch_modules_of_texts():

@@ -3,7 +3,6 @@
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from refusals import refusals
 from sklearn.linear_model import Ridge  # noqa: F401  # of refusals.txt
@@ -300,14 +299,3 @@ def test_rows_reach_the_module_as_images_and_gradients_come_back(rng):
         np.testing.assert_allclose(function.value(rows), expected, atol=1e-14)
         ours = shape.images(function.gradient(rows))
         np.testing.assert_allclose(ours, images.grad.numpy(), atol=1e-14)
-
-
-def test_a_module_is_told_of_a_table(rng):
-    with seeded():
-        module = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Linear(4, 1))
-    table = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
-    best = po.explain(module, table[:3], table, progress=False)
-    slopes = (module[1].weight @ module[0].weight).detach().numpy()[0]
-    expected = (table[:3] - table.mean()) * slopes
-    np.testing.assert_allclose(best.contributions, expected, atol=1e-5)
-    assert best.labels.features == ("a", "b")

@@ -28,7 +28,7 @@ from small_data import (
 )
 
 import propopt as po
-from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
+from propopt.base.errors import FlatFunctionWarning, InvalidInput
 from propopt.explaining.explainers import Lime
 from propopt.functions import Sine, wrap
 from propopt.structures.fitted_model import FittedModel
@@ -204,11 +204,6 @@ STEEP_MODELS = [
     few(ensemble.BaggingRegressor, estimator=RIDGE),
     make_pipeline(sk.StandardScaler(), RIDGE),
 ]
-MIXED_MODELS = [
-    few(ensemble.GradientBoostingRegressor, init=RIDGE),
-    ensemble.VotingRegressor([("tree", TREE), ("ridge", RIDGE)]),
-    sk.KNeighborsRegressor(3, weights="distance"),
-]
 
 
 @pytest.mark.parametrize("model", FLAT_MODELS, ids=str)
@@ -231,20 +226,6 @@ def test_other_models_are_not_taken_for_piecewise_constant(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert wrap(model).gradient(X + 0.01).any()
-
-
-@pytest.mark.parametrize("model", MIXED_MODELS, ids=str)
-def test_models_with_slopes_and_jumps_are_named_for_their_jumps(model):
-    model = clone(model).fit(X, Y)
-    assert not FittedModel.of(model).is_piecewise_constant
-    function = wrap(model)
-    with pytest.warns(
-        JumpsWarning, match=r'functions\.smoothed\(.*law="data"'
-    ) as caught:
-        assert function.gradient(X + 0.01).any()
-    assert len(caught) == 1
-    assert function.jumps.kind == "jumps"
-    assert wrap(model, step=1e-5).gradient(X + 0.01).any()  # as was asked for
 
 
 def test_a_step_of_ones_own_may_be_wide_enough_for_a_tree():

@@ -195,15 +195,6 @@ def test_blocks_whose_words_do_not_interact_are_single_words(rng, power):
         np.testing.assert_allclose(x, y, rtol=0, atol=atol)
 
 
-def test_many_weights_are_as_one_by_one(rng):
-    f = words(rng.normal(size=12), rng.random(12) + 0.1)
-    weights = (
-        rng.random((40, 2)) @ rng.random((2, 13)) * 10.0 ** rng.integers(-9, 9, (40, 1))
-    )
-    one_by_one = np.concatenate([f.first_moments(row[None]) for row in weights])
-    assert f.first_moments(weights) == pytest.approx(one_by_one, rel=1e-11)
-
-
 def test_documents_without_a_feature_have_the_base():
     f = NormalisedSum(0.3, (single_words(np.zeros(4), np.zeros(4), np.arange(4)),), 0.5)
     assert (f.value(np.eye(4)) == 0.3).all()

@@ -13,14 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import refusals
 
-import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.files import write_parquet
 from propopt.tables import arrow
 from propopt.tables.arrow import ArrowTable
 from propopt.tables.arrow_files import ArrowFiles, wider_type
-from propopt.tables.frames import as_frame
-from propopt.tables.imported import read_attributions
 
 
 KINDS = [".parquet", ".feather"]
@@ -195,26 +192,6 @@ def test_cells_of_several_types_are_written_as_text(tmp_path):
     assert read["5"].isna().tolist() == [False, False, True]
     assert read.index.tolist() == ["x", "1", "(2, 3)"]
     assert read["row"].tolist() == [1, 2, 3]
-
-
-def test_a_result_is_written_and_audited_by_its_names(tmp_path, rng):
-    X = pd.DataFrame(rng.normal(size=(12, 3)), columns=list("abc"))
-    X.index = rng.permutation(12)
-    best = po.explain(
-        lambda table: np.asarray(table) @ [1.0, -2.0, 0.5], X, progress=False
-    )
-    path = tmp_path / "best.parquet"
-    best.to_parquet(path)
-    pd.testing.assert_frame_equal(
-        pd.read_parquet(path), best.to_frame().rename_axis("row")
-    )
-    shuffled = pd.read_parquet(path).iloc[rng.permutation(12)][list("bca")]
-    shuffled.to_parquet(path)
-    read = read_attributions(path, "W", as_frame(X, "X").labels)
-    np.testing.assert_array_equal(read.values, best.attributions)
-    shuffled.assign(a="x").to_parquet(path)
-    with pytest.raises(InvalidInput, match="column 'a' holds text"):
-        read_attributions(path, "W", as_frame(X, "X").labels)
 
 
 # ---- Types

@@ -19,10 +19,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import propopt as po
 from propopt.base import resources
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
-from propopt.base.resources import Budget, EvaluationCounter
+from propopt.base.resources import Budget
 from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
 from propopt.functions import models
-from propopt.functions.jumps import FEWEST
 from propopt.tables.frames import Labels
 
 
@@ -232,30 +231,6 @@ def test_a_booster_has_effects_of_categories():
 
 
 # ---- how often models are called, with what, and what they refuse
-def test_calls_are_counted_where_the_model_is_called(spy, function, monkeypatch):
-    monkeypatch.setattr(models, "WORTH_TIMING", np.inf)  # which the clock decides
-    rows = X[:20]
-    whole = function.value(rows), function.gradient(rows)
-    expected = 20 + n_rows_of_gradient(rows, 2, CATEGORIES)
-    # three rows asked twice at first, and again for differences; whether it jumps
-    assert function.jumps.kind == "smooth"
-    assert function.calls.trials == 12 + FEWEST
-    assert function.calls.rows == sum(spy.sizes) - 12 - FEWEST == expected
-    spy.sizes.clear()  # batches keep to the budget and change nothing
-    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 7))
-    assert_allclose(function.value(rows), whole[0], rtol=1e-12)
-    assert_allclose(function.gradient(rows), whole[1], atol=1e-9)
-    assert (max(spy.sizes), sum(spy.sizes)) == (7, expected)
-    spy.sizes.clear()
-    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(8 * X.shape[1] * 10))
-    function.gradient(rows)
-    assert max(spy.sizes) == 10
-    table = X[["bmi"]].to_numpy()
-    exact = po.wrap(LogisticRegression().fit(table, Y))
-    exact.gradient(table)
-    assert exact.calls == EvaluationCounter(rows=N)
-
-
 BMI = X[["bmi"]]
 
 

@@ -105,14 +105,6 @@ def test_contributions_ask_for_cells_of_the_dtypes_of_data(missing, tmp_path):
     assert not model.refused
 
 
-def test_slopes_by_observed_values_ask_for_no_others():
-    X = table(40)
-    model = Strict(X)
-    slopes = po.explain(model, X.iloc[:9], data=X, kind="slopes", law="data")
-    assert slopes.attributions.any(axis=0).all()
-    assert not model.refused
-
-
 @pytest.mark.parametrize(
     "requested",
     [
@@ -159,19 +151,6 @@ def test_whole_numbers_of_arrays_are_asked_for_no_means():
     po.explain(model, X[:9], data=X, kind="slopes", law="data")
     po.compare(model, WholeNumbers(2), X, data=X)
     assert not model.refused
-
-
-def test_bases_at_rows_of_means_are_still_found_where_models_take_them():
-    rng = np.random.default_rng(2)
-    X = pd.DataFrame({"a": rng.integers(0, 5, 60), "b": rng.normal(size=60)})
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMRegressor(n_estimators=9, min_child_samples=3, verbosity=-1)
-    model.fit(X, X["a"] * X["b"])
-    f = po.wrap(model, data=X)
-    row = X.mean().to_frame().T
-    exact = po.explainers.ExactShap(data=row).explain(f, X)
-    base = po.audit(exact, model, X)["base"]
-    assert "mean row" in base.source
 
 
 def test_steps_that_check_their_table_do_not_stop_the_reading():
@@ -225,6 +204,9 @@ def test_coordinates_of_many_categories_take_no_square_of_them():
 
 
 # ---- categories that data has not, as the models treat them that take them
+
+
+EVERY_WORD = pd.CategoricalDtype(["red", "blue", "green", "violet", "teal"])
 
 
 def of_words(dtype, n=40):
@@ -302,6 +284,7 @@ def catboost():
         (ordinal_and_missing, "category"),
         (histograms, "category"),
         (lightgbm, "category"),
+        (lightgbm, EVERY_WORD),
         (catboost, "object"),
     ],
 )

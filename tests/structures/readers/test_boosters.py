@@ -26,7 +26,6 @@ from tree_cases import (
 )
 
 import propopt as po
-from propopt.base.errors import InvalidInput
 from propopt.structures import fitted_model
 from propopt.structures.registry import as_estimator
 
@@ -408,16 +407,6 @@ def test_margins_of_three_classes(name):
             assert others.margin_boxes is not None
 
 
-def test_numbers_that_are_declared_to_be_categories():
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    forest = sk.RandomForestRegressor(4, random_state=0).fit(frame, Y)
-    function = po.wrap(
-        forest, data=po.functions.TableSchema.of(frame, categorical=["c"])
-    )
-    both_are_read(function, frame)
-    assert function.boxes.sets.coded.any()
-
-
 def test_gaps_in_categories_that_the_model_takes_itself():
     frame = with_gaps(table()).drop(columns="text").astype({"count": float})
     model = sk.HistGradientBoostingRegressor(
@@ -438,40 +427,6 @@ def test_columns_that_one_hot_encode_one_feature_are_one_column():
     function = po.wrap(model, data=schema)
     both_are_read(function, whole)
     assert function.boxes.columns.tolist() == [0, 1, 2]
-
-
-BLANKS = ["Call  Failure", "Seconds of Use", "a"]
-
-
-@pytest.mark.parametrize("searched", [False, True])
-def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(120, 3)), columns=BLANKS)
-    model = light()
-    if searched:
-        model = sk.GridSearchCV(model, {"max_depth": [2]}, cv=2)
-    model.fit(table, 2.0 * table[BLANKS[0]] - table[BLANKS[1]])
-    assert list(model.feature_names_in_) == ["Call__Failure", "Seconds_of_Use", "a"]
-    function = po.wrap(model)
-    np.testing.assert_array_equal(function.value(table), model.predict(table))
-    slopes = po.functions.smoothed(function, law="data", data=table).gradient(table)
-    assert list(slopes.columns) == BLANKS
-    for other in (
-        table[BLANKS[::-1]],
-        table.rename(columns={BLANKS[0]: "Call Failure"}),
-        table.set_axis(["Call  Failure", "Call__Failure", "a"], axis=1),
-    ):
-        with pytest.raises(InvalidInput, match="columns"):
-            function.value(other)
-    # what the message says does it
-    renamed = table.set_axis(list("xyz"), axis=1)
-    with pytest.raises(InvalidInput, match="rename those of X if they are the same"):
-        function.value(renamed)
-    with pytest.raises(InvalidInput, match="rename those of data if they are the"):
-        po.wrap(model, data=renamed)
-    named = renamed.rename(columns=dict(zip("xyz", BLANKS, strict=True)))
-    values = po.wrap(model, data=named).value(named)
-    np.testing.assert_array_equal(values, model.predict(table))
 
 
 # ---- boxes are read once, checked, and kept
