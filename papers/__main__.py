@@ -20,7 +20,6 @@ from propopt.cli import (
     Parser,
     gravest,
     run_command,
-    worker_count,
 )
 
 
@@ -168,9 +167,7 @@ def _parser() -> argparse.ArgumentParser:
         "papers each has its folder in it",
     )
     parser.add_argument("--paper", metavar="NAME", help="default: properties")
-    parser.add_argument(
-        "-j", "--jobs", type=worker_count, metavar="N", help="panels at once"
-    )
+    parser.add_argument("-j", "--jobs", type=int, metavar="N", help="panels at once")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     parser.add_argument(
         "--full",

@@ -258,21 +258,6 @@ def gravest(codes: Sequence[int]) -> int:
     return max(codes, key=_RISING.index)
 
 
-def worker_count(text: str) -> int:
-    """Parse a number of workers."""
-    if text.lstrip("-").isdigit() and int(text) != 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(
-        f"expected a number of workers, or -1 for all processors, got {text!r}"
-    )
-
-
-def _row(text: str) -> int:
-    if text.isdecimal():
-        return int(text)
-    raise argparse.ArgumentTypeError(f"expected the number of a row, got {text!r}")
-
-
 class Parser(argparse.ArgumentParser):
     """An argument parser that escapes control characters in errors."""
 
@@ -356,7 +341,7 @@ def _parser() -> argparse.ArgumentParser:
             "-j",
             "--jobs",
             dest="n_jobs",
-            type=worker_count,
+            type=int,
             metavar="N",
             help="number of workers, or -1 for all processors",
         )
@@ -384,7 +369,7 @@ def _parser() -> argparse.ArgumentParser:
     subs["lime"].add_argument(
         "--rows",
         nargs="+",
-        type=_row,
+        type=int,
         metavar="N",
         help="row numbers of the table, from 0, instead of those of the file",
     )

@@ -527,13 +527,9 @@ class Objective(Atom):
         InvalidInput
             If a parameter has no value.
         """
-        if self._has_numbers:
+        if {type(rate) for rate, _ in self.rates} <= {float}:
             return self.rates
         return tuple((_number(rate, loss), loss) for rate, loss in self.rates)
-
-    @cached_property
-    def _has_numbers(self) -> bool:
-        return {type(rate) for rate, _ in self.rates} <= {float}
 
     @cached_property
     def losses(self) -> tuple[PropertyLoss, ...]:

@@ -402,21 +402,19 @@ class Spectral(Solver):
     name = "spectral"
 
     def refusal(self, program: Program) -> str | None:
-        return curve_refusal(program) or _eigenbasis_refusal(
-            program, _is_lattice(program)
-        )
+        return curve_refusal(program) or _eigenbasis_refusal(program)
 
     def prepare(self, program: Program) -> Prepared:
         return Diagonal(Quadratic.of(program))
 
 
-def _eigenbasis_refusal(program: Program, is_lattice: bool) -> str | None:
+def _eigenbasis_refusal(program: Program) -> str | None:
     """The reason why the eigenbases exceed memory; None if they do not."""
     # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis; of a
     # lattice nothing but coefficients
     n_points, n_features = program.shape
     n_bytes = 32.0 * n_features**2 + 80.0 * n_points * n_features
-    if not is_lattice:
+    if not any(lattice_of(loss.map) for loss in program.kinds["robustness"]):
         n_bytes = 32.0 * n_points**2 + 32.0 * n_features**2
     label = f"the eigenbasis of {n_points} points and {n_features} features"
     return memory_refusal(n_bytes, label, "the krylov solver works without it")
@@ -884,12 +882,14 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
         return Reason(reason)
     robust = program.kinds["robustness"]
     coupled = robust[0].map if robust else None
-    is_lattice = lattice_of(coupled) is not None
-    if _eigenbasis_refusal(program, is_lattice) is None:
-        n_points, _ = program.shape
+    if _eigenbasis_refusal(program) is None:
         is_dense = isinstance(getattr(coupled, "matrix", None), np.ndarray)
-        eigenbasis = SECONDS_PER_OPERATION * float(n_points) ** 3
-        if is_lattice or is_dense or eigenbasis <= _seconds_of_lanczos(program):
+        eigenbasis = SECONDS_PER_OPERATION * float(program.shape[0]) ** 3
+        if (
+            lattice_of(coupled) is not None
+            or is_dense
+            or eigenbasis <= _seconds_of_lanczos(program)
+        ):
             return Spectral()
     factored = Factored().take(program)
     if isinstance(factored, Reason):
@@ -903,11 +903,6 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
     # stop Lanczos after the time of a few factors
     steps = math.ceil(_USUAL_STEPS * PATIENCE * factors / lanczos)
     return Krylov(most_steps=steps, fallback=Factored()).take(program)
-
-
-def _is_lattice(program: Program) -> bool:
-    """Whether points form a lattice, which transforms diagonalise."""
-    return any(lattice_of(loss.map) for loss in program.kinds["robustness"])
 
 
 def _seconds_of_lanczos(program: Program) -> float:

@@ -154,7 +154,7 @@ def test_a_bad_problem_does_not_stop_the_next(tmp_path, out, capsys):
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "explode", "sweep", "sweep a --jobs many", "sweep a --jobs 0", "check"],
+    ["", "explode", "sweep", "sweep a --jobs many", "lime a --rows x", "check"],
 )
 def test_bad_arguments(arguments, capsys):
     with pytest.raises(SystemExit) as caught:

@@ -175,14 +175,6 @@ class InteractionsSection(JobSection):
             message = "has no effect: each row is predicted by models fitted without it"
             yield wrong(message, "data", "explain")
 
-    def _require_end(self, features: Features) -> None:
-        """Refuse to score more sets than would end."""
-        n_sets = comb(len(features), self.settings()["order"])
-        if self.sets == "all" and n_sets > _MOST_SETS:
-            raise InvalidInput(
-                f"sets: all {n_sets:,} sets are more than {_MOST_SETS:,}; list some"
-            )
-
     def solve(self, file: ProblemFile, progress: bool | None = None) -> ILOCO:
         """The fitted estimator, with scores of sets and of single features."""
         learner = file.subject.learner
@@ -193,7 +185,11 @@ class InteractionsSection(JobSection):
             groups |= encoded_groups(schema)
         scheme = self._scheme(file)
         settings = self.settings()
-        self._require_end(Features.of(X.columns, groups))
+        n_sets = comb(len(Features.of(X.columns, groups)), settings["order"])
+        if self.sets == "all" and n_sets > _MOST_SETS:
+            raise InvalidInput(
+                f"sets: all {n_sets:,} sets are more than {_MOST_SETS:,}; list some"
+            )
         return ILOCO(
             learner,
             scheme,

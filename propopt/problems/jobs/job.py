@@ -133,10 +133,7 @@ class JobSection(Section):
             file.schema.data.standardize
             and "Values of columns are in standard deviations from their mean.",
         ]
-        try:
-            documents = self.documents(result, file)
-        except SolverFailure as failure:  # a point of a curve was not solved
-            raise WriteFailure(f"cannot write {path}: {failure}") from failure
+        documents = self.documents(result, file)
         write_page(path, documents, about=[x for x in about if x])
 
     def run(
@@ -181,8 +178,10 @@ class JobSection(Section):
                 page = partial(self.write_report, result, file)
                 yield JobOutput({".html": page}, is_lazy=True)
 
-        parts = checkpoint_folder(file, run.problem)
-        resumed = nullcontext() if parts is None else checkpointing(parts)
+        resumed: Any = nullcontext()
+        if file.resume is not None and run.problem is not None:
+            parts = Path(file.resume) / f".{file.name}.parts"
+            resumed = checkpointing(parts / run.problem[:16])
         with resumed as checkpoint:
             result = run.do(solve, outputs)
         if checkpoint is not None and run.is_finished:
@@ -193,13 +192,6 @@ class JobSection(Section):
 def parts_folder(file: ProblemFile) -> Path | None:
     """The folder for finished parts of a job that can be resumed."""
     return None if file.resume is None else Path(file.resume) / file.name
-
-
-def checkpoint_folder(file: ProblemFile, problem: str | None) -> Path | None:
-    """The folder for checkpoints of a run that can be resumed."""
-    if file.resume is None or problem is None:
-        return None
-    return Path(file.resume) / f".{file.name}.parts" / problem[:16]
 
 
 def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
@@ -415,11 +407,11 @@ class JobRun:
         for suffix, writer in writers.items():
             try:
                 writer(f"{self.target}{suffix}")
-            except (
-                WriteFailure,
-                InvalidInput,
-            ) as error:  # the folder may have been deleted
-                self.unwritten.append(str(error))
+            except (WriteFailure, InvalidInput, SolverFailure) as error:
+                # the folder was deleted, or a point of a curve was not solved
+                reason = f"cannot write {self.target}{suffix}: {error}"
+                is_solver = isinstance(error, SolverFailure)
+                self.unwritten.append(reason if is_solver else str(error))
                 self.verbose = True
         self.written += [x for x in writers if x not in self.written]
         self.console.quiet = self.quiet and not self.unwritten

@@ -17,8 +17,6 @@ from propopt.base.document import Document
 from propopt.base.errors import (
     InvalidInput,
     PropoptError,
-    SolverFailure,
-    WriteFailure,
 )
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
@@ -351,10 +349,7 @@ class SweepKeys(CommonKeys, JobSection):
         most_of_a_table = inf if ending == ".parquet" else _MOST_OF_A_TABLE
         for suffix, label, count, most, writer in (
             (".npz", "of the front", of_front, _MOST_OF_A_FRONT, front.save),
-            (
-                *(f"_attributions{ending}", "picked", n_numbers, most_of_a_table),
-                partial(_write_table, table),
-            ),
+            (f"_attributions{ending}", "picked", n_numbers, most_of_a_table, table),
         ):
             if self.attributions == "all" or count <= most:
                 writers[suffix] = writer
@@ -394,13 +389,6 @@ _MOST_OF_A_FRONT = 10_000_000
 
 _MOST_OF_A_TABLE = 1_000_000
 """Largest number of attributions in a CSV that ``auto`` writes."""
-
-
-def _write_table(write: Writer, path: str) -> None:
-    try:
-        write(path)
-    except SolverFailure as failure:  # a point of a curve was not solved
-        raise WriteFailure(f"cannot write {path}: {failure}") from failure
 
 
 def _write_plot(trade_offs: TradeOffs, problem: Problem, path: str) -> None:
