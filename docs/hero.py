@@ -115,7 +115,7 @@ def find() -> Found:
         n_pairs=int(alike.sum() // 2),
         twins=distances.argmin(axis=1),
         auc=float(roc_auc_score(unseen, f)),
-        kept=best.shares().retained["gradient_matching"],
+        kept=best.shares().faithfulness_kept["gradient_matching"],
         gap=float(best.gap),
     )
 

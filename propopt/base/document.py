@@ -488,6 +488,14 @@ def share_text(share: float) -> str:
     return f"{sign}{percent(abs(share))}%" if math.isfinite(share) else ""
 
 
+def share_cell(share: float) -> str:
+    """A share in whole per cent, for columns: "34%", "<1%"; only all are "100%"."""
+    if not 0.0 < share < 1.0:
+        return share_text(share)
+    whole = round(100.0 * share)
+    return "<1%" if not whole else ">99%" if whole == 100 else f"{whole}%"
+
+
 def number_text(value: float | str | None, unit: str = "") -> str:
     """A value with its unit: counts whole, other numbers in three digits."""
     if value is None or value != value:

@@ -139,6 +139,8 @@ def percent(share: float) -> str:
         return "0"
     if number < 99.5:
         return f"{Decimal(f'{number:.2g}'):f}"
+    if number < 100.0 - 1e-9:
+        return f"{math.floor(10.0 * number) / 10.0:g}"  # only all are 100 %
     return f"{number:.0f}"
 
 

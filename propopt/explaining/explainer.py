@@ -600,9 +600,9 @@ class Explainer(Settings):
     def __repr__(self) -> str:
         name = type(self).__name__
         if self._fitted is None:
-            return f"{name}({self.model!r}, not fitted)"
+            return f"{name}({type(self.model).__name__}, not fitted)"
         n, _ = self._fitted.reference.shape
-        return f"{name}({self._fitted.function!r}, {n} reference rows)"
+        return f"{name}({self._fitted.function.quantity}, {n:,} reference rows)"
 
     def __str__(self) -> str:
         step = "fit()" if self._fitted is None else "print(explainer.explain(X))"

@@ -423,6 +423,7 @@ class FittedRows(FittedReference):
         parameters = dict(best.parameters)
         notes = {"notes": parameters.pop("notes")} if "notes" in parameters else {}
         verdict = function.jumps
+        alone = data is None and settings.parts  # X is the background, too
         explained = replace(
             best,
             parameters={
@@ -430,7 +431,7 @@ class FittedRows(FittedReference):
                 **({} if verdict is None else {"jump test": verdict.in_words()}),
                 **parameters,
                 "scale": in_words(settings.scale),
-                **_without_data(problem, data),
+                **({"without data": True} if alone else {}),
                 "data": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
                 **neighbours_in_words(problem),
                 "weight rule": problem.weight[1],
@@ -933,17 +934,6 @@ def neighbours_in_words(problem: RowsProblem) -> dict[str, str]:
         "graph": f"{problem.n_neighbors} nearest of {count} reference rows",
         "similarities": falling,
         "reference": f"sha256:{hashlib.sha256(content).hexdigest()[:12]}",
-    }
-
-
-def _without_data(problem: RowsProblem, data: Any) -> dict[str, Parameter]:
-    """A parameter that warns that X is the background, as no data was given."""
-    if data is not None or not problem.settings.parts:
-        return {}
-    count = f"{len(problem.points):,} rows of X"
-    return {
-        "without data": f"The {count} are also the background, because data= was not "
-        "given. With data=X_train, a row does not depend on the others."
     }
 
 

@@ -35,7 +35,7 @@ Units: TypeAlias = Literal["gradient", "output", "scaled"]
 """Units: slopes, parts of the output, or slopes times a scale."""
 
 _UNITS_IN_WORDS: Final[Mapping[Units, str]] = {
-    "gradient": "change of {} per unit of each feature",
+    "gradient": "change of {} per {} of each feature",
     "scaled": "change of {} per {} of each feature",
     "output": "contribution of each feature to {}",
 }
@@ -46,11 +46,15 @@ def units_in_words(
     units: Units, quantity: Quantity | None, parameters: Mapping[str, Any]
 ) -> str:
     """Describe attributions by their units, for a card, an axis or a file."""
-    scale = "given scale"
-    if parameters.get("scale") == "std":
-        scale = "standard deviation"
     label = "output" if quantity is None else quantity.in_words()
-    return _UNITS_IN_WORDS[units].format(f"the {label}", scale)
+    return _UNITS_IN_WORDS[units].format(f"the {label}", step_of(units, parameters))
+
+
+def step_of(units: Units, parameters: Mapping[str, Any]) -> str:
+    """The step of a feature for which slopes are the change of the output."""
+    if units == "gradient":
+        return "unit"
+    return "standard deviation" if parameters.get("scale") == "std" else "given scale"
 
 
 @final

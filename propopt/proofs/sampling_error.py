@@ -154,9 +154,7 @@ class TargetError:
         if aim.exact:
             return exact_target(aim.source, scale).of_entries(aim.values)
         if excess is None or aim.blocks is None:
-            unknown = "given as a function, its error is unknown"
-            source = unknown if aim.source == "given" else f"by {aim.source}"
-            return unknown_target(source, scale)
+            return unknown_target(aim.source, scale)
         source = aim.source
         if "draws" not in source:  # the source may contain their number
             source = f"{source}, {aim.n_draws:,} draws"
@@ -388,15 +386,15 @@ class TargetErrorOperator:
 
     def _why_unknown(self, loss: PropertyLoss) -> str | None:
         if not isinstance(loss, GradientMatching):
-            return f"of {loss.name}: its error is unknown"
+            return f"of {loss.name}"
         if loss.estimate is None:
-            return "given as numbers, its error is unknown"
+            return "given as numbers"
         if loss.estimate.blocks is None:
             return None
         if not isinstance(loss.penalty, Squared):
-            return "estimated and matched in l1: its error is unknown"
+            return "estimated and matched in l1"
         if loss not in self.program.losses:
-            return f"estimated and only bounded, by {loss.name}: its error is unknown"
+            return f"estimated and only bounded, by {loss.name}"
         return None
 
     def _matching_losses(self, weights: Array) -> list[PropertyLoss]:

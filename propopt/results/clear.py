@@ -281,16 +281,17 @@ def clear_of(
     )
 
 
-def clear_share(best: Optimum) -> tuple[float, float]:
-    """The share of clear signs, and δ, without computing ranks."""
+def clear_rows(best: Optimum) -> tuple[Array, float, float]:
+    """Shares of rows (D,) with clear signs, that of nonzero signs, δ; without ranks."""
     delta = small_change(best)
-    clear = 0
+    clear = np.zeros(best.shape[1])
     count = 0
     for some in blocks_of(best):
         rows = _Rows(some, delta, None)
-        clear += int(np.count_nonzero(rows.signs()))
+        clear += np.count_nonzero(rows.signs(), axis=0)
         count += int(np.count_nonzero(np.abs(rows.W) > rows.dust))
-    return clear / count if count else 1.0, delta
+    share = float(clear.sum()) / count if count else 1.0
+    return clear / best.shape[0], share, delta
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -25,20 +25,37 @@ from propopt.base.arrays import Attributions, Values
 from propopt.base.checks import read_count
 from propopt.base.codecs import Members, record_codec
 from propopt.base.declared import Declared, field
-from propopt.base.document import Bar, Bars, Chapter, Document, Finding, table_chapter
+from propopt.base.document import (
+    Chapter,
+    Document,
+    Fact,
+    Facts,
+    Span,
+    shape_text,
+    subtitle_of,
+    table_chapter,
+    title_of,
+)
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.files import as_json, atomic_write
 from propopt.base.row_sample import RowSample
 from propopt.base.suggestions import NameKind
-from propopt.base.text import Quantity, enumerated, in_short, percent, plural, printable
+from propopt.base.text import Quantity, in_short, plural, printable
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.near_optimal import OrderBy
-from propopt.proofs.optimum import Parameter
+from propopt.proofs.optimum import Parameter, sampling_fact
 from propopt.proofs.sampling_error import TargetError
 from propopt.results.clear import Clear
 from propopt.results.explanation import Explanation
-from propopt.results.explanation_document import base_findings, target_finding
+from propopt.results.explanation_document import (
+    base_facts,
+    feature_table,
+    largest,
+    sign_text,
+    size_columns,
+    unit_text,
+)
 from propopt.results.reasons import (
     LEAST_SHARE,
     MOST_LISTED,
@@ -465,11 +482,7 @@ class ExplainedTable(
             units=header.units,
             quantity=header.quantity,
             background=header.background,
-            parameters={
-                **header.parameters,
-                "not proved": "as one problem; each row is optimal up to a gap of "
-                f"{gap.max():.0e}",
-            },
+            parameters=header.parameters,
             labels=Labels(tuple(positions.tolist()), header.features),
             target=self.target,
             standard_errors=errors if self.target.n_blocks else None,
@@ -568,73 +581,55 @@ class ExplainedTable(
         return self.to_frame().to_numpy()
 
     def __repr__(self) -> str:
-        rows, features = self.shape
-        size = f"{plural(rows, 'row')} × {plural(features, 'feature')}"
-        words = [size, *filter(None, (self.quantity and printable(self.quantity),))]
-        words.append(f"gap <= {self.gap:.1e}")
-        return f"ExplainedTable({', '.join(words)}, in {printable(self.folder)})"
+        parts = [shape_text(*self.shape), self.quantity or "", self.folder]
+        return f"ExplainedTable({', '.join(filter(None, map(printable, parts)))})"
 
     def document(self) -> Document:
         """Summarise the features of all rows, by their mean sizes."""
-        table = self.summary()
-        largest = [name for name in table.index[:_NAMED] if table.mean_size[name] > 0.0]
-        label = "output" if self.quantity is None else str(self.quantity)
-        verb = "matter most" if len(largest) > 1 else "matters most"
-        what = (
-            f"{enumerated(largest, 'and')} {verb}" if largest else "no feature matters"
-        )
+        header = self.header
+        quantity = header.quantity
+        unit = unit_text(header.units, quantity, header.parameters)
+        shape = f"{shape_text(*self.shape)}, in a folder"
+        n = header.n_rows
+        sizes = self.sizes / n
+        order = largest(sizes)
+        columns = size_columns(sizes, order)
+        if header.units != "output":
+            sides = (self.raises / n)[order], (self.lowers / n)[order]
+            columns["sign"] = [*map(sign_text, *sides)]
+        # means of the negative and of the positive attributions
+        ends = (self.sums / n + np.stack([-sizes, sizes])).T[order] / 2.0
+        bars = [Span(min(low, 0.0), max(high, 0.0)) for low, high in ends.tolist()]
+        facts = [
+            *base_facts(self.base_value, header.parameters),
+            Fact("gap to optimum", self.gap, "at most", note="row by row"),
+            sampling_fact(self.target),
+        ]
         return Document(
-            title=f"{what} to the {label}, over {plural(self.shape[0], 'row')}",
-            subtitle=f"{self.units_in_words}; mean size over rows",
-            blocks=[self._bars(table), *self._notes()],
-            trust=[
-                Finding(
-                    f"each row is optimal up to a gap of {self.gap:.0e}",
-                    "proved",
-                    "Is it the best possible?",
-                    "yes" if self.gap <= _TOLERATED else f"up to {self.gap:.0e}",
-                ),
-                target_finding(self),
-                *base_findings(self.base_value, self.header.parameters),
-                Finding(f"the summary is of all {plural(self.shape[0], 'row')}"),
+            title=title_of("Explanation", quantity),
+            subtitle=subtitle_of(quantity, shape, unit),
+            dangers=[*self._dangers()],
+            blocks=[
+                feature_table(header.features, order, columns, {"mean size": bars}),
+                Facts(facts),
             ],
             settings={
                 "folder": self.folder,
-                "files": f"{self.header.n_parts:,}",
-                **{k: in_short(x) for k, x in self.header.parameters.items()},
+                "files": f"{header.n_parts:,}",
+                **{k: in_short(x) for k, x in header.parameters.items()},
             },
             chapters=self._chapters,
-            names=self.header.columns,
         )
 
-    def _bars(self, table: pd.DataFrame) -> Bars:
-        """Bars of the mean sizes, from the mean of negative to that of positive w."""
-        rows = [
-            Bar(
-                name=str(name),
-                value=size,
-                note=f"raises in {percent(raises)}\N{NO-BREAK SPACE}%",
-                parts=(min((mean - size) / 2.0, 0.0), max((mean + size) / 2.0, 0.0)),
-                sign="-",
-            )
-            for name, (mean, size, raises) in zip(
-                table.index,
-                table[["mean", "mean_size", "raises"]].to_numpy().tolist(),
-                strict=True,
-            )
-        ]
-        shown = rows[:_ON_PAGE]
-        others = [row.value for row in rows[_ON_PAGE:]]
-        return Bars(shown, f"{self.units_in_words}; mean size over rows", others)
-
-    def _notes(self) -> Iterator[Finding]:
-        """A note on categories that do not occur in data."""
+    def _dangers(self) -> Iterator[str]:
+        """The categories that do not occur in data."""
         if self.n_new:
             noun = "row has" if self.n_new == 1 else "rows have"
-            yield Finding(
-                f"{self.n_new:,} {noun} categories that do not occur in data, "
-                f"explained as the model treats them: {'; '.join(self.new[:_NAMED])}"
+            yield (
+                f"{self.n_new:,} {noun} categories that do not occur in data: "
+                f"{'; '.join(self.new[:_NAMED])}."
             )
+            yield "Check them: they are explained as the model treats them."
 
     def _chapters(self) -> Sequence[Chapter]:
         """The summary of all features as a table."""
@@ -644,9 +639,6 @@ class ExplainedTable(
 _SUMS: Final = ("sums", "sizes", "squares", "raises", "lowers")
 _REMADE: Final = "explain(X, to=...) with the same explainer and table makes it again"
 _NAMED: Final = 3
-_ON_PAGE: Final = 15
-_TOLERATED: Final = 1e-5
-"""The gap up to which rows count as optimal."""
 
 
 def write_manifest(folder: Path, header: TableHeader) -> None:

@@ -930,7 +930,7 @@ class Explanation(
         )
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
-        """How much faithfulness is retained, and how much of other losses is removed.
+        """How much faithfulness is kept, and how much of other losses is removed.
 
         Parameters
         ----------
@@ -957,7 +957,7 @@ class Explanation(
         ... )
         >>> mine = po.results.Explanation(attributions=G + 0.5, method="mine")
         >>> mine.shares(objective)
-        Shares(50.0 % of faithfulness retained; 0.0 % of pairwise_robustness ...
+        Shares(50% kept, 0% of pairwise_robustness removed)
         """
         return shares_of(self, *self._program_of(objective, "shares"))
 
@@ -975,7 +975,7 @@ class Explanation(
 
     @property
     def loss_shares(self) -> dict[str, float]:
-        """The retained share of faithfulness and the removed share of each other loss.
+        """The kept share of faithfulness and the removed share of each other loss.
 
         They follow from the losses without attributions, see
         :class:`propopt.results.Shares`. After loading they are those of the saved

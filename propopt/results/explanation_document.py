@@ -1,159 +1,303 @@
-"""The document of an explanation: largest features, trust and settings."""
+"""The document of an explanation: its largest features, facts and settings."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.document import (
-    Bar,
-    Bars,
     Chapter,
     Document,
-    Finding,
+    Fact,
+    Facts,
+    Span,
+    Table,
     minus,
+    number_text,
+    shape_text,
+    share_cell,
+    share_text,
+    subtitle_of,
+    title_of,
 )
 from propopt.base.resources import BATCH_BUDGET
-from propopt.base.text import (
-    enumerated,
-    in_percent,
-    in_short,
-    percent,
-    plural,
-    printable,
-    rounded_percent,
-)
+from propopt.base.text import Quantity, gap_cell, in_short, plural, printable
 from propopt.base.vocabulary import Basis
 from propopt.losses.algebra import PropertyLoss, kind_of
-from propopt.proofs.optimum import (
-    Optimum,
-    base_in_words,
-    gap_in_words,
-    is_sampled,
-    target_basis,
-    target_error_cell,
-    target_in_words,
-)
-from propopt.results.clear import clear_share, ends_in_words, is_exact, unit_of
-
-
-_NAMED: Final = 3
-"""Most features in a title."""
-
-_ROOM: Final = 60
-"""Most characters for the names of several features in a title."""
+from propopt.losses.faithfulness import Units, step_of
+from propopt.proofs.optimum import Optimum, gap_fact, is_sampled, sampling_fact
+from propopt.results.clear import clear_rows, unit_of
 
 
 def explanation_text(explanation: Optimum) -> str:
     """The representation of an explanation in one line."""
-    parts = [f"{printable(explanation.method)}, {_size(explanation)}"]
+    parts = [explanation.method, _size(explanation)]
     if explanation.quantity is not None:
-        parts.append(printable(explanation.quantity))
-    parts += [
-        f"{printable(name)}={value:.6g}" for name, value in explanation.losses.items()
-    ]
-    if explanation.objective is not None:
-        parts.append(f"objective={explanation.objective:.6g}")
+        parts.append(str(explanation.quantity))
     if explanation.gap is not None:
-        parts.append(f"gap={explanation.gap:.1e}")
-        parts.append(printable(target_in_words(explanation)))
-    if explanation.solver is not None:
-        parts.append(f"solver={explanation.solver}")
-    if explanation.evaluations > 0:
-        parts.append(f"evaluations={explanation.evaluations}")
-    return f"Explanation({', '.join(parts)})"
+        parts.append(f"gap={gap_cell(explanation.gap)}")
+    return f"Explanation({', '.join(map(printable, parts))})"
 
 
 def explanation_document(
     explanation: Optimum, chapters: Callable[[], Sequence[Chapter]]
 ) -> Document:
-    """The findings of an explanation, with the chapters of its page."""
-    W = explanation.attributions  # first, as losses then follow from them
-    share, delta = clear_share(explanation)
-    features = list(explanation.labels.feature_names(W.shape[1]))
-    names = features
-    if explanation.shape[0] == 1 and explanation.points is not None:
-        names = [
-            f"{x} = {minus(explanation.value_of(0, j))}" for j, x in enumerate(features)
-        ]
-    subtitle = _subtitle(explanation)
-    bars = _bars(W, names, _of_one_row(explanation), subtitle)
-    settings = dict(made_by(explanation))
-    settings["clear signs"] = clear_in_words(explanation, share, delta)
-    findings = (*change_from_contributions(explanation), *_without_data(explanation))
+    """The largest features and the facts of an explanation."""
+    _ = explanation.attributions  # first, as losses then follow from them
+    method = explanation.method
+    kind = "Explanation" if method == "optimized" else f"Explanation by {method}"
+    clear, share, delta = clear_rows(explanation)
+    table = _one_row if explanation.shape[0] == 1 else _many_rows
+    note = f"small change {number_text(delta)}"
+    facts = [
+        *_proof(explanation),
+        *_change_from_shap(explanation),
+        Fact("clear signs", share, "%", _basis(explanation), note),
+    ]
     return Document(
-        title=_title(explanation),
-        subtitle=subtitle,
-        blocks=[bars, *findings],
-        trust=[*_trust(explanation), _clear(explanation, share, delta)],
-        settings=settings,
+        title=title_of(kind, explanation.quantity),
+        subtitle=subtitle_of(
+            explanation.quantity, _size(explanation), _unit(explanation)
+        ),
+        dangers=_WITHOUT_DATA if "without data" in explanation.parameters else (),
+        blocks=[table(explanation, clear), Facts(facts)],
+        settings=dict(made_by(explanation)),
         chapters=chapters,
-        names=features,
     )
 
 
-def _size(explanation: Optimum) -> str:
-    rows, features = explanation.shape
-    return f"{plural(rows, 'row')} × {plural(features, 'feature')}"
+_WITHOUT_DATA: Final = (
+    "The rows of X are also the background, because data= was not given.",
+    "With data=X_train, a row does not depend on the others.",
+)
 
 
-def _title(explanation: Optimum) -> str:
-    """The largest features, the output and the rows, as a title."""
-    N = explanation.shape[0]
-    quantity = explanation.quantity
-    label = "output" if quantity is None else str(quantity)
-    rows = explanation.labels.points
-    names = largest_features(explanation)
-    where = f"over {N:,} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
-    verb = "matter" if len(names) > 1 else "matters"
-    most = " most" if names else ""
-    method = "" if explanation.method == "optimized" else f"{explanation.method}: "
-    matter = f"{enumerated(names, 'and') or 'no feature'} {verb}{most}"
-    return f"{method}{matter} to the {label}, {where}"
+def _size(best: Optimum) -> str:
+    """The numbers of rows and features; a single row with its name."""
+    N, D = best.shape
+    if N > 1 or best.labels.points is None:
+        return shape_text(N, D)
+    return f"row {best.labels.row(0)} · {plural(D, 'feature')}"
 
 
-def largest_features(explanation: Optimum) -> list[str]:
-    """Up to three features with the largest mean |w|; fewer if names are long."""
-    W = explanation.attributions
-    unit = _unit(W)
-    (sizes,) = _means(W, lambda w: [np.abs(w / unit)])
-    features = explanation.labels.feature_names(W.shape[1])
-    largest = np.argsort(-sizes, kind="stable")[:_NAMED]
-    names = [features[j] for j in largest if sizes[j] > 0.0]
-    while len(names) > 1 and sum(map(len, names)) > _ROOM:
-        names.pop()
-    return names
+def _unit(best: Optimum) -> str:
+    return unit_text(best.units, best.quantity, best.parameters)
 
 
-def _subtitle(explanation: Optimum) -> str:
-    """The unit of the numbers, and how several rows are combined."""
-    words = [explanation.units_in_words]
-    if explanation.shape[0] > 1:
-        words.append("mean size over rows")
-    base = explanation.base_value
-    value = explanation.prediction
-    if explanation.shape[0] == 1 and base is not None and value is not None:
-        start = base_in_words(base, explanation.parameters)
-        words.append(f"from {start} on average to {value[0]:.4g} here")
-    return "; ".join(words)
+def unit_text(
+    units: Units, quantity: Quantity | None, parameters: Mapping[str, Any]
+) -> str:
+    """The kind and the unit of attributions, once for the whole card."""
+    if units == "output":
+        return f"contributions, in {unit_of(quantity)}"
+    return f"slopes, in {unit_of(quantity)} per {step_of(units, parameters)}"
+
+
+# ---- The table of the largest features
+
+
+_ON_PAGE: Final = 100
+"""Most features in the table."""
+
+
+def largest(sizes: Values) -> Indices:
+    """The positions of the largest sizes (D,), the largest first."""
+    return np.argsort(-sizes, kind="stable")[:_ON_PAGE]
+
+
+def feature_table(
+    names: Sequence[str],
+    order: Indices,
+    columns: Mapping[str, Any],
+    bars: Mapping[str, Sequence[Span]],
+) -> Table:
+    """Some of the features, with their columns in this order."""
+    index = pd.Index([names[j] for j in order], name="feature")
+    cut = f"The {len(order)} largest of {len(names):,} features."
+    return Table(
+        pd.DataFrame(columns, index),
+        cut if len(order) < len(names) else "",
+        total=len(names),
+        bars=bars,
+    )
+
+
+def size_columns(sizes: Values, order: Indices) -> dict[str, Any]:
+    """Mean sizes of the largest features, and their shares of all (D,)."""
+    whole = math.fsum(sizes / (sizes.max() or 1.0))  # against overflow
+    shares = sizes / (sizes.max() or 1.0) / (whole or 1.0)
+    return {"mean size": sizes[order], "share": [*map(share_cell, shares[order])]}
+
+
+def _one_row(best: Optimum, clear: Values) -> Table:
+    """The value and the contribution of each feature, and its SHAP value if known."""
+    w = best.attributions[0]
+    phi = _shap_values(best)
+    order = largest(np.abs(w))
+    label = "contribution" if best.units == "output" else "slope"
+    columns: dict[str, Any] = {label: w[order]}
+    if best.points is not None:
+        values = [minus(best.value_of(0, int(j))) for j in order]
+        columns = {"value": values, **columns}
+    if phi is not None:
+        columns["SHAP value"] = phi[0][order]
+    columns["clear"] = clear[order] > 0.0
+    bars = {label: [*map(Span.of, w[order].tolist())]}
+    return feature_table(_names(best), order, columns, bars)
+
+
+def _many_rows(best: Optimum, clear: Values) -> Table:
+    """The mean size of each feature, and the rows where it is highest or clear."""
+    W = best.attributions
+    unit = float(np.abs(W).max()) or 1.0  # against overflow of sums
+
+    def sizes_and_sides(w: Any) -> list[Any]:
+        v = w / unit
+        v = np.where(np.abs(v) <= _ROUNDING, 0.0, v)
+        return [np.abs(v), np.minimum(v, 0.0), np.maximum(v, 0.0), v > 0.0, v < 0.0]
+
+    sizes, below, above, raises, lowers = _means(W, sizes_and_sides)
+    order = largest(sizes)
+    names = _names(best)
+    columns = size_columns(unit * sizes, order)
+    points = best.points
+    if best.units == "output" and points is not None:
+        columns["highest for"] = [
+            highest_for(points[:, j], W[:, j] / unit, best.categories.get(names[j]))
+            for j in order
+        ]
+    else:
+        columns["sign"] = [*map(sign_text, raises[order], lowers[order])]
+    columns["clear rows"] = [*map(share_cell, clear[order])]
+    ends = (unit * np.stack([below, above], axis=1)[order]).tolist()
+    bars = {"mean size": [Span(low, high) for low, high in ends]}
+    return feature_table(names, order, columns, bars)
+
+
+def _names(best: Optimum) -> tuple[str, ...]:
+    return best.labels.feature_names(best.shape[1])
+
+
+_ROUNDING: Final = 1e-12
+"""Numbers below this share of the largest are rounding."""
+
+
+_MIXED: Final = 0.5
+"""Rank correlations below this are mixed."""
+
+
+def highest_for(
+    values: Values, contributions: Values, categories: Sequence[str] | None = None
+) -> str:
+    """The values of a feature (N,) with the highest contributions (N,).
+
+    ``"missing"`` or ``"present"`` if the mean contribution of missing values is outside
+    the middle 80 % of the others. Else the category with the highest mean, or the sign
+    of Spearman's ρ: ``"high"`` or ``"low"`` if |ρ| ≥ 0.5, else ``"mixed"``. Empty if
+    values or contributions do not vary: contributions are relative to the largest one
+    of the table, and differences below 1e-12 are rounding.
+    """
+    is_missing = np.isnan(values)
+    contributions = np.round(contributions, 12)
+    x = values[~is_missing]
+    w = contributions[~is_missing]
+    if not len(x):
+        return ""
+    if len(x) < len(values):
+        low, high = np.quantile(w, (0.1, 0.9))
+        mean = contributions[is_missing].mean()
+        if mean > high + _ROUNDING:
+            return "missing"
+        if mean < low - _ROUNDING:
+            return "present"
+    if np.ptp(x) == 0.0 or np.ptp(w) <= _ROUNDING:
+        return ""
+    if categories is not None:
+        codes, index = np.unique(x, return_inverse=True)
+        means = np.bincount(index, w) / np.bincount(index)
+        return categories[int(codes[means.argmax()])]
+    ranks = [pd.Series(one).rank() for one in (x, w)]
+    rho = np.corrcoef(*ranks)[0, 1]
+    if abs(rho) < _MIXED:
+        return "mixed"
+    return "high" if rho > 0.0 else "low"
+
+
+def sign_text(raises: float, lowers: float) -> str:
+    """The sign of values that are not zero, or the share of + among them."""
+    if raises and lowers:
+        return f"+ in {share_cell(raises / (raises + lowers))}"
+    return "+" if raises else "−" if lowers else ""
+
+
+def _means(W: Any, parts_of: Callable[[Any], list[Any]]) -> list[Any]:
+    """Means over all rows of arrays that are computed of W, by sums over blocks."""
+    sums = ([x.sum(axis=0) for x in parts_of(W[rows])] for rows in _blocks(W))
+    return [reduce(np.add, parts) / len(W) for parts in zip(*sums, strict=True)]
+
+
+def _blocks(W: Any) -> list[slice]:
+    """Blocks of rows of bounded size; one block of a small table."""
+    return BATCH_BUDGET.blocks(len(W), 8 * W.shape[1])
+
+
+# ---- Facts: the proof, the distance from SHAP values
+
+
+_FAITHFUL: Final = ("gradient_matching", "function_matching")
+"""Losses of faithfulness, with a retained share."""
+
+
+def _proof(best: Optimum) -> Iterator[Fact]:
+    """Base, prediction, gap, sampling error, additivity error and faithfulness."""
+    prediction = best.prediction
+    if best.base_value is not None:
+        is_alone = best.shape[0] == 1 and prediction is not None
+        yield from base_facts(best.base_value.mean(), best.parameters, shown=is_alone)
+        if is_alone:
+            yield Fact("prediction", float(prediction[0]))
+    if best.method == "optimized" or best.certificate is not None:
+        yield gap_fact(best)
+    if best.certificate is not None or best.target is not None:
+        yield sampling_fact(best.target)
+    missed = best.additivity_error
+    if missed is not None:
+        most = float(np.abs(missed).max())
+        is_rounding = most < 1e-9 * float(np.abs(best.attributions).max())
+        yield Fact("additivity error", 0.0 if is_rounding else most)
+    shares = best.loss_shares
+    for share in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
+        yield Fact("faithfulness kept", share, "%")
+
+
+def base_facts(
+    base: float | None, parameters: Mapping[str, Any], *, shown: bool = False
+) -> Iterator[Fact]:
+    """The base, if shown, or with its standard error if the background is sampled."""
+    error = parameters.get("base error", 0.0)
+    if base is not None and error:
+        yield Fact("base", float(base), "", "estimated", f"±{number_text(error)}")
+    elif base is not None and shown:
+        yield Fact("base", float(base))
 
 
 _LARGE: Final = 0.1
 """Values above this share of the mean over rows of the largest |φ| are large."""
 
 
-def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
-    """The change from Shapley values to optimized contributions, in a sentence."""
-    phi = explanation.contributions
-    W = explanation.attributions
-    if phi is None or explanation.method != "optimized" or not phi.any():
+def _change_from_shap(best: Optimum) -> Iterator[Fact]:
+    """The change from Shapley values to optimized contributions."""
+    phi = _shap_values(best)
+    W = best.attributions
+    if phi is None or best.method != "optimized" or not phi.any():
         return
-    if 0.0 in explanation.weights.values():  # they are the Shapley values
+    if 0.0 in best.weights.values():  # they are the Shapley values
         return
     same = 0
     turned = 0
@@ -175,208 +319,44 @@ def change_from_contributions(explanation: Optimum) -> Iterator[Finding]:
         count += int(is_large.sum())
         moved += float(np.abs(w - exact).sum())
         size += float(np.abs(exact).sum())
-    differ = f"by {percent(moved / size)} % on average"
-    if is_sampled(explanation):  # their order and signs are sampled, too
-        yield Finding(
-            f"Values differ from the sampled ones {differ}, and these from the exact "
-            "ones by the sampling error."
-        )
-        return
-    same_largest = same / len(W)
-    where = f"in {percent(same_largest)} % of rows" if len(W) > 1 else "here"
-    top = f"The largest feature is that of the exact contributions {where}"
-    if len(W) == 1 and not same_largest:
-        top = "The largest feature is not that of the exact contributions"
-    signs = f"{turned:,} of {count:,} large values have another sign"
-    yield Finding(
-        f"{top}; {signs if turned else 'no large value has another sign'}. Values "
-        f"differ from the exact ones {differ}."
-    )
-
-
-def _without_data(explanation: Optimum) -> Iterator[Finding]:
-    """The warning that X is the background, if no data was given."""
-    if _WITHOUT_DATA in explanation.parameters:
-        yield Finding(str(explanation.parameters[_WITHOUT_DATA]), "assumed")
-
-
-_WITHOUT_DATA: Final = "without data"
-"""The parameter with that warning, which the card shows as a separate line."""
-
-
-_ON_PAGE: Final = 15
-"""Most features with a bar."""
-
-
-def _bars(W: Any, names: Sequence[object], before: Sequence[str], caption: str) -> Bars:
-    """Bars of the features with the largest mean |w|, and the sizes of the others.
-
-    For one row, bars of the values with notes on their targets.
-    """
-    unit = _unit(W)
-
-    def sizes_and_sides(w: Any) -> list[Any]:
-        v = w / unit
-        v = np.where(np.abs(v) <= _ROUNDING, 0.0, v)
-        return [v, np.abs(v), np.minimum(v, 0.0), np.maximum(v, 0.0), v > 0.0, v < 0.0]
-
-    means, sizes, below, above, raises, lowers = _means(W, sizes_and_sides)
-    order = np.argsort(-sizes, kind="stable")
-    alone = len(W) == 1
-    rows = [
-        Bar(
-            name=str(names[j]),
-            value=float(unit * (means[j] if alone else sizes[j])),
-            note=before[j] if alone else _direction(float(raises[j]), float(lowers[j])),
-            parts=(float(unit * below[j]), float(unit * above[j])),
-            sign="+" if alone else "-",
-        )
-        for j in order[:_ON_PAGE]
-    ]
-    return Bars(rows, caption, unit * sizes[order[_ON_PAGE:]])
-
-
-def _of_one_row(explanation: Optimum) -> list[str]:
-    """Notes with the contributions before optimization, if there is one row."""
-    contributions = explanation.contributions
-    if contributions is None or len(contributions) > 1:
-        return [""] * explanation.shape[1]
-    word = "exact" if is_exact(explanation) else "estimated"
-    return [f"{word}: {phi:+.3g}" for phi in contributions[0]]
-
-
-def _unit(W: Any) -> float:
-    """The largest |w|, as a divisor against overflow of sums."""
-    return float(np.abs(W).max(initial=0.0)) or 1.0
-
-
-def _means(W: Any, parts_of: Callable[[Any], list[Any]]) -> list[Any]:
-    """Means over all rows of arrays that are computed of W, by sums over blocks."""
-    sums = ([x.sum(axis=0) for x in parts_of(W[rows])] for rows in _blocks(W))
-    return [reduce(np.add, parts) / len(W) for parts in zip(*sums, strict=True)]
-
-
-def _blocks(W: Any) -> list[slice]:
-    """Blocks of rows of bounded size; one block of a small table."""
-    return BATCH_BUDGET.blocks(len(W), 8 * W.shape[1])
-
-
-def _direction(raises: float, lowers: float) -> str:
-    """The shares of rows in which an attribution raises or lowers the output."""
-    if not raises and not lowers:
-        return "no effect"
-    if raises and lowers:
-        return f"raises in {percent(raises)}\N{NO-BREAK SPACE}%"
-    verb, share = ("raises", raises) if raises else ("lowers", lowers)
-    if share == 1.0:
-        return f"{verb} in all rows"
-    return f"{verb} in {percent(share)}\N{NO-BREAK SPACE}%, else 0"
-
-
-def _trust(explanation: Optimum) -> Iterator[Finding]:
-    """The proof, the target, retained faithfulness and completeness, as findings."""
-    certificate = explanation.certificate
-    question = "Is it the best possible?"
-    if certificate is None:
-        reason = explanation.parameters.get("not proved")
-        words = f"not proved: {reason or 'it was not optimized'}"
-        yield Finding(words, "assumed", question, "unknown")
-    elif certificate.violation > _TOLERATED:
-        words = f"not proved: bounds are violated by {certificate.violation:.1e}"
-        yield Finding(words, "assumed", question, "unknown")
-    elif certificate.gap <= _TOLERATED:
-        gap = f"{certificate.gap:.0e}" if certificate.gap > _ROUNDING else "0"
-        yield Finding(f"optimal (gap {gap})", "proved", question, "yes")
+    basis = _basis(best)
+    yield Fact("differs from SHAP", moved / size, "%", basis)
+    if len(W) == 1:
+        yield Fact("top feature as SHAP", same == 1, basis=basis)
     else:
-        within = f"within {percent(certificate.gap)} %"
-        words = f"{within} of optimal (gap {certificate.gap:.1e})"
-        yield Finding(words, "proved", question, within)
-    if certificate is not None or is_sampled(explanation):
-        yield target_finding(explanation)
-    yield from base_findings(explanation.base_value, explanation.parameters)
-    search = explanation.parameters.get("similar rows")
-    if search:
-        question = "Are similar rows the nearest?"
-        yield Finding(f"similar rows are {search}", "estimated", question, str(search))
-    shares = explanation.loss_shares
-    for retained in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
-        words = f"{100.0 * retained:.0f} %"
-        sentence = f"{words} of faithfulness retained"
-        yield Finding(sentence, "computed", "How faithful is it?", words)
-    quantity = explanation.quantity
-    if quantity is not None and quantity.alternative is not None:
-        yield Finding(quantity.choice, "assumed", "In which unit?", quantity.noun)
-    missed = explanation.additivity_error
-    if missed is not None:
-        most = float(np.abs(missed).max())
-        adds = most < 1e-6 * float(np.abs(explanation.attributions).max())
-        words = f"rows {'add up' if adds else f'miss their sums by up to {most:.0e}'}"
-        yield Finding(words, "computed", "Do rows add up?", "yes" if adds else "no")
+        yield Fact("top feature as SHAP", same / len(W), "% of rows", basis)
+    yield Fact("signs against SHAP", turned, f"of {count:,} large", basis)
 
 
-def target_finding(best: Any) -> Finding:
-    """The error of the target of rows in memory or in a folder, as a finding."""
-    words = target_in_words(best)
-    if not is_sampled(best):
-        words = _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
-    question = "How exact is the target?"
-    return Finding(words, target_basis(best), question, target_error_cell(best))
+_ADDS: Final = 1e-4
+"""The largest error of a row sum of Shapley values, relative to the largest value."""
 
 
-def base_findings(base: Any, parameters: Mapping[str, Any]) -> Iterator[Finding]:
-    """The standard error of the base, if the background is a sample."""
-    if base is not None and "base error" in parameters:
-        cell = base_in_words(base, parameters)
-        words = f"base {cell}, the standard error of a mean over drawn rows"
-        yield Finding(words, "estimated", "How exact is the base?", cell)
+def _shap_values(best: Optimum) -> Array | None:
+    """The contributions before optimization, if they add up as Shapley values do."""
+    phi = best.contributions
+    base = best.base_value
+    prediction = best.prediction
+    if phi is None or base is None or prediction is None:
+        return None
+    missed = np.abs(phi.sum(axis=1) - (prediction - base))
+    return phi if missed.max() <= _ADDS * np.abs(phi).max() else None
 
 
-_FAITHFUL: Final = ("gradient_matching", "function_matching")
-"""Losses of faithfulness, with a retained share."""
+def _basis(best: Optimum) -> Basis:
+    return "estimated" if is_sampled(best) else "computed"
 
 
-def _clear(explanation: Optimum, share: float, delta: float) -> Finding:
-    """The share of clear signs, as a finding."""
-    number = rounded_percent(share)
-    survive = _survive(explanation, delta)
-    basis: Basis = "estimated" if is_sampled(explanation) else "computed"
-    sentence = f"{number} of signs {survive}; the others may change"
-    if share == 1.0:
-        sentence = f"all signs {survive}"
-    return Finding(sentence, basis, "Which signs are clear?", number)
-
-
-_FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
-"""The first clause about a target; the settings show the rest."""
-
-_ROUNDING: Final = 1e-12
-_TOLERATED: Final = 1e-5
-"""Gaps and violations up to this count as zero."""
-
-
-def clear_in_words(explanation: Optimum, share: float, delta: float) -> str:
-    """The share of clear signs, and the definition of a clear sign."""
-    ends = ends_in_words(explanation)
-    also = f", and are the same in {ends}" if ends else ""
-    return f"{rounded_percent(share)} {_survive(explanation, delta)}{also}"
-
-
-def _survive(explanation: Optimum, delta: float) -> str:
-    """The property of clear signs, as a verb phrase."""
-    unit = "slopes"
-    if explanation.units == "output":
-        unit = unit_of(explanation.quantity)
-    distance = f"a distance of up to {delta:.2g} ({unit})"
-    return f"stay if the attributions of their row move by {distance}"
+# ---- Settings
 
 
 def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
     """Settings of an explanation: parameters, losses, cost and proof."""
-    yield "size", _size(explanation)
-    if explanation.shape[0] > 1:
-        yield "down, up", "means of the negative and of the positive attributions"
+    quantity = explanation.quantity
+    if quantity is not None and quantity.alternative is not None:
+        yield "output", quantity.choice
     for name, value in explanation.parameters.items():
-        if name != _WITHOUT_DATA:
+        if name != "without data":
             yield name, in_short(value)
     shares = explanation.loss_shares
     weights = explanation.weights
@@ -385,12 +365,11 @@ def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
         share = shares.get(name, math.nan)
         kind = kind_of(name)
         moved = (kind or PropertyLoss).share_label
-        share_words = f"; {in_percent(share)} {moved}" if share == share else ""
+        share_words = f"; {share_text(share)} {moved}" if share == share else ""
         yield f"loss {name}", f"{value:.6g}{weight}{share_words}"
     if explanation.evaluations:
         yield "model evaluations", f"{explanation.evaluations:,}"
     if explanation.certificate is not None:
-        proof = explanation.certificate.kind
-        yield "certified", f"{gap_in_words(explanation)}; by {proof}"
+        yield "certificate", explanation.certificate.kind
     if explanation.solver is not None:
         yield "solver", explanation.solver

@@ -1,18 +1,26 @@
-"""Losses as retained and removed shares, between the ends of the trade-off curve."""
+"""Losses as kept and removed shares, between the ends of the trade-off curve."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import final
 
 import numpy as np
 import pandas as pd
 
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding, Table
+from propopt.base.document import (
+    Document,
+    Table,
+    cell_text,
+    share_text,
+    subtitle_of,
+    table_chapter,
+    title_of,
+)
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, for_quantity, in_percent, plural, printable
+from propopt.base.text import Quantity, printable
 from propopt.losses import (
     Objective,
     Program,
@@ -36,10 +44,10 @@ from propopt.results.result import Result
 
 
 @final
-class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=True):
-    r"""How much faithfulness is retained, and how much of other losses is removed.
+class Shares(Result, kind="propopt shares", noun="saved shares", version=3, eq=True):
+    r"""How much faithfulness is kept, and how much of other losses is removed.
 
-    The retained share is 1 − loss(W)/loss(W_∞), where W_∞ are the most faithful of the
+    The kept share is 1 − loss(W)/loss(W_∞), where W_∞ are the most faithful of the
     attributions with other losses of zero: the mean of G over connected rows, or zero.
     It is 1 at G, 0 at W_∞, and may be negative for explanations that are not optimal.
     The removed share of any other loss is 1 − loss(W)/loss(G); for a largest squared
@@ -47,7 +55,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 
     Parameters
     ----------
-    retained : mapping
+    faithfulness_kept : mapping
         For each faithfulness loss; −∞ if it is zero at both ends and positive at W.
     removed : mapping
         For each other loss; NaN if it had no weight or is zero at G.
@@ -73,11 +81,11 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(2))
     ... )
     >>> shares = best.shares()
-    >>> print(shares.document().title)
-    75.0 % of faithfulness retained, 75.0 % of pairwise_robustness removed
+    >>> shares
+    Shares(75% kept, 75% of pairwise_robustness removed)
     """
 
-    retained: Mapping[str, float] = field(missing=True, infinite=True)
+    faithfulness_kept: Mapping[str, float] = field(missing=True, infinite=True)
     removed: Mapping[str, float] = field(missing=True, infinite=True)
     losses: Mapping[str, float] = field(missing=True, infinite=True)
     differences: Mapping[str, float] = field(factory=dict, low=0.0, missing=True)
@@ -90,9 +98,14 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 
     def validate(self) -> None:
         """Raise an error for shares of unknown losses, and for too many zeros."""
-        if self.retained.keys() & self.removed.keys():
-            raise InvalidInput("removed: some losses have a retained share as well")
-        if not self.retained.keys() | self.removed.keys() <= self.losses.keys():
+        if self.faithfulness_kept.keys() & self.removed.keys():
+            raise InvalidInput(
+                "removed: some losses have a share of faithfulness as well"
+            )
+        if (
+            not self.faithfulness_kept.keys() | self.removed.keys()
+            <= self.losses.keys()
+        ):
             raise InvalidInput("losses: not of all shares")
         if not self.target_differences.keys() <= self.differences.keys():
             raise InvalidInput("target_differences: also of losses without differences")
@@ -106,61 +119,39 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         """
         at_target = self.target_differences
         rows = [
-            *(("faithfulness retained", k, v, 1.0) for k, v in self.retained.items()),
+            *(
+                ("faithfulness kept", k, v, 1.0)
+                for k, v in self.faithfulness_kept.items()
+            ),
             *(("removed", k, v, 0.0) for k, v in self.removed.items()),
             *(
                 ("difference between neighbours", k, v, at_target.get(k, math.nan))
                 for k, v in self.differences.items()
             ),
             ("rms", "attributions", self.rms, self.target_rms),
-            ("share not zero", "attributions", 1.0 - self.n_zero / self.size, math.nan),
+            ("nonzero", "attributions", 1.0 - self.n_zero / self.size, math.nan),
         ]
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 
-    def _shares_in_words(self) -> Iterator[str]:
-        """The shares in words, as far as they are defined."""
-        for share in filter(math.isfinite, self.retained.values()):
-            yield f"{in_percent(share)} of faithfulness retained"
-        for name, share in self.removed.items():
-            if math.isfinite(share):
-                yield f"{in_percent(share)} of {name} removed"
-
-    def _sizes_in_words(self) -> Iterator[str]:
-        for name, difference in self.differences.items():
-            yield (
-                f"neighbours differ by {difference:.3g}"
-                f"{_at_target(self.target_differences.get(name, math.nan))}, {name}"
-            )
-        yield f"rms attribution {self.rms:.3g}{_at_target(self.target_rms)}"
-        if self.n_zero:
-            yield f"{self.n_zero:,} of {plural(self.size, 'attribution')} are zero"
-
     def __repr__(self) -> str:
-        words = [*self._shares_in_words(), *self._sizes_in_words()]
-        return f"Shares({printable('; '.join(words))})"
+        kept = [f"{share_text(x)} kept" for x in self.faithfulness_kept.values()]
+        removed = [f"{share_text(x)} of {k} removed" for k, x in self.removed.items()]
+        return f"Shares({', '.join(map(printable, kept + removed))})"
 
     def document(self) -> Document:
         """Summarise the shares, and the sizes of attributions."""
+        sizes = {"rms", "difference between neighbours"}
         rows = [
-            *([k, in_percent(x), ""] for k, x in self.retained.items()),
-            *([k, "", in_percent(x)] for k, x in self.removed.items()),
+            [x, of, *map(cell_text if x in sizes else share_text, values)]
+            for x, of, *values in self.to_frame().itertuples(index=False)
         ]
-        rows = [[*row, f"{self.losses[row[0]]:.6g}"] for row in rows]
+        table = Table.of(("measure", "of", "value", "at target"), rows)
+        losses = pd.DataFrame({"loss": pd.Series(self.losses)})
         return Document(
-            title=(", ".join(self._shares_in_words()) or "No share is defined")
-            + for_quantity(self.quantity),
-            subtitle="retained: 100 % at the target itself; removed: 100 % at the "
-            "least possible loss",
-            blocks=[
-                Table.of(("loss", "retained", "removed", "value"), rows),
-                *map(Finding, self._sizes_in_words()),
-            ],
-            trust=[
-                Finding("computed from the losses here and at both ends of the curve"),
-                Finding("a dash marks an undefined share", "assumed"),
-            ],
-            chapters=self._table,
-            settings={"attributions": f"{self.size:,}"},
+            title=title_of("Shares of losses", self.quantity),
+            subtitle=subtitle_of(self.quantity, f"{self.size:,} attributions"),
+            blocks=[table],
+            chapters=lambda: [table_chapter("Losses", losses)],
         )
 
 
@@ -179,7 +170,7 @@ def shares_of(
     here = np.ones(array.shape, bool) if support is None else support.mask
     return Shares(
         quantity=explanation.quantity,
-        retained={
+        faithfulness_kept={
             name: share for name, share in shares.items() if name in ends.faithful
         },
         removed={
@@ -193,8 +184,3 @@ def shares_of(
         n_zero=int(np.count_nonzero(rounded_to_zero(array)[here] == 0.0)),
         size=int(np.count_nonzero(here)),
     )
-
-
-def _at_target(target: float) -> str:
-    """The number of the target G in parentheses, if known."""
-    return "" if math.isnan(target) else f" (target: {target:.3g})"

@@ -166,6 +166,6 @@ def _target(standard: Program, scale: float) -> TargetError:
             isinstance(x, GradientMatching) and x.estimate is None for x in matched
         )
         how = "given as numbers" if given else "estimated"
-        return unknown_target(f"{how}, its error is unknown", scale)
+        return unknown_target(how, scale)
     names = dict.fromkeys(source or "" for source in sources)
     return exact_target(" and ".join(names) or "not used", scale)

@@ -239,7 +239,9 @@ def test_a_sweep_beside_own_values_is_that_of_what_is_left():
         assert best.losses == pytest.approx(other.losses)
         assert best.gap < 1e-6
         np.testing.assert_allclose(best.attributions, other.attributions + G, atol=1e-9)
-        assert best.shares().retained == pytest.approx(other.shares().retained)
+        assert best.shares().faithfulness_kept == pytest.approx(
+            other.shares().faithfulness_kept
+        )
         assert best.shares().removed == pytest.approx(other.shares().removed)
     best = curve.optimized[3]
     assert po.proofs.certify(objective, best).gap < 1e-6

@@ -348,7 +348,9 @@ def test_shares_are_measured_between_the_target_and_means_over_shared_words():
     same = robust.map.flat((N, D)) @ V.flatten(order="C") == 0
     far = solve(cp.Minimize(cp.sum_squares(V - PHI)), same)
     remains = 1.0 - best.losses["gradient_matching"] / far
-    assert shares.retained["gradient_matching"] == pytest.approx(remains, rel=1e-5)
+    assert shares.faithfulness_kept["gradient_matching"] == pytest.approx(
+        remains, rel=1e-5
+    )
     removed = 1.0 - best.losses["shared_robustness"] / robust.value_at(PHI)
     assert shares.removed["shared_robustness"] == pytest.approx(removed)
     difference = math.sqrt(robust.value_at(PHI) / robust.entry_graph.total)
@@ -363,11 +365,11 @@ def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed():
         robust = weight * po.losses.SharedRobustness(GRAPH, PRESENT)
         shares = po.solve(po.GradientMatching(PHI) + robust, subject_to=SUMS).shares()
         assert shares.removed["shared_robustness"] == pytest.approx(least, abs=1e-5)
-        assert shares.retained["gradient_matching"] == pytest.approx(
+        assert shares.faithfulness_kept["gradient_matching"] == pytest.approx(
             1 - least, abs=1e-4
         )
-    assert 0.0 < solved(SUMS).shares().retained["gradient_matching"] < 1.0
+    assert 0.0 < solved(SUMS).shares().faithfulness_kept["gradient_matching"] < 1.0
     baseline = po.results.Explanation(attributions=PHI + 0.1 * PRESENT, method="mine")
     shares = baseline.shares(OBJECTIVE)  # is measured over its words
     assert shares.size == PRESENT.sum()
-    assert 0.0 < shares.retained["gradient_matching"] < 1.0
+    assert 0.0 < shares.faithfulness_kept["gradient_matching"] < 1.0

@@ -55,7 +55,9 @@ def test_ends_of_faithfulness_and_of_largest_differences():
     best = po.solve(MATCHING + ROBUST, aim={"gradient_matching": "-80%"})
     assert best.losses["gradient_matching"] == close(0.2 * far)
     assert best.objective == close(optimum(1.0 * ROBUST, 0.2 * far >= MATCHING))
-    assert best.shares().retained == {"gradient_matching": pytest.approx(0.8, abs=1e-6)}
+    assert best.shares().faithfulness_kept == {
+        "gradient_matching": pytest.approx(0.8, abs=1e-6)
+    }
     best = po.solve(MATCHING + LARGEST, aim={LARGEST.name: "-50%"})
     assert best.losses[LARGEST.name] == close(0.25 * LARGEST.value(G))
     assert best.shares().removed[LARGEST.name] == pytest.approx(0.5, abs=1e-6)

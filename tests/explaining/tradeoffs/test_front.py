@@ -247,7 +247,7 @@ def test_a_table_ends_with_shares_of_baselines_too(chains):
     np.testing.assert_allclose(table.loc[1, names].astype(float), golden, atol=1e-9)
     shares = chains.baselines[0].shares(golden_chains.objective())
     assert table["faithfulness_kept"].iloc[-1] == pytest.approx(
-        shares.retained["gradient_matching"]
+        shares.faithfulness_kept["gradient_matching"]
     )
     assert table[f"removed.{ROBUST}"].iloc[-1] == pytest.approx(0.75, rel=1e-12)
     # of the first point robustness has no weight, and is removed as far as it is
