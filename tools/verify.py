@@ -410,13 +410,6 @@ def check_manifest(manifest, header, arrays):
         size = abs(arrays["attributions"]).sum(axis=1).max()
         gap = manifest["additivity_error"]
         agree("manifest: additivity_error", gap, missed.max(), size, 1e-12)
-    score = manifest.get("score")
-    if score:
-        words = f"{score['name']} {score['value']:.3f} on {score['n_rows']:,}"
-        words += f" {score['rows']}"
-        if not score["value"] > score["constant"]:
-            words += ", no better than a constant"
-        same("manifest: score", score["in_words"], words)
     if "units" in manifest and picked and header["format"] == "propopt explanation":
         units = manifest["units"][: len(picked["attributions"])]
         same("manifest: units", units, picked["attributions"])

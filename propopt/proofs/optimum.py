@@ -24,7 +24,7 @@ from propopt.base.declared import Declared, field, transient
 from propopt.base.document import Fact
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
-from propopt.base.text import Quantity, gap_cell, percent, value_in_words
+from propopt.base.text import Quantity, percent, value_in_words
 from propopt.base.vocabulary import Basis
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint
@@ -230,12 +230,6 @@ def sampling_fact(target: TargetError | None) -> Fact:
 _UNKNOWN: Final = "sampling error unknown"
 
 
-def gap_in_words(best: Optimum) -> str:
-    """The certified gap and the error of the target, as one phrase."""
-    assert best.gap is not None, "it is certified"
-    return f"gap {gap_cell(best.gap)}, proved · {target_in_words(best)}"
-
-
 def target_in_words(best: Optimum) -> str:
     """The error of the target, as a phrase."""
     if best.target is None:
@@ -268,22 +262,6 @@ def target_basis(best: Optimum) -> Basis:
     if best.target is None or math.isnan(best.sampling_excess):
         return "assumed"
     return "estimated" if is_sampled(best) else "computed"
-
-
-def target_error_cell(best: Optimum) -> str:
-    """The root mean square error of the target, for a table cell."""
-    if best.target is None or math.isnan(best.sampling_excess):
-        return "unknown"
-    if not best.target.n_blocks:
-        return "exact"
-    return f"{percent(best.target.share)} %"
-
-
-def base_in_words(base: Array | float, parameters: Mapping[str, Any]) -> str:
-    """The base, with its standard error if the background is a sample."""
-    error = parameters.get("base error", 0.0)
-    words = f"{np.mean(base):.4g}"
-    return f"{words} ± {error:.2g}" if error > 0.0 else words
 
 
 # ---- Consistency of a saved certificate with its losses

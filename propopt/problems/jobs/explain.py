@@ -242,11 +242,10 @@ class ExplainSection(JobSection):
     def outputs(self, result: Explanation, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         aims = (result.parameters.get(name) for name in ("gradient", "contributions"))
-        words = attributions_in_words(result, file.subject)
         content = {
             **manifest(file.subject, result, gradient=str(next(filter(None, aims)))),
             "model": file.model,
-            "units": words,
+            "units": result.units_in_words,
             **_output_parts(result),
         }
         page = page_writers(result, file.subject)
@@ -297,18 +296,6 @@ def _reasons_manifest(reasons: Reasons) -> dict[str, Any]:
     fields = {name: getattr(reasons, name) for name in names}
     notes = [note.sentence for note in reasons.notes]
     return {**fields, "notes": notes, "clear": reasons.shares}
-
-
-def attributions_in_words(best: Explanation, subject: Subject) -> str:
-    """The meaning of attributions, as a phrase."""
-    words = best.units_in_words
-    if best.base_value is not None:
-        return f"{words}; every row adds up to f(x) − base"
-    if subject.is_text:
-        return words.replace("feature", "word")
-    if subject.columns is None:
-        return words
-    return f"{words}; for a category or a missing number its effect"
 
 
 def _output_parts(best: Explanation) -> dict[str, Any]:

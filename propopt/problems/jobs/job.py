@@ -461,16 +461,13 @@ def manifest(
     quantity = subject.function.quantity
     score = subject.score
     fields = {k: x for k, x in vars(quantity).items() if k != "words" or x is not None}
-    score_fields = (
-        None if score is None else {**vars(score), "in_words": score.in_words()}
-    )
     return {
         "function": repr(subject.function),
         "quantity": {**fields, "in_words": quantity.in_words()},
         "gradient": gradient,
         "n_points": len(subject.points),
         "n_features": subject.n_features,
-        "score": score_fields,
+        "score": None if score is None else vars(score),
         "picked": None if explanation is None else _explanation(explanation),
     }
 
