@@ -777,10 +777,9 @@ class RowsProblem(ExplanationProblem):
                 rule = replace(rule, error=lambda x: optimum(x).sampling_excess)
             best = optimum(rule.of(self.points, self.labels))
         if precision is not None and not best.sampling_excess <= precision:
-            error = "is unknown" if best.target is None else best.target.in_words()
             warnings.warn(
                 f"precision: expected a sampling_excess, a share of squares, of "
-                f"{precision:.2g}, got {best.sampling_excess:.2g}: {error}; "
+                f"{precision:.2g}, got {best.sampling_excess:.2g}; "
                 "give more max_evaluations if the target is sampled",
                 ImpreciseWarning,
                 stacklevel=3,

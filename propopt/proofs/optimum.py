@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Self, TypeAlias, TypeVar
@@ -24,8 +24,7 @@ from propopt.base.declared import Declared, field, transient
 from propopt.base.document import Fact
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
-from propopt.base.text import Quantity, percent, value_in_words
-from propopt.base.vocabulary import Basis
+from propopt.base.text import Quantity, value_in_words
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Units, units_in_words
@@ -224,44 +223,9 @@ def sampling_fact(target: TargetError | None) -> Fact:
     return Fact("sampling error", target.share, "%", "estimated", target.source)
 
 
-# ---- Phrases for the proven gap and the error of the target
-
-
-_UNKNOWN: Final = "sampling error unknown"
-
-
-def target_in_words(best: Optimum) -> str:
-    """The error of the target, as a phrase."""
-    if best.target is None:
-        return _UNKNOWN
-    return best.target.in_words("" if best.quantity is None else best.quantity.unit)
-
-
-def targets_in_words(explanations: Iterable[Optimum]) -> list[str]:
-    """Phrases for the sampling errors of several explanations, ranges for draws."""
-    optima = [best for best in explanations if best.gap is not None]
-    sampled = [best for best in optima if is_sampled(best)]
-    others = [target_in_words(best) for best in optima if not is_sampled(best)]
-    words = list(dict.fromkeys(others))
-    if not sampled:
-        return words
-    targets = [best.target for best in sampled if best.target]
-    shares = [target.share for target in targets]
-    sources = dict.fromkeys(target.source for target in targets)
-    ends = f"{percent(min(shares))} to {percent(max(shares))}"
-    return [f"sampling error {ends} % of its size ({' and '.join(sources)})", *words]
-
-
 def is_sampled(best: Optimum) -> bool:
     """Whether the error of its target is estimated from blocks of draws."""
     return best.target is not None and best.target.n_blocks > 0
-
-
-def target_basis(best: Optimum) -> Basis:
-    """The basis of statements about the target."""
-    if best.target is None or math.isnan(best.sampling_excess):
-        return "assumed"
-    return "estimated" if is_sampled(best) else "computed"
 
 
 # ---- Consistency of a saved certificate with its losses

@@ -39,7 +39,6 @@ from scipy.special import fdtri
 from propopt.base.arrays import Array
 from propopt.base.checks import read_only
 from propopt.base.declared import field, transient
-from propopt.base.text import percent
 from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import is_completeness
@@ -205,16 +204,6 @@ class TargetError:
         below = self.degrees * (self.n_blocks - 1)
         limits: list[float] = fdtri(self.degrees, below, [tail, 1.0 - tail]).tolist()
         return limits
-
-    def in_words(self, unit: str = "") -> str:
-        """The sampling error as a phrase to follow the gap: a root mean square."""
-        if not self.n_blocks:
-            return f"target {self.source}"
-        if math.isnan(self.rms):  # of a file that an earlier version wrote
-            return f"target sampled: {self.source}"
-        low, high = (percent(self.share * math.sqrt(x)) for x in self._ratios)
-        error = f"{self.rms:.2g} (rms{unit and ', in '}{unit}), {percent(self.share)} %"
-        return f"sampling error {error} of its size ({low} to {high} %; {self.source})"
 
     def _share(self, excess: float) -> float:
         """The excess relative to the scale; infinite for an objective of zero."""

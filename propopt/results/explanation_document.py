@@ -264,9 +264,9 @@ def _proof(best: Optimum) -> Iterator[Fact]:
     """Base, prediction, gap, sampling error, additivity error and faithfulness."""
     prediction = best.prediction
     if best.base_value is not None:
-        is_alone = best.shape[0] == 1 and prediction is not None
+        is_alone = best.shape[0] == 1
         yield from base_facts(best.base_value.mean(), best.parameters, shown=is_alone)
-        if is_alone:
+        if is_alone and prediction is not None:
             yield Fact("prediction", float(prediction[0]))
     if best.method == "optimized" or best.certificate is not None:
         yield gap_fact(best)
@@ -325,13 +325,15 @@ def _change_from_shap(best: Optimum) -> Iterator[Fact]:
         count += int(is_large.sum())
         moved += float(np.abs(w - exact).sum())
         size += float(np.abs(exact).sum())
-    basis = _basis(best)
-    yield Fact("differs from SHAP", moved / size, "%", basis)
+    if is_sampled(best):  # their order and signs are sampled, too
+        yield Fact("differs from SHAP", moved / size, "%", "estimated")
+        return
+    yield Fact("differs from SHAP", moved / size, "%")
     if len(W) == 1:
-        yield Fact("top feature as SHAP", same == 1, basis=basis)
+        yield Fact("top feature as SHAP", same == 1)
     else:
-        yield Fact("top feature as SHAP", same / len(W), "% of rows", basis)
-    yield Fact("signs against SHAP", turned, f"of {count:,} large", basis)
+        yield Fact("top feature as SHAP", same / len(W), "% of rows")
+    yield Fact("signs against SHAP", turned, f"of {count:,} large")
 
 
 _ADDS: Final = 1e-4

@@ -291,7 +291,7 @@ def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
     between = np.var(single, axis=0).sum() / 100  # pairs of orders
     stated, real = result.target.value, (error**2).sum()
     assert 0.25 * real <= stated <= 4.0 * (real + between)
-    assert "draws" in result.target.in_words()
+    assert "draws" in result.target.source
     # rows of equal values have equal draws, and another seed has others
     twice = explainer.explain(X_NEW.iloc[[3, 3, 4]])
     assert (twice.attributions[0] == twice.attributions[1]).all()

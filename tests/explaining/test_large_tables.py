@@ -225,10 +225,9 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(large_tables, "_BLOCK_ROWS", 4)
 
 
-def question_of(result):
-    """What the card says of the target."""
-    trust = result.document().trust
-    return next(x for x in trust if x.question == "How exact is the target?")
+def sampling_fact_of(result):
+    """The error of the target on the card."""
+    return result.document().facts["sampling error"]
 
 
 @pytest.mark.usefixtures("few_rows")
@@ -244,7 +243,7 @@ def test_files_have_the_error_of_memory(in_memory, suffix, tmp_path, frames):
             found = getattr(one.target, name)
             assert found == pytest.approx(expected, rel=1e-9, nan_ok=True)
         assert one.target.source == best.target.source
-        assert question_of(one) == question_of(best)
+        assert sampling_fact_of(one) == sampling_fact_of(best)
     table = pd.concat([*explained.parts()])
     blocks = pd.concat([explainer.transform(rows[:3]), explainer.transform(rows[3:])])
     lazy = explainer.explain(frames.from_pandas(rows, npartitions=3)).compute()
@@ -336,7 +335,7 @@ def test_errors_of_blocks_are_joined():
     joined = TargetError.joined(errors)
     for name in ("value", "scale", "spread", "degrees"):
         assert getattr(joined, name) == pytest.approx(getattr(whole, name), rel=1e-12)
-    assert joined.in_words() == whole.in_words()
+    assert joined.share == pytest.approx(whole.share, rel=1e-12)
     exact = exact_target("trees", 2.0)
     with_exact = TargetError.joined([exact, *errors])
     assert with_exact.value == pytest.approx(whole.value, rel=1e-12)

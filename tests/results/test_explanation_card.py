@@ -116,14 +116,14 @@ def test_facts_compare_with_shap_values():
     # |φ| > 0.1 · mean(3, 2, 4.3): all but 0.2 and 0.1; one of them turned
     assert document.facts["signs against SHAP"].number == "1 of 7 large"
     assert facts["additivity error"] == 0.0
-    uneven = parts(W + [[0.0, 0.5, 0.0]])
+    uneven = parts(W + np.array([0.0, 0.5, 0.0]))
     assert facts_of(uneven)["additivity error"] == pytest.approx(0.5)
-    others = PHI + [[0.0, 1.0, 0.0]]  # they do not add up, so are no Shapley values
+    others = PHI + np.array([0.0, 1.0, 0.0])  # no Shapley values
     assert "differs from SHAP" not in facts_of(parts(W, contributions=others))
 
 
 def test_one_row_has_its_values_base_and_prediction():
-    document = parts(PHI[:1] + [[0.0, 0.5, -0.5]]).document()
+    document = parts(PHI[:1] + np.array([0.0, 0.5, -0.5])).document()
     frame = document.blocks[0].frame
     assert [*frame.columns] == ["value", "contribution", "SHAP value", "clear"]
     assert [*frame["value"]] == ["9", "full", "5"]

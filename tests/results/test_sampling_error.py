@@ -11,7 +11,6 @@ from refusals import refusals
 from scipy import stats
 
 import propopt as po
-from propopt.base.text import percent
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs import hessian
 from propopt.proofs.hessian import QuadraticPart
@@ -56,12 +55,9 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     assert 0.0 < low < best.sampling_excess < high
     assert best.target.rms == pytest.approx(DRAWN_RMS, rel=1e-12)
     assert best.target.size == pytest.approx(math.sqrt((DRAWN.values**2).mean()))
-    words = best.target.in_words("euros")
-    for number in (
-        f"{best.target.rms:.2g} (rms, in euros)",
-        percent(best.target.share),
-    ):
-        assert number in words
+    fact = best.document().facts["sampling error"]
+    assert (fact.value, fact.basis) == (best.target.share, "estimated")
+    assert fact.note == best.target.source
     mine = po.results.Explanation(attributions=DRAWN.values, method="mine")
     certified = mine.certified(po.GradientMatching(DRAWN) + ROBUST)
     assert certified.target.value == best.target.value
@@ -70,12 +66,10 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     assert math.isnan(mine.sampling_excess)
     same = np.broadcast_to(BLOCKS[0].round(), BLOCKS.shape).copy()  # not called exact
     best = solved(Estimate.of_blocks(same, source="noise", n_draws=20))
-    words = "sampling error 0 (rms), 0 % of its size (0 to 0 %; noise, 20 draws)"
-    assert best.target.in_words() == words
+    assert best.document().facts["sampling error"].text.startswith("0% (estimated")
     error = TargetError(value=1.0, scale=0.0, spread=0.1, source="noise", n_blocks=10)
     assert error.relative == math.inf
     assert replace(error, rms=1.0, size=0.0).share == math.inf
-    assert error.in_words() == "target sampled: noise"  # of an older file
 
 
 def test_with_other_losses_and_bounds_the_error_is_an_upper_bound():
