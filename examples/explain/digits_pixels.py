@@ -37,7 +37,7 @@ objective = (
 best = po.solve(objective, aim={"smoothness": "-80%", "pairwise_robustness": "-80%"})
 faithful = objective.losses[0]
 for name, share in best.loss_shares.items():
-    print(f"{name:20} {share:.0%} {'retained' if name == faithful.name else 'removed'}")
+    print(f"{name:20} {share:.0%} {'kept' if name == faithful.name else 'removed'}")
 print(f"gap {best.gap:.0e}")
 assert best.loss_shares[faithful.name] > 0.7
 

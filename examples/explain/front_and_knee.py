@@ -34,7 +34,7 @@ objective = po.GradientMatching(function.estimate(patients)) + po.PairwiseRobust
 best = po.solve(objective, aim={"gradient_matching": "-80%"})
 rough = objective.losses[1].value(objective.losses[0].G)
 removed = 1 - best.losses["pairwise_robustness"] / rough
-print(f"faithfulness retained: {best.loss_shares['gradient_matching']:.1%}")
+print(f"faithfulness kept: {best.loss_shares['gradient_matching']:.1%}")
 print(f"squared differences removed: {removed:.1%}")
 print(f"gap: {best.gap:.0e}: no explanation is better by a larger share")
 assert removed > 0.75

@@ -75,7 +75,7 @@ for name, model in models.items():
         rows, check_additivity=False
     )
     shapley[name] = pd.DataFrame(values, columns=X.columns)
-    print(f"{name}: R² {model.score(X_new, y_new):.3f}, {best.target.in_words()}")
+    print(f"{name}: R² {model.score(X_new, y_new):.3f}, {best.target.source}")
 
 sizes = pd.DataFrame({name: W.abs().mean() for name, W in slopes.items()})
 print("\nmean size of the attributions, per standard deviation")

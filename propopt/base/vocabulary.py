@@ -44,12 +44,13 @@ TERMS: Final[Mapping[str, Term]] = {
     ),
     "share": Term("Mean size as a share of all mean sizes.", "size_d / Σ size"),
     "highest for": Term(
-        "The values with the highest contributions: high, low or mixed; a category; "
-        "missing or present.",
+        "The values with the highest contributions: high, low or mixed; the category "
+        "with the highest mean; missing or present, if the mean of missing values lies "
+        "outside the middle 80% of the others; empty if nothing varies.",
         "sign of Spearman's ρ(x_d, w_d) if |ρ| ≥ 0.5",
     ),
     "sign": Term(
-        "Sign of the values: + or − if the same in all rows, else the share of rows "
+        "Sign of the values that are not 0: + or − if all have it, else the share "
         "with +."
     ),
     "value": Term("The value of the feature in this row."),
@@ -57,6 +58,7 @@ TERMS: Final[Mapping[str, Term]] = {
         "The part of prediction − base that belongs to a feature.",
         "Σ_d w_nd = f(x_n) − base",
     ),
+    "slope": Term("Change of the output per unit, or per step, of the feature."),
     "SHAP value": Term("Shapley value of the feature, before optimization.", "φ_nd"),
     "points": Term(
         "Change of the probability by the contribution, in percentage points.",
