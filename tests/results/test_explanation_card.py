@@ -152,3 +152,4 @@ def test_the_best_of_a_loss_keeps_its_faithfulness():
     assert facts["faithfulness kept"].value == pytest.approx(0.75)
     assert facts["gap to optimum"].shown_basis == "proved"
     assert facts["sampling error"].value is None
+    assert best[[1]].document().facts["gap to optimum"].note == "of all 2 rows"
