@@ -7,7 +7,6 @@ from itertools import chain, pairwise
 
 from papers.engine.findings import Invariant
 from papers.engine.panels import Solved, Statement
-from propopt.proofs.optimum import targets_in_words
 from propopt.results.explanation import Explanation
 
 
@@ -87,9 +86,15 @@ def _loss_errors(solved: Solved) -> Iterator[tuple[float, str]]:
 def _optima(solved: Solved, count: int, missing: int) -> Iterator[str]:
     """How many optima there are, and what is known of their targets."""
     yield f"{count} optima" + (f", {missing} not solved" * bool(missing))
-    yield from targets_in_words(
-        best for one in solved.draws for best in one.trade_offs.optimized
-    )
+    targets = [
+        best.target
+        for one in solved.draws
+        for best in one.trade_offs.optimized
+        if best.target is not None
+    ]
+    yield from dict.fromkeys(f"target {x.source}" for x in targets if not x.n_blocks)
+    if shares := [x.share for x in targets if x.n_blocks]:
+        yield f"sampling error {min(shares):.1%} to {max(shares):.1%}"
 
 
 def dominated(solved: Solved) -> Invariant:
