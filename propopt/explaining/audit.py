@@ -35,6 +35,7 @@ from propopt.laws.background import Background
 from propopt.losses import GradientMatching
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import (
+    MAX_Z,
     NUMBERS,
     Audit,
     AuditFinding,
@@ -55,8 +56,6 @@ from propopt.tables.imported import AttributionsLike, base_values_of
 
 _MAX_NAMED: Final = 5  # number of rows that a check names
 _N_FIRST: Final = 3  # number of first features that are compared
-# standard errors (nine degrees of freedom) beyond which values are far apart
-_MAX_Z: Final = 5.0
 # ratio of the extreme weights to the one that halves the removable differences
 _MAX_RATIO: Final = 1e3
 _N_WEIGHTS: Final = 25
@@ -118,7 +117,7 @@ def _values(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     errors = e.targets.estimate.standard_errors
     share = math.nan
     if errors is not None:
-        share = float((difference > _MAX_Z * errors + e.tolerance).mean())
+        share = float((difference > MAX_Z * errors + e.tolerance).mean())
     return replace(found, number=share, unit="%", basis="estimated")
 
 

@@ -63,6 +63,9 @@ NUMBERS: Final = (
 LARGE: Final = 0.1
 """A value is large above this share of the mean of the largest |value| of each row."""
 
+MAX_Z: Final = 5.0
+"""Standard errors (nine degrees of freedom) beyond which values are far apart."""
+
 # largest relative change of a number that is rounded to one digit
 _MAX_ROUNDING: Final = 0.05
 _PRECISION: Final = 1e-15  # relative rounding of sums in double precision
@@ -175,7 +178,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
     def validate(self) -> None:
         """Raise an error for unknown checks, and numbers that contradict the arrays."""
         names = [x.name for x in self.findings]
-        if names != [name for name in (*CHECKS, *NUMBERS) if name in names]:
+        if names != [*CHECKS, *(name for name in NUMBERS if name in names)]:
             raise InvalidInput(
                 "findings: expected the checks of an audit in their order, each once"
             )
@@ -396,7 +399,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
         """The rows and columns with the largest errors, or the source of numbers."""
         match x.name:
             case "values" if x.basis == "estimated":
-                return "beyond 5 standard errors of sampled values"
+                return f"beyond {MAX_Z:g} standard errors of sampled values"
             case "values":
                 return x.source if x.verdict == "ok" else ""
             case "large signs":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,8 +26,9 @@ from propopt.proofs.optimum import Optimum
 from propopt.results.record import Decision, Record, digest_of_array
 
 
-_ROUNDING: Final = 1e-9
-"""Differences below this share of the largest value are rounding, shown as 0."""
+_ROUNDING: Final = (1e-9, 1e-6)
+"""Differences below these shares of the largest value are rounding, shown as 0: in
+double precision, and in single precision unless the tolerance is smaller."""
 
 _COLUMNS: Final = 10
 """The most columns of a table; wider ones list the largest values of each row."""
@@ -68,8 +70,9 @@ class ReviewSheet:
     @cached_property
     def _rounding(self) -> float:
         """The size of rounding errors, in the unit of the values."""
-        sizes = [np.abs(self._values).max(), np.abs(self.prediction).max()]
-        return _ROUNDING * float(max(sizes))
+        size = max(np.abs(self._values).max(), np.abs(self.prediction).max())
+        tolerance = math.inf if self.tolerance is None else self.tolerance
+        return float(np.clip(tolerance, *(size * x for x in _ROUNDING)))
 
     @cached_property
     def _fails(self) -> Mask:
