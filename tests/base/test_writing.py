@@ -14,8 +14,6 @@ from command_line import FILE as WITH_BASELINES
 from command_line import PROGRAM, environment, names, python, swept, write
 
 import propopt as po
-from papers.engine import reproduce_paper
-from papers.properties.paper import PROPERTIES
 from propopt.base.errors import InvalidInput, WriteFailure
 from propopt.base.files import atomic_write, require_writable, writable_folder
 from propopt.base.streams import PatientStream
@@ -142,18 +140,6 @@ def test_a_table_that_is_read_is_not_written_over(tmp_path, capsys, monkeypatch)
     assert main(["sweep", "mine.yaml", "-o", "there/.."]) == 2
     assert "mine.csv: it is an input; choose another" in capsys.readouterr().err
     assert table.read_text().startswith("a,y")
-
-
-def test_names_are_tried_before_figures_are_made(tmp_path):
-    table = tmp_path / "claims.csv"
-    table.write_text("a,y\n1,2\n")
-    own = {"csv": table, "target": "y", "quiet": True}
-    with pytest.raises(InvalidInput, match=r"claims\.csv: it is an input"):
-        reproduce_paper(PROPERTIES, ["tables"], tmp_path, **own)
-    assert table.read_text() == "a,y\n1,2\n"
-    (tmp_path / "statements.csv").mkdir()
-    with pytest.raises(InvalidInput, match=r"statements\.csv: it is a folder"):
-        reproduce_paper(PROPERTIES, ["fig2"], tmp_path, quiet=True)
 
 
 def test_trying_a_name_leaves_nothing_behind(tmp_path):

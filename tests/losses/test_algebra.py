@@ -101,12 +101,6 @@ def test_what_cvxpy_casts_first_names_the_call(atom, use):
         use(atom)
 
 
-def test_numbers_of_numpy_are_still_weights():
-    for number in (np.float64(0.3), np.float32(0.3), np.int64(2)):
-        assert (number * gradient).weights == {"gradient_matching": float(number)}
-        assert (number * (gradient + sparsity)).weights["sparsity"] == float(number)
-
-
 def test_certify_takes_both_orders():
     objective = gradient + 0.4 * sparsity
     W = np.sign(G) * np.maximum(np.abs(G) - 0.2, 0.0)

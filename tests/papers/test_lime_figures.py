@@ -1,16 +1,17 @@
 """Figures of the papers on LIME: what they state holds, and can fail; their runs."""
 
+import dataclasses
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from figures_on_record import drawn_as_on_record, measured, moved, scaled
-from lime_runs import LIMIT, WRONG, exact_runs, permuted, with_parts
 
 from papers import PAPERS
 from papers.lime import functions, statements
 from papers.lime.runs import (
+    Runs,
     RunSettings,
     expected_at,
     fit_bits,
@@ -48,6 +49,41 @@ from papers.text_lime import linear as lines
 from papers.text_lime import trees as leaves
 from propopt.lime import GaussianLaw
 from propopt.lime.exact_limits import ExactLimits
+
+
+LIMIT = np.array([1.0, 2.0, -3.0, 0.5, 4.0])
+
+
+def exact_runs(n_runs: int = 100, scatter: float = 1e-6) -> Runs:
+    """Runs about their limit, of four columns."""
+    noise = np.random.default_rng(0).normal(size=(n_runs, len(LIMIT)))
+    return Runs(
+        estimates=LIMIT + scatter * noise,
+        limit=LIMIT,
+        expected=LIMIT,
+        labels=("a", "b", "c", "d"),
+        printed=LIMIT,
+    )
+
+
+def with_parts(runs: Runs, **parts: np.ndarray) -> Runs:
+    return dataclasses.replace(runs, **parts)
+
+
+def a_thousandth_off(values: np.ndarray) -> np.ndarray:
+    return 1.001 * values
+
+
+def permuted(values: np.ndarray) -> np.ndarray:
+    """Coefficients of one column are those of the next; the intercept stays."""
+    return np.r_[values[:1], np.roll(values[1:], 1)]
+
+
+def nothing(values: np.ndarray) -> np.ndarray:
+    return np.zeros(values.shape)
+
+
+WRONG = (a_thousandth_off, permuted, nothing)
 
 
 QUICK = {

@@ -12,7 +12,6 @@ from papers import PAPERS
 from papers.engine import statements
 from papers.engine.frontier import Frontier
 from papers.engine.panels import Panel
-from papers.engine.run import panel_results
 from propopt.base.errors import InvalidInput
 from propopt.problems import read_problem, read_sections
 
@@ -186,14 +185,6 @@ def test_sections_have_the_findings_of_their_file(tmp_path):
     assert said.findings == expected.findings
     # nothing that was computed goes home with the panel
     assert vars(said.panel.problem) == before
-
-
-@pytest.mark.slow
-def test_panels_of_sections_run_in_workers():
-    panels = [panel(read_sections(sections()), *STATEMENTS) for _ in range(2)]
-    first, second = panel_results(panels, 2)
-    assert first.findings == panels[0].run().findings
-    assert second.panel.title == "x³, D = 1"
 
 
 def test_what_a_file_says_is_drawn_anew_for_each_seed():
