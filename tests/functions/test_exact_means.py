@@ -5,15 +5,14 @@ import math
 import pickle
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from box_functions import BoxFunction
 from coalitions import all_orders
 from column_oracle import enumerated
-from random_trees import boxes_of_trees, random_tree, some_rows
+from random_trees import boxes_of_trees, random_tree, some_rows, walk_all
 from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
@@ -29,14 +28,48 @@ from sklearn.svm import SVR
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.base.text import Reason
-from propopt.functions import PAPER_FUNCTIONS
+from propopt.functions import PAPER_FUNCTIONS, Function
 from propopt.functions.means import CheckedStructure, ExactMean
 from propopt.laws.background import Reference
 from propopt.laws.data_law import DataLaw, Means
+from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import Game, ProductShapley
 from propopt.tables.frames import Labels
+from propopt.tables.schema import TableSchema
+
+
+@dataclass(frozen=True, eq=False)
+class BoxFunction(Function):
+    """The sum of trees that see the table as it is."""
+
+    trees: tuple
+    claimed: Boxes | None
+    table: TableSchema | None = None
+
+    @property
+    def schema(self):
+        return self.table
+
+    @property
+    def boxes(self):
+        return self.claimed
+
+    @property
+    def piecewise_constant(self):
+        return True
+
+    @property
+    def gradient_method(self):
+        return "none"
+
+    def _value(self, points, _):
+        self.calls.add(len(points))
+        return walk_all(self.trees, points)
+
+    def _gradient(self, points, _):
+        return np.zeros(points.shape)
 
 
 D = 4

@@ -3,12 +3,12 @@
 import json
 
 import lime_fixture as fixture
+import linear_sums
 import numpy as np
 import pandas as pd
 import pytest
 from lime_functions import Answering, Known
-from normal_samples import plain_lime
-from product_functions import IN_ITS_CELL, linear, monomial, three_bins
+from normal_samples import pieces_of, plain_lime
 from refusals import refusals
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
@@ -21,7 +21,38 @@ from propopt.functions import Power
 from propopt.laws import perturbations
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.structures.products.families import Pieces
+from propopt.structures.products.families import Pieces, Powers
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import SumOfProducts
+
+
+def linear(slopes, base=0.0):
+    """Base + slopesᵀ x."""
+    return Known(linear_sums.linear(slopes, base))
+
+
+def monomial(columns, n_columns):
+    """The product of some columns."""
+    paths, factors = np.arange(len(columns))[None], Powers.first(np.array(columns))
+    return Known(SumOfProducts(0.0, np.ones(1), paths, (factors,), n_columns))
+
+
+def three_bins(kernel_width):
+    """Three columns alike, with bins of shares 1/3 that end at −1 and 1."""
+    bins = Normals.of(
+        [-1.8, 0.1, 1.7], [0.5, 0.6, 0.55], [-3.0, -1.0, 1.0], [-1.0, 1.0, 3.0]
+    )
+    column = BinnedColumn(
+        pieces_of(bins),
+        np.full(3, 1 / 3),
+        np.array([-1.0, 1.0]),
+        ("low", "middle", "high"),
+    )
+    return TabularLaw.of((column,) * 3, kernel_width)
+
+
+IN_ITS_CELL = np.array([[-1.5, 0.0, 2.0]])
+"""A row in the bins 0, 1 and 2."""
 
 
 SLOPES = np.array([2.0, -1.0, 0.5])
