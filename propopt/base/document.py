@@ -496,6 +496,16 @@ def share_cell(share: float) -> str:
     return "<1%" if not whole else ">99%" if whole == 100 else f"{whole}%"
 
 
+def signed_text(number: float) -> str:
+    """A number with its sign in three digits: "+49.1", "−0.6", "0"."""
+    return minus(f"{number:+.3g}") if abs(number) >= _ROUNDING else "0"
+
+
+def interval_text(ends: Sequence[float]) -> str:
+    """An interval such as "−0.66 to +3.52"; empty if an end is unknown."""
+    return " to ".join(map(signed_text, ends)) if np.isfinite(ends).all() else ""
+
+
 def number_text(value: float | str | None, unit: str = "") -> str:
     """A value with its unit: counts whole, other numbers in three digits."""
     if value is None or value != value:

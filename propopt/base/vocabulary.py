@@ -86,8 +86,8 @@ TERMS: Final[Mapping[str, Term]] = {
         "proved",
     ),
     "sampling error": Term(
-        "Root mean square error of sampled SHAP values or slopes, as a share of their "
-        "size; 0 if they are exact.",
+        "Root mean square error of sampled SHAP values, slopes or coefficients, as a "
+        "share of their size; 0 if they are exact.",
     ),
     "additivity error": Term(
         "Largest distance of a row sum from prediction − base.",

@@ -15,7 +15,6 @@ from propopt.base.declared import field, transient
 from propopt.base.document import Block, Markup
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
-from propopt.base.text import plural
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, run_rules
 from propopt.lime.diagnosis.evidence import Evidence, TextEvidence
 from propopt.lime.diagnosis.rules import TEXT_RULES
@@ -23,7 +22,6 @@ from propopt.lime.explanation import (
     OTHER_RUNS,
     LimeExplanation,
     deviations_of,
-    normal_interval,
     numbers_of_runs,
 )
 from propopt.lime.finite_samples import RunScatter
@@ -34,13 +32,11 @@ from propopt.tables.documents import TextDocument, vocabulary_of
 from propopt.tables.frames import Labels
 
 
-_MOST_TEXTS: Final = 3
-"""The number of highlighted documents on a card."""
-
 _COLUMNS: Final = (
     *("document", "word", "count", "coefficient", "standard_error"),
     *("single_run_sd", "expected", "n_samples"),
-    *("intercept", "prediction", "surrogate_at_row", "source", "reason", "units"),
+    *("intercept", "prediction", "base", "surrogate_at_row"),
+    *("source", "reason", "units"),
 )
 
 
@@ -65,7 +61,7 @@ class LimeDocuments(
 
     nouns: ClassVar[tuple[str, str]] = ("document", "word")
     computed_by: ClassVar[str] = "text_limits"
-    compared: ClassVar[str] = "word, minus the output without it"
+    compared: ClassVar[str] = "with the word minus without"
     per_row: ClassVar[tuple[str, ...]] = ("sources", "reasons", "documents")
 
     documents: tuple[TextDocument, ...] = field(by_column=True)
@@ -147,9 +143,9 @@ class LimeDocuments(
         return vocabulary_of(self.documents)
 
     @property
-    def mean(self) -> Values:
+    def base(self) -> Values:
         """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
-        return np.array([record.mean for record in self.records])
+        return np.array([record.base for record in self.records])
 
     def marked_text(self, n: int) -> MarkedText:
         """Document n with its coefficients, ready to be highlighted.
@@ -166,16 +162,12 @@ class LimeDocuments(
         """
         record = self.records[n]
         document = self.documents[n]
-        facts = [f"f = {record.value:.4g}"]
+        facts = f"prediction {record.value:.4g}"
         if record.has_coefficients:
-            surrogate = f"surrogate {record.at_row:.4g}"
-            facts[0] += f", {surrogate}, intercept {record.intercept:.4g}"
-            facts.append(record.source)
-        else:
-            facts.append(f"no coefficients: {record.reason}")
+            facts += f", base {record.base:.4g}"
         return MarkedText(
             name=f"document {record.label}",
-            facts=tuple(facts),
+            facts=(facts,),
             text=document.text,
             spans=document.spans,
             words=record.names,
@@ -278,30 +270,7 @@ class LimeDocuments(
         }
         return pd.DataFrame({name: columns[name] for name in _COLUMNS})
 
-    def _estimated_in_words(self, count: int) -> str:
-        return f"estimated for {plural(count, 'document')}"
-
-    def _explained_row(self, record: LimeRecord) -> str:
-        return f"document {record.label} ({record.intercept:.4g} without its words)"
-
-    def _title(self, record: LimeRecord) -> str:
-        if record.has_coefficients:
-            return super()._title(record)
-        return f"LIME has no coefficients for document {record.label}: {record.reason}"
-
-    def _texts(self, n: int) -> list[Block]:
-        """The document with highlighted words, and two others."""
-        others = [k for k in range(len(self.documents)) if k != n]
-        shown = sorted([n, *others[: _MOST_TEXTS - 1]])
-        texts = [self.marked_text(k) for k in shown]
-        return [Markup(marked_html(texts, self.units))]
-
-    def _run_intervals(self, n: int) -> Array:
-        if self._available_runs is not None:
-            means = self.expected()[n]
-            return normal_interval(means, self._split(self._available_noise)[n])
-        if self.subject is None:
-            return np.full((len(self.records[n].names), 2), np.nan)
-        case = self.evidence(self.n_samples)[n]
-        means = numbers_of_runs([case], lambda case: case.finite.coefficients)
-        return normal_interval(means, deviations_of([case]))
+    def _blocks(self, n: int) -> list[Block]:
+        """Coefficients and facts, and the text with highlighted words."""
+        text = Markup(marked_html([self.marked_text(n)], self.units))
+        return [*super()._blocks(n), text]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,24 +18,32 @@ from propopt.base.arrays import Array, Indices, Values
 from propopt.base.checks import read_count, read_level, read_positive
 from propopt.base.declared import field, transient
 from propopt.base.document import (
-    Bar,
-    Bars,
     Block,
     Chapter,
     Document,
-    Finding,
+    Fact,
+    Facts,
+    Span,
+    Table,
+    interval_text,
     minus,
+    shape_text,
+    share_text,
+    signed_text,
+    subtitle_of,
     table_chapter,
+    title_of,
 )
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import archive_path, format_of
-from propopt.base.text import Quantity, plural, printable, value_in_words
+from propopt.base.text import Quantity, printable, value_in_words
 from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
 from propopt.lime.diagnosis.evidence import Evidence
 from propopt.lime.finite_samples import RunScatter, required_samples
 from propopt.lime.paths import BandwidthPath
 from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
+from propopt.losses.faithfulness import relative_size
 from propopt.results.selection import Selectable
 from propopt.tables.frames import Labels
 
@@ -44,7 +52,7 @@ RUN_LEVEL: Final = 0.95
 """The share of single runs within the ranges that a document shows."""
 
 _MOST_BARS: Final = 15
-"""The number of coefficients with a bar, the largest of a row."""
+"""The number of coefficients in the table of a row, the largest."""
 
 _MOST_CHAPTERS: Final = 10
 """The number of rows with a chapter in a report."""
@@ -109,7 +117,7 @@ class LimeExplanation(
     units: ClassVar[str] = "units of the output"
     nouns: ClassVar[tuple[str, str]]  # what has coefficients, and its features
     computed_by: ClassVar[str]  # the function of po.lime
-    compared: ClassVar[str]  # what a coefficient compares
+    compared: ClassVar[str]  # the difference of means that a coefficient is
     per_row: ClassVar[tuple[str, ...]]  # fields with an entry for each row
 
     flat_coefficients: Array = field("M", missing=True)
@@ -265,6 +273,14 @@ class LimeExplanation(
         return next(filter(None, self.reasons), "")
 
     @property
+    def sampling_error(self) -> float:
+        """The standard errors of all coefficients relative to their size."""
+        if self.flat_errors is None:
+            return 0.0
+        parts = self.flat_errors, self.flat_coefficients
+        return relative_size(*map(np.nan_to_num, parts))
+
+    @property
     def explained_in_words(self) -> str:
         """What is explained, such as "probability of malignant"."""
         return "output" if self.quantity is None else self.quantity.in_words()
@@ -273,6 +289,11 @@ class LimeExplanation(
     def mean_weight(self) -> Values:
         """The mean weight of a sample, C = E π, (N,)."""
         return np.exp(self.log_weight)
+
+    @property
+    @abstractmethod
+    def base(self) -> Values:
+        """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
 
     @property
     def at_row(self) -> Values:
@@ -704,6 +725,7 @@ class LimeExplanation(
             "n_samples": self.n_samples,
             "intercept": self.intercept[lines],
             "prediction": self.values[lines],
+            "base": self.base[lines],
             "surrogate_at_row": self.at_row[lines],
             "source": [self.sources[n] for n in lines.tolist()],
             "units": self.units,
@@ -767,59 +789,19 @@ class LimeExplanation(
         return {1: self.records[self.position(row)].sorted_by_size()}
 
     def __repr__(self) -> str:
-        """One line with the size, the sources, the units and the law."""
-        facts = "; ".join(map(printable, self.claims()))
-        return f"{type(self).__name__}({self.size_in_words}; {facts})"
-
-    def claims(self) -> Iterator[str]:
-        """Phrases: how coefficients were computed, their units, the sampling law."""
-        exact, estimated, why = self._basis
-        if exact:
-            without = ", without samples or a seed" if exact == EXACT else ""
-            yield f"coefficients {exact}{without}"
-        if estimated:
-            count = f"{self.evaluations:,} evaluations"
-            yield f"coefficients {estimated}, {count}; not exact because {why}"
-        yield f"in {self.units}"
-        yield self.law_in_words
-
-    @property
-    def _basis(self) -> tuple[str, str, str]:
-        """How many rows are exact, and estimated, in words, and why; or empty."""
-        records = self.records
-        noun, _ = self.nouns
-        count = sum(record.is_exact for record in records)
-        estimated = [record for record in records if record.is_estimated]
-        exact = ""
-        if count:
-            exact = f"exact for {count} of {plural(len(records), noun)}"
-            exact = EXACT if count == len(records) else exact
-        if not estimated:
-            return exact, "", ""
-        largest = max(float(record.errors.max()) for record in estimated)
-        how = self._estimated_in_words(len(estimated))
-        reasons = list(dict.fromkeys(record.reason for record in estimated))
-        more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
-        return (
-            exact,
-            f"{how}, standard errors up to {largest:.2g}",
-            f"{reasons[0]}{more}",
+        """One line with the size, the output, the sampling error and the law."""
+        facts = (
+            shape_text(*self.shape, self.nouns[1]),
+            self.explained_in_words,
+            f"sampling error {share_text(self.sampling_error)}",
+            self.law_in_words,
         )
-
-    @abstractmethod
-    def _estimated_in_words(self, count: int) -> str:
-        """How many rows are estimated, or how."""
-
-    @property
-    def size_in_words(self) -> str:
-        """The number of rows and columns, or of documents and words, as text."""
-        sizes = zip(self.shape, self.nouns, strict=True)
-        return ", ".join(plural(size, noun) for size, noun in sizes)
+        return f"{type(self).__name__}({printable(', '.join(facts))})"
 
     def document(self, row: Hashable | None = None) -> Document:
         """The largest coefficients of one row, with the range of single LIME runs.
 
-        A card of documents also shows the words of the first, highlighted. A page has
+        A document of texts also shows this text with its words highlighted. A page has
         the coefficients of the other rows too.
 
         Parameters
@@ -831,78 +813,71 @@ class LimeExplanation(
         Returns
         -------
         Document
-            Bars of coefficients, their sources and the settings.
+            A table of coefficients, labelled numbers and the settings.
         """
         n = self.position(row)
         record = self.records[n]
-        ends = self._run_intervals(n)
-        pairs = record.sorted_by_size() if record.has_coefficients else []
-        exact, estimated, why = self._basis
-        how = "exact: no samples, no seed" if exact == EXACT else exact
-        trust = [Finding(how)] if exact else []
-        if estimated:
-            words = f"coefficients {estimated}; not exact because {why}"
-            trust.append(Finding(words, "estimated"))
-        if np.isfinite(ends).any():
-            words = f"ranges: where {100.0 * RUN_LEVEL:g} % of single runs of "
-            trust.append(
-                Finding(f"{words}{self.n_samples:,} samples fall", "estimated")
-            )
+        noun = self.nouns[0]
         N = self.shape[0]
+        name = f"{noun} {record.label}"
         quantity = self.quantity
-        unit = self.units
-        if quantity is not None and quantity.kind != "value":
-            unit = quantity.noun
-        subtitle = (
-            "LIME's coefficients for infinitely many samples: the output with each "
-            f"{self.compared}, in {unit}"
-        )
-        if N > 1:
-            subtitle += f"; {plural(N - 1, f'more {self.nouns[0]}')} in this result"
-        bars = [
-            Bar(name=record.names[j], value=weight, interval=(*ends[j].tolist(),))
-            for j, weight in pairs[:_MOST_BARS]
-        ]
-        rest = [weight for _, weight in pairs[_MOST_BARS:]]
-        explained = {} if quantity is None else {"explained": str(quantity)}
+        unit = ""
+        if quantity is not None and not quantity.is_by_name:
+            unit = f", in {quantity.unit}"
+        settings = {
+            "law": self.law_in_words,
+            **self._run_settings,
+            "model evaluations": f"{self.evaluations:,}",
+            "reason of sampling": record.reason if record.is_estimated else "",
+            **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
+        }
+        missing = f"LIME has no coefficients for {name}: {record.reason}."
         return Document(
-            title=self._title(record),
-            subtitle=subtitle,
-            blocks=[Bars(bars, subtitle, rest), *self._texts(n)],
-            trust=trust,
-            settings={
-                **explained,
-                "size": self.size_in_words,
-                "law": self.law_in_words,
-                **self._run_settings,
-                "model evaluations": f"{self.evaluations:,}",
-                **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
-            },
+            title=title_of("LIME, infinite samples", quantity),
+            subtitle=subtitle_of(
+                quantity,
+                f"{name} ({n + 1} of {N:,})" if N > 1 else name,
+                f"coefficients: {self.compared}{unit}",
+            ),
+            dangers=() if record.has_coefficients else [missing],
+            blocks=self._blocks(n),
+            settings={name: text for name, text in settings.items() if text},
             chapters=partial(self._chapters, n),
-            names=record.names,
         )
 
-    def _title(self, record: LimeRecord) -> str:
-        """What is explained, and for which row."""
-        whom = self._explained_row(record)
-        quantity = self.quantity
-        value = f"{record.value:.4g}"
-        if quantity is not None and quantity == Quantity(model=quantity.model):
-            return f"Why the model predicts {value} for {whom}"
-        return f"Why the {self.explained_in_words} is {value} for {whom}"
-
-    @abstractmethod
-    def _explained_row(self, record: LimeRecord) -> str:
-        """A row or document with the level around it."""
-
-    def _texts(self, n: int) -> list[Block]:
-        """Blocks after the bars."""
-        del n
-        return []
-
-    @abstractmethod
-    def _run_intervals(self, n: int) -> Array:
-        """The range of single runs at a row, (d, 2); NaN if that would take long."""
+    def _blocks(self, n: int) -> list[Block]:
+        """The largest coefficients of a row with their facts."""
+        record = self.records[n]
+        if not record.has_coefficients:
+            return [Facts([Fact("prediction", record.value)])]
+        frame = self.top(_MOST_BARS, self.row_names[n])
+        means = frame["expected"].to_numpy(float)
+        ends = normal_interval(means, frame["single_run_sd"].to_numpy(float))
+        coefficients = frame["coefficient"].tolist()
+        shown = frame[[x for x in ("feature", "word", "value", "bin") if x in frame]]
+        shown = shown.set_index(shown.columns[0])
+        if "value" in shown:
+            shown["value"] = [*map(value_in_words, shown["value"])]
+        shown["coefficient"] = [*map(signed_text, coefficients)]
+        facts = [
+            Fact("prediction", record.value),
+            Fact("base", record.base),
+            Fact(
+                "sampling error",
+                record.sampling_error,
+                "%",
+                "computed" if record.is_exact else "estimated",
+            ),
+        ]
+        if np.isfinite(ends).any():
+            shown["interval"] = [*map(interval_text, ends.tolist())]
+            runs = f"{100.0 * RUN_LEVEL:g}% of runs"
+            note = f"{self.n_samples:,} samples"
+            facts.append(Fact("interval", runs, note=note))
+        pairs = zip(coefficients, map(tuple, ends.tolist()), strict=True)
+        bars = {"coefficient": [Span.of(*pair) for pair in pairs]}
+        total = len(record.names)
+        return [Table(shown, total=total, bars=bars), Facts(facts)]
 
     @property
     def _run_settings(self) -> dict[str, str]:
@@ -911,19 +886,22 @@ class LimeExplanation(
 
     def _chapters(self, shown: int) -> list[Chapter]:
         """The coefficients of other rows, as far as there is room, and a table."""
-        count = min(self.shape[0], _MOST_CHAPTERS)
-        documents = [
-            self.document(self.row_names[n]) for n in range(count) if n != shown
-        ]
-        frame = self.to_frame()
+        names = self.row_names
+        others = [n for n in range(min(len(names), _MOST_CHAPTERS)) if n != shown]
+        frame = self.to_frame().drop(columns=[*_OF_ALL_LINES], errors="ignore")
         if "value" in frame:
             frame["value"] = [minus(value_in_words(x)) for x in frame["value"]]
-        table = table_chapter("Coefficients", frame)
-        caution = Finding("Coefficients of LIME are not effects of columns.", "assumed")
+        frame.columns = frame.columns.str.replace("_", " ")
         return [
-            *(Chapter(x.title, [*x.blocks, *x.trust]) for x in documents),
-            replace(table, blocks=[*table.blocks, caution]),
+            *(Chapter(f"{self.nouns[0]} {names[n]}", self._blocks(n)) for n in others),
+            table_chapter("Coefficients", frame),
         ]
+
+
+_OF_ALL_LINES: Final = (
+    *("n_samples", "single_run_sd_source", "source", "reason", "units"),
+)
+"""Columns of the table that pages leave out, as most have one value."""
 
 
 def normal_interval(

@@ -10,6 +10,7 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.functions.function import EXACT
+from propopt.losses.faithfulness import relative_size
 
 
 NO_COEFFICIENTS: Final = "none"
@@ -59,9 +60,14 @@ class LimeRecord:
         return float(self.intercept + self.coefficients.sum())
 
     @property
-    def mean(self) -> float:
+    def base(self) -> float:
         """The mean of f under the weighted law, E_Q f = β_0 + Σ_j α_j β_j."""
         return float(self.intercept + self.alpha @ self.coefficients)
+
+    @property
+    def sampling_error(self) -> float:
+        """The standard errors of coefficients relative to their size; 0 if exact."""
+        return relative_size(self.errors, self.coefficients)
 
     def sorted_by_size(self) -> list[tuple[int, float]]:
         """Positions and coefficients, the largest size first."""

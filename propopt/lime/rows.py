@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.declared import field, transient
 from propopt.base.errors import InvalidInput, Refused
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, row_label, run_rules
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, run_rules
 from propopt.lime.diagnosis.evidence import Evidence, RowsEvidence
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.exact_limits import Limits
@@ -20,21 +20,16 @@ from propopt.lime.explanation import (
     OTHER_RUNS,
     LimeExplanation,
     deviations_of,
-    normal_interval,
 )
 from propopt.lime.finite_samples import RunScatter, expected
 from propopt.lime.paths import BandwidthPath, path_of_row
-from propopt.lime.records import LimeRecord
 from propopt.lime.sampled_limits import LimeSubject
 
-
-MOST_ROWS_SAMPLED = 100
-"""A document of a result with more rows does not sample the noise of single runs."""
 
 _COLUMNS: Final = (
     *("row", "feature", "value", "bin", "coefficient", "standard_error", "alpha"),
     *("single_run_sd", "single_run_sd_source", "expected", "n_samples"),
-    *("intercept", "prediction", "surrogate_at_row", "effective_share"),
+    *("intercept", "prediction", "base", "surrogate_at_row", "effective_share"),
     *("source", "units"),
 )
 
@@ -61,7 +56,7 @@ class LimeRows(
 
     nouns: ClassVar[tuple[str, str]] = ("row", "feature")
     computed_by: ClassVar[str] = "limits"
-    compared: ClassVar[str] = "value in its bin, minus the output in other bins"
+    compared: ClassVar[str] = "bin of the value minus other bins"
     per_row: ClassVar[tuple[str, ...]] = ("sources", "reasons", "cells", "bins")
 
     cells: tuple[tuple[float | str | bool | None, ...], ...] = field(missing=True)
@@ -101,7 +96,7 @@ class LimeRows(
         return self.require_subject("points").points
 
     @property
-    def mean(self) -> Values:
+    def base(self) -> Values:
         """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
         pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
         return self.intercept + pulls
@@ -109,7 +104,7 @@ class LimeRows(
     @cached_property
     def limits(self) -> Limits:
         """The arrays of coefficients for infinitely many samples."""
-        moments = self.mean, self.alpha, self.log_weight
+        moments = self.base, self.alpha, self.log_weight
         return Limits(self.coefficients, *moments, self.standard_errors)
 
     @property
@@ -195,27 +190,6 @@ class LimeRows(
         }
         return pd.DataFrame({name: columns[name] for name in _COLUMNS})
 
-    def _estimated_in_words(self, count: int) -> str:
-        del count  # all of them
-        return f"from an {self.source}"
-
-    def _explained_row(self, record: LimeRecord) -> str:
-        return f"{row_label(record.label)} ({record.mean:.4g} on average nearby)"
-
-    def _run_intervals(self, n: int) -> Array:
-        means = self.expected()[n]
-        deviations = np.full(len(means), np.nan)
-        if self._available_runs is not None or self.shape[0] <= MOST_ROWS_SAMPLED:
-            deviations = self._split(self._available_noise)[n]
-        return normal_interval(means, deviations)
-
     @property
     def _run_settings(self) -> dict[str, str]:
-        noise = "estimated from samples by noise()"
-        if (runs := self._available_runs) is not None:
-            largest = runs.deviations.max()
-            noise = (
-                f"up to {largest:.2g}, estimated from {runs.n_draws:,} samples a row"
-            )
-        label = "standard deviation of one run"
-        return {"ridge of one run": f"{self.ridge:g}", label: noise}
+        return {"ridge": f"{self.ridge:g}"}

@@ -103,9 +103,9 @@ def highlight(
         indices = _row_numbers(rows, explanation.labels, len(explanation.records), most)
         return highlighted(
             [explanation.marked_text(n) for n in indices],
-            f"LIME on texts, its limits: {explanation.size_in_words}",
+            f"LIME, infinite samples: {plural(len(explanation.records), 'document')}",
             explanation.units,
-            list(explanation.claims()),
+            [explanation.law_in_words],
             count,
         )
     result = explanation_of(explanation, "given")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -11,12 +10,12 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from propopt.base.checks import did_you_mean, read_count
-from propopt.base.document import Bars
+from propopt.base.document import Bar, Bars
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
 from propopt.lime.documents import LimeDocuments
-from propopt.lime.explanation import RUN_LEVEL, LimeExplanation
+from propopt.lime.explanation import RUN_LEVEL, LimeExplanation, normal_interval
 from propopt.lime.sampled_limits import LimeSubject
 from propopt.plots.attributions import (
     OPTIMIZED_COLOUR,
@@ -381,9 +380,14 @@ def lime_coefficients(
     if not record.has_coefficients:
         reason = f"LIME has no coefficients for this document: {record.reason}"
         raise Refused(f"lime_coefficients: {reason}")
-    block = explanation.document(row).blocks[0]
-    assert isinstance(block, Bars), "a document begins with its coefficients"
-    bars = [replace(bar, name=shortened(bar.name)) for bar in block.rows[:count]]
+    frame = explanation.top(count, row)
+    means = frame["expected"].to_numpy(float)
+    ends = normal_interval(means, frame["single_run_sd"].to_numpy(float)).tolist()
+    named = zip(record.sorted_by_size(), ends, strict=False)
+    bars = [
+        Bar(name=shortened(record.names[j]), value=beta, interval=(low, high))
+        for (j, beta), (low, high) in named
+    ]
     caption = f"LIME coefficient, {_explained(explanation, 48)}"
     if any(bar.line for bar in bars):
         runs = f"{100.0 * RUN_LEVEL:g} % of runs of {explanation.n_samples:,} samples"

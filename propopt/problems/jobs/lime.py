@@ -228,6 +228,8 @@ class LimeSection(JobSection):
             "law": result.law_in_words,
             "rows": list(result.row_names),
             "prediction": _finite_or_none(result.values),
+            "base": _finite_or_none(result.base),
+            "sampling_error": result.sampling_error,
             "intercept": _finite_or_none(result.intercept),
             "surrogate_at_row": _finite_or_none(result.at_row),
             "n_samples": result.n_samples,

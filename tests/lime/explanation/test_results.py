@@ -210,13 +210,37 @@ def test_a_loaded_one_says_what_needs_the_model(either, tmp_path):
 
 def test_a_card_has_the_largest_and_where_their_runs_fall(either):
     document, ends = either.document(either.row_names[0]), either.intervals()[0]
-    card = document.blocks[0].first(10)
+    table = document.blocks[0]
     order = either.as_map()[1]
-    assert [row.value for row in card.rows] == [weight for _, weight in order[:10]]
-    names = [name for name, _ in either.as_list()]
-    assert [row.name for row in card.rows] == names[:10]
-    for (j, _), row in zip(order, card.rows, strict=False):
-        assert row.interval == tuple(ends[j])
+    spans = table.bars["coefficient"]
+    assert [low + high for low, high, _ in spans] == [w for _, w in order[:15]]
+    lines = [line for *_, line in spans]
+    np.testing.assert_allclose(lines, ends[[j for j, _ in order[:15]]], rtol=1e-9)
+    assert table.total == len(order)
+    names = [name for name, _ in either.as_list()][: len(table.frame)]
+    pairs = zip(names, table.frame.index, strict=True)
+    assert all(name.startswith(shown) for name, shown in pairs)
+    record = either.records[0]
+    values = {label: fact.value for label, fact in document.facts.items()}
+    assert values == {
+        "prediction": record.value,
+        "base": record.base,
+        "sampling error": record.sampling_error,
+        "interval": "95% of runs",
+    }
+    of_row = either.top(1, either.row_names[0])
+    assert of_row["base"].tolist() == [either.base[0]] == [record.base]
+
+
+def test_sampling_errors_are_relative_to_the_coefficients():
+    exact = exact_rows()
+    assert exact.sampling_error == exact.records[0].sampling_error == 0.0
+    rows = estimated_rows()
+    size = np.linalg.norm(rows.standard_errors) / np.linalg.norm(rows.coefficients)
+    assert rows.sampling_error == pytest.approx(size, rel=1e-12)
+    assert 0.0 < rows.sampling_error < 0.2
+    fact = rows.document().facts["sampling error"]
+    assert fact.shown_basis == "estimated"
 
 
 def test_profiles_paths_and_runs_are_those_of_the_explanation(lime):
@@ -240,14 +264,15 @@ def test_profiles_paths_and_runs_are_those_of_the_explanation(lime):
     assert lime.r2[0] == pytest.approx(1.0 - np.var(y - fit) / np.var(y), abs=0.01)
 
 
-def test_a_card_is_the_same_when_shown_again_and_does_not_run_the_model_for_many():
-    X = grid(2)
-    few, many = (limits(product(X), X[:n], data=X) for n in (2, 150))
-    first = few._repr_html_()
-    assert few._repr_html_() == first
-    before = many.subject.function.calls.rows
-    many._repr_html_()
-    assert many.subject.function.calls.rows == before
+def test_a_card_of_many_rows_has_the_runs_of_one_row():
+    lime = exact_rows()
+    name = lime.row_names[0]
+    card = lime._repr_html_()
+    assert "runs" not in vars(lime)
+    assert lime._repr_html_() == card
+    alone = lime.document().blocks[0].bars["coefficient"]
+    _ = lime.runs
+    assert lime.document(name).blocks[0].bars["coefficient"] == alone
 
 
 def test_tables_texts_and_cards_of_documents(words):
@@ -261,7 +286,8 @@ def test_tables_texts_and_cards_of_documents(words):
     assert errors.tolist() == words.records[2].errors.tolist()
     assert (errors > 0.0).any()
     assert (frame[frame["document"] == "p"]["standard_error"] == 0.0).all()
-    assert not words.document("q").blocks[0].rows
+    assert list(words.document("q").facts) == ["prediction"]
+    assert "document q" in words.document("q").dangers[0]
 
 
 def test_paths_runs_and_diagnoses_of_documents(words):
