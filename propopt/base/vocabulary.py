@@ -230,6 +230,9 @@ TERMS: Final[Mapping[str, Term]] = {
     ),
     # ---- LIME and iLOCO
     "coefficient": Term("LIME's coefficient for infinitely many samples."),
+    "findings": Term(
+        "Numbers beyond the limit of their rule, with a severity of at least 0.25."
+    ),
     "score": Term(
         "Joint importance of a pair: error without a, plus error without b, minus "
         "error without both, minus error with both.",

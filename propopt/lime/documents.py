@@ -255,8 +255,7 @@ class LimeDocuments(
             TEXT_RULES, lambda rule: rule.in_documents(cases, column), progress
         )
         labels = Labels(self.labels.points, self.vocabulary)
-        shown = self.shape, labels, n_samples, self.source
-        return LimeDiagnosis.of_findings(findings, *shown)
+        return self._diagnosis_of(findings, labels, n_samples)
 
     # ---- the table and the document
 

@@ -639,7 +639,6 @@ def explain_documents(
         labels=Labels(points=names),
         evaluations=subject.function.calls.rows - before,
         quantity=subject.function.quantity,
-        notes=tuple(f"LIME has no coefficients for {reason}" for reason in refused),
         subject=replace(subject, means=means),
     )
 

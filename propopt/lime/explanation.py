@@ -39,7 +39,7 @@ from propopt.base.files import archive_path, format_of
 from propopt.base.text import Quantity, printable, value_in_words
 from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
-from propopt.lime.diagnosis.evidence import Evidence
+from propopt.lime.diagnosis.evidence import Evidence, LimeFinding
 from propopt.lime.finite_samples import RunScatter, required_samples
 from propopt.lime.paths import BandwidthPath
 from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
@@ -702,6 +702,19 @@ class LimeExplanation(
     @abstractmethod
     def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
         """The findings of all rules about runs of n samples."""
+
+    def _diagnosis_of(
+        self, findings: list[LimeFinding], labels: Labels, n_samples: int
+    ) -> LimeDiagnosis:
+        """The results of all rules as a diagnosis."""
+        return LimeDiagnosis.of_findings(
+            findings,
+            shape=self.shape,
+            labels=labels,
+            n_samples=n_samples,
+            sampling_error=self.sampling_error,
+            quantity=self.quantity,
+        )
 
     # ---- as a table, as lists, as one line and as a document
 

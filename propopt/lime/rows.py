@@ -168,8 +168,7 @@ class LimeRows(
         assert isinstance(case, RowsEvidence), "see _evidence"
         with case.announced(progress):
             findings = run_rules(LIME_RULES, lambda rule: rule.findings(case), progress)
-        shown = self.shape, self.labels, n_samples, self.source
-        return LimeDiagnosis.of_findings(findings, *shown)
+        return self._diagnosis_of(findings, self.labels, n_samples)
 
     # ---- the table and the document
 

@@ -42,7 +42,6 @@ from propopt.base.text import (
 from propopt.cli import main
 from propopt.functions.cost import in_time
 from propopt.interactions.scores import are_positions, level_in_words, two_digits_up
-from propopt.lime.diagnosis.diagnosis import row_label
 from propopt.lime.laws.binned_columns import interval_words
 
 
@@ -399,7 +398,6 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
                 "'-1\n",
             ),
         ),
-        (row_label, ("patient 0", "a", 3), ("patient 0", "row a", "row 3")),
         (are_positions, ([0, 2, 1], [0, 2], ["0"]), (True, False, False)),
         (lambda n: plural(n, "row"), (1, 1200), ("1 row", "1,200 rows")),
         (

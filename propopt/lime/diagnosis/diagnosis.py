@@ -1,22 +1,35 @@
-"""The diagnosis of LIME's coefficients: findings, notes, their text and files."""
+"""The diagnosis of LIME's coefficients: findings, notes, their document and files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
 
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding, Table
+from propopt.base.document import (
+    Block,
+    Chapter,
+    Document,
+    Fact,
+    Facts,
+    Table,
+    cell_text,
+    shape_text,
+    share_text,
+    subtitle_of,
+    table_chapter,
+    title_of,
+)
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
-from propopt.base.text import enumerated, plural, printable
+from propopt.base.text import Quantity, printable
+from propopt.base.vocabulary import Basis
 from propopt.lime.diagnosis.evidence import NOTE, AnyEvidence, LimeFinding, Rule
-from propopt.lime.diagnosis.rules import LIME_RULES, TEXT_RULES
+from propopt.lime.diagnosis.rules import LIME_RULES, TEXT_RULES, against_profile
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -24,48 +37,35 @@ from propopt.tables.frames import Labels
 # ---- A diagnosis as a table, as text for a terminal and as a card
 
 
-_HEAD: Final = (
-    "rule",
-    "what is measured",
-    "worst",
-    "a finding if",
-    "severity (0 to 1)",
-)
-
 _RULES: Final[dict[str, Rule[Any]]] = {
     **{rule.name: rule for rule in LIME_RULES},
     **{rule.name: rule for rule in TEXT_RULES},
 }
 
 
-def row_label(name: Hashable) -> str:
-    """The name of a row in a sentence; "row" before names of one word."""
-    return name if isinstance(name, str) and " " in name else f"row {name}"
-
-
 @final
 class LimeDiagnosis(
-    Result, kind="propopt lime diagnosis", noun="a saved diagnosis", version=4
+    Result, kind="propopt lime diagnosis", noun="a saved diagnosis", version=5
 ):
     """The findings of all rules about misleading coefficients of LIME.
 
+    Each rule compares a number with its limit.
+
     Parameters
     ----------
-    findings : tuple of LimeFinding
-        Findings, the most serious first.
-    notes : tuple of LimeFinding
-        Findings that hardly mislead: severities below 0.25.
-    quiet : tuple of LimeFinding
-        Rules without a finding, each with the number closest to its threshold, or the
-        reason why it does not apply.
+    items : tuple of LimeFinding
+        The findings and notes, the most serious first; then a number of each other
+        rule.
     shape : (int, int)
         The number of rows N and of columns D.
     n_samples : int
         The samples of the runs that were diagnosed.
-    source : str
-        The source of the coefficients: ``"exact"``, or how they were estimated.
+    sampling_error : float
+        That of the coefficients; 0 if they are exact.
     labels : Labels
         Names of rows and columns.
+    quantity : Quantity, optional
+        The explained quantity.
 
     Examples
     --------
@@ -80,13 +80,12 @@ class LimeDiagnosis(
     True
     """
 
-    findings: tuple[LimeFinding, ...] = field()
-    quiet: tuple[LimeFinding, ...] = field()
+    items: tuple[LimeFinding, ...] = field()
     shape: tuple[int, int] = field(low=0)
     n_samples: int = field(low=1)
-    source: str = field()
+    sampling_error: float = field(low=0.0, infinite=True)
     labels: Labels = field(default=Labels())
-    notes: tuple[LimeFinding, ...] = field(default=())
+    quantity: Quantity | None = field(default=None)
 
     def validate(self) -> None:
         """Raise an error for severities out of order, and for missing names or rows.
@@ -97,12 +96,9 @@ class LimeDiagnosis(
             If fields contradict each other.
         """
         self.labels.check(self.shape, "labels")
-        for name, items in (("findings", self.findings), ("notes", self.notes)):
-            if any((item.severity < NOTE) == (name == "findings") for item in items):
-                raise InvalidInput(f"{name}: notes are those below {NOTE:g}")
-            if any(a.severity < b.severity for a, b in pairwise(items)):
-                raise InvalidInput(f"{name}: expected the largest severity first")
-        for item in self._items:
+        if any(_order(a) > _order(b) for a, b in pairwise(self.items)):
+            raise InvalidInput("items: expected the largest severity first")
+        for item in self.items:
             if item.rule not in _RULES:
                 raise InvalidInput(f"rule: expected a known rule, got {item.rule!r}")
             indices = {"row": item.row, "column": item.column}
@@ -111,50 +107,36 @@ class LimeDiagnosis(
                     raise InvalidInput(f"{noun}: there is no {noun} {index}")
 
     @classmethod
-    def of_findings(
-        cls,
-        items: Sequence[LimeFinding],
-        shape: tuple[int, int],
-        labels: Labels,
-        n_samples: int,
-        source: str,
-    ) -> LimeDiagnosis:
-        """Make a diagnosis from the results of all rules, with and without findings.
+    def of_findings(cls, items: Iterable[LimeFinding], **fields: Any) -> LimeDiagnosis:
+        """Make a diagnosis from the results of all rules, in any order.
 
         Parameters
         ----------
-        items : sequence of LimeFinding
-            The results of all rules; those without a remedy are quiet.
-        shape : (int, int)
-            The number of rows N and of columns D.
-        labels : Labels
-            The names of rows and columns.
-        n_samples : int
-            The samples of the diagnosed runs, at least one.
-        source : str
-            The source of the coefficients: ``"exact"``, or how they were estimated.
+        items : iterable of LimeFinding
+            The results of all rules, with and without findings.
+        **fields
+            The other parameters of :class:`LimeDiagnosis`, such as ``n_samples``.
 
         Returns
         -------
         LimeDiagnosis
-            Findings and notes are sorted, the largest severity first.
 
         Raises
         ------
         InvalidInput
             If a finding refers to a row or a column outside the shape.
         """
-        reported = [item for item in items if item.remedy]
-        reported.sort(key=attrgetter("severity"), reverse=True)
-        return cls(
-            findings=tuple([item for item in reported if item.severity >= NOTE]),
-            notes=tuple([item for item in reported if item.severity < NOTE]),
-            quiet=tuple(item for item in items if not item.remedy),
-            shape=shape,
-            n_samples=n_samples,
-            source=source,
-            labels=labels,
-        )
+        return cls(items=tuple(sorted(items, key=_order)), **fields)
+
+    @property
+    def findings(self) -> tuple[LimeFinding, ...]:
+        """Numbers beyond their limits that mislead, the most serious first."""
+        return tuple([item for item in self.items if item.severity >= NOTE])
+
+    @property
+    def notes(self) -> tuple[LimeFinding, ...]:
+        """Numbers beyond their limits that hardly mislead: severities below 0.25."""
+        return tuple([item for item in self.items if item.severity < NOTE])
 
     @property
     def reported(self) -> tuple[LimeFinding, ...]:
@@ -162,8 +144,9 @@ class LimeDiagnosis(
         return self.findings + self.notes
 
     @property
-    def _items(self) -> tuple[LimeFinding, ...]:
-        return self.reported + self.quiet
+    def quiet(self) -> tuple[LimeFinding, ...]:
+        """Rules without a finding, each with the number closest to its limit."""
+        return tuple([item for item in self.items if not item.is_reported])
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -188,122 +171,103 @@ class LimeDiagnosis(
     def to_frame(self) -> pd.DataFrame:
         """A table with a line for each finding, each note and each rule without any.
 
-        ``kind`` is ``"finding"``, ``"note"`` or ``"quiet"``.
+        ``limit`` is that of the rule. ``kind`` is ``"finding"``, ``"note"``; or, for
+        rules without any, ``"quiet"`` within the limit, ``"excused"`` if a number
+        beyond it is harmless, and ``"not checked"`` if the rule does not apply.
         """
-        items = self._items
+        items = self.items
         rows, features = zip(*map(self._names_of, items), strict=True)
-        parts = self.findings, self.notes, self.quiet
-        words = np.array(["finding", "note", "quiet"], object)
-        kinds = np.repeat(words, list(map(len, parts)))
         return pd.DataFrame(
             {
                 "rule": [item.rule for item in items],
                 "row": pd.Series(rows, dtype=object),
                 "feature": pd.Series(features, dtype=object),
                 "number": [item.number for item in items],
-                "threshold": [item.threshold for item in items],
-                "severity": [
-                    item.severity if item.remedy else np.nan for item in items
-                ],
-                "sentence": [item.sentence for item in items],
-                "remedy": [item.remedy for item in items],
-                "kind": kinds,
+                "limit": [_RULES[item.rule].limit for item in items],
+                "coefficient": [item.coefficient for item in items],
+                "severity": [item.severity for item in items],
+                "kind": [_kind(item) for item in items],
             }
         )
 
     def __repr__(self) -> str:
         """One line with sizes and counts; ``str()`` has the findings."""
-        return f"LimeDiagnosis({printable(self._title())})"
-
-    def document(self) -> Document:
-        """The most misleading finding, then the worst finding of each rule."""
-        groups = _by_rule(self.findings)
-        rules = plural(len({item.rule for item in self._items}), "rule")
-        table = [
-            [
-                rule,
-                _RULES[rule].measure,
-                f"{items[0].number:.3g}",
-                _RULES[rule].criterion,
-                f"{items[0].severity:.2g}",
-            ]
-            for rule, items in groups.items()
-        ]
-        in_full = {
-            f"note, {rule}": f"{self._summary(notes)}: {notes[0].sentence}"
-            for rule, notes in _by_rule(self.notes).items()
-        }
-        return Document(
-            title=self._headline(),
-            subtitle=self._title(),
-            blocks=[
-                *([Table.of(_HEAD, table)] if table else ()),
-                *(
-                    Finding(
-                        f"{rule} ({self._summary(items)}): {items[0].sentence}. "
-                        f"Remedy: {items[0].remedy}."
-                    )
-                    for rule, items in groups.items()
-                ),
-                *map(Finding, self._other_rules()),
-            ],
-            trust=[
-                Finding(f"coefficients: {self._sources}"),
-                Finding(
-                    "noise, ranks, ridge and weights: of one run of LIME with "
-                    f"{self.n_samples:,} samples"
-                ),
-                Finding(
-                    f"{rules} of diagnosis: each compares a number with a threshold"
-                ),
-            ],
-            settings=in_full | dict(self._quiet_numbers()),
-            chapters=self._table,
-            names=[
-                *{item.rule for item in self._items},
-                *self.labels.feature_names(self.shape[1]),
-            ],
+        facts = (
+            shape_text(*self.shape),
+            f"findings {len(self.findings):,} ({self._counted_rules})",
+            f"sampling error {share_text(self.sampling_error)}",
         )
-
-    def _headline(self) -> str:
-        """The worst finding, with its feature and row."""
-        if not self.findings:
-            return "No finding: these coefficients of LIME do not mislead"
-        worst = self.findings[0]
-        row, feature = self._names_of(worst)
-        where = f"the coefficient of {feature}" if feature else "these coefficients"
-        if row is not None and self.shape[0] > 1:
-            where += f" for {row_label(row)}"
-        return f"Worst finding: {worst.rule}, in {where}"
-
-    def _title(self) -> str:
-        """The size of the explanation, and the number of findings."""
-        N, D = self.shape
-        return (
-            f"{plural(N, 'row')}, {plural(D, 'feature')}: "
-            f"{plural(len(self.findings), 'finding')} by "
-            f"{plural(len(self.rules), 'rule')}"
-        )
+        return f"LimeDiagnosis({printable(', '.join(facts))})"
 
     @property
-    def _sources(self) -> str:
-        """The source of coefficients; only its kinds if rows have several."""
-        kinds = [part.partition(" (")[0] for part in self.source.split(" and ")]
-        if len(kinds) == 1:
-            return self.source
-        return enumerated([*dict.fromkeys(kinds)], "and")
+    def _counted_rules(self) -> str:
+        """The number of rules with findings, and of all rules."""
+        count = len({item.rule for item in self.items})
+        return f"{len(self.rules)} of {count} rules"
 
-    def _summary(self, items: tuple[LimeFinding, ...]) -> str:
-        """The row and column of the worst finding, and the number of others."""
-        more = f" and {len(items) - 1} more" if len(items) > 1 else ""
-        return f"{self._location(items[0]) or 'all'}{more}"
+    def document(self) -> Document:
+        """The worst number of each rule with findings, and their count."""
+        error = self.sampling_error
+        count = Fact("findings", len(self.findings), note=self._counted_rules)
+        basis: Basis = "estimated" if error else "computed"
+        facts: Block = Facts([count, Fact("sampling error", error, "%", basis)])
+        lines = [
+            [
+                rule,
+                len(items),
+                self._location(items[0]),
+                cell_text(items[0].number),
+                _RULES[rule].criterion,
+            ]
+            for rule, items in _by_rule(self.findings).items()
+        ]
+        head = "rule", "cases", "worst at", "number", "limit"
+        return Document(
+            title=title_of("LIME diagnosis", self.quantity),
+            subtitle=subtitle_of(self.quantity, shape_text(*self.shape)),
+            dangers=self._dangers(),
+            blocks=[Table.of(head, lines), facts] if lines else [facts],
+            settings={"samples of one run": f"{self.n_samples:,}"},
+            chapters=self._chapters,
+        )
+
+    def _dangers(self) -> list[str]:
+        """The worst sign that contradicts the effect of a column on the mean output."""
+        if not self.findings or self.findings[0].rule != against_profile.name:
+            return []
+        worst = self.findings[0]
+        row, feature = self._names_of(worst)
+        where = f" in row {row}" if self.shape[0] > 1 else ""
+        moves = "rises" if worst.coefficient < 0.0 else "falls"
+        return [
+            f"The coefficient of {feature}{where} is {cell_text(worst.coefficient)} "
+            f"where the output always {moves}: use slopes or the profile."
+        ]
+
+    def _chapters(self) -> list[Chapter]:
+        """The number, the limit and the counts of each rule, and all findings."""
+        groups = _by_rule(self.items)
+        rules = pd.DataFrame(
+            {
+                "number": [_RULES[rule].measure for rule in groups],
+                "limit": [_RULES[rule].criterion for rule in groups],
+                "worst": [items[0].number for items in groups.values()],
+                "findings": [_count(items, "finding") for items in groups.values()],
+                "notes": [_count(items, "note") for items in groups.values()],
+            },
+            pd.Index(groups, name="rule"),
+        )
+        frame = self.to_frame()
+        found = frame[frame["kind"] == "finding"].drop(columns=["limit", "kind"])
+        chapters = [Chapter("Rules", [Table(rules)])]
+        return [*chapters, table_chapter("Findings", found)] if len(found) else chapters
 
     def _location(self, item: LimeFinding) -> str:
         """The row, if there are others, and the column, if it concerns one."""
         row, feature = self._names_of(item)
         parts = [] if row is None or self.shape[0] == 1 else [f"row {row}"]
         parts += [] if feature is None else [feature]
-        return ", ".join(parts)
+        return ", ".join(parts) or "all"
 
     def _names_of(self, item: LimeFinding) -> tuple[Hashable | None, str | None]:
         """The names of the row and the column; None for all of them."""
@@ -313,27 +277,23 @@ class LimeDiagnosis(
             None if item.column is None else names[item.column],
         )
 
-    def _other_rules(self) -> Iterator[str]:
-        """One line for the notes, and one for quiet rules."""
-        notes = _by_rule(self.notes)
-        if notes:
-            each = ", ".join(f"{rule} ({len(items)})" for rule, items in notes.items())
-            yield f"minor notes, which seldom mislead: {each}"
-        quiet = {item.rule for item in self.quiet}
-        if quiet:
-            other = "other " if self.reported else ""
-            yield f"{len(quiet)} {other}rule{'s'[: len(quiet) > 1]} without a finding"
 
-    def _quiet_numbers(self) -> Iterator[tuple[str, str]]:
-        """The quiet rules, with the number closest to their threshold."""
-        for item in self.quiet:
-            if np.isnan(item.number):
-                continue
-            where = self._location(item)
-            rule = _RULES[item.rule]
-            where = f" ({where})" if where else ""
-            words = f"{rule.measure}; a finding if {rule.criterion}"
-            yield item.rule, f"{item.sentence}{where}: {words}"
+def _order(item: LimeFinding) -> float:
+    """The position of a finding: reported ones first, the most serious first."""
+    return -item.severity if item.is_reported else 1.0
+
+
+def _kind(item: LimeFinding) -> str:
+    """The kind of a finding, or why there is none."""
+    if item.is_reported:
+        return "finding" if item.severity >= NOTE else "note"
+    if np.isnan(item.number):
+        return "not checked"
+    return "excused" if _RULES[item.rule].exceeds(item.number) else "quiet"
+
+
+def _count(items: Sequence[LimeFinding], kind: str) -> int:
+    return [*map(_kind, items)].count(kind)
 
 
 def _by_rule(items: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:

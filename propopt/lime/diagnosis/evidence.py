@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
+from typing import Any, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
 
@@ -50,22 +49,12 @@ from propopt.tables.documents import TextDocument
 _IN_CELL: Final = 512
 """The number of draws in the cell of each row."""
 
-ESTIMATED: Final = Reason("coefficients are estimated")
-
-_DEVIATIONS: Final = (
-    "{ratio:.2g} standard deviations of a run of {n:,} samples (sd {sd:.2g})"
-)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence(ABC):
     """The numbers of rows of a table or one document, and runs of n samples on them."""
 
     ridge: float  # of one run
-    wider: ClassVar[str]  # the remedy where few samples have weight
-    noisy: ClassVar[str]  # the sentence about a coefficient within the noise of a run
-    gap_unit: ClassVar[str]  # the unit of gaps between f and the surrogate
-    least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
     names: tuple[str, ...]  # (D,): of columns or words
     beta: Attributions  # (N, D): coefficients
@@ -105,8 +94,8 @@ class Evidence(ABC):
         return self.run
 
     @abstractmethod
-    def signs(self) -> SignsAround | Reason:
-        """The changes of sign around the kernel width."""
+    def signs(self) -> SignsAround | None:
+        """The changes of sign around the kernel width; None if they are unknown."""
 
     @property
     @abstractmethod
@@ -129,11 +118,6 @@ class Evidence(ABC):
         size = np.abs(self.beta).max(axis=1, keepdims=True)
         return np.where(size > _ROUNDING * np.abs(self.values[:, None]), size, 1.0)
 
-    @property
-    def words(self) -> Array:
-        """The names of features as an array, (D,)."""
-        return np.array(self.names, object)
-
     @cached_property
     def sizes(self) -> Array:
         """The size |β| over the largest of the row, (N, D)."""
@@ -148,14 +132,6 @@ _ROUNDING: Final = 1e-12
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsEvidence(Evidence):
     """The numbers that rules use, for rows of a table."""
-
-    wider: ClassVar[str] = (
-        "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
-    )
-    noisy: ClassVar[str] = (
-        f"the coefficient {{beta:.3g}} is {_DEVIATIONS}: its sign depends on the seed"
-    )
-    gap_unit: ClassVar[str] = "sd of f under the weighted law"
 
     subject: LimeSubject  # the model and the law of an explanation
     ridge: float  # of one run
@@ -206,9 +182,9 @@ class RowsEvidence(Evidence):
         around = subject.evaluate, self.law, self.points, self.finite
         return single_run(*around, rng=rng, common=subject.common)
 
-    def signs(self) -> SignsAround | Reason:
+    def signs(self) -> SignsAround | None:
         exact = self.subject.exact
-        return ESTIMATED if exact is None else signs_around(exact, self.points)
+        return None if exact is None else signs_around(exact, self.points)
 
     @property
     def gap_size(self) -> Values:
@@ -263,11 +239,6 @@ class RowsEvidence(Evidence):
         np.divide(additive, total, out=shares, where=total > 0.0)
         return np.clip(1.0 - shares, 0.0, 1.0)
 
-    @property
-    def about(self) -> str:
-        """The words before a number that is estimated, or nothing if it is exact."""
-        return "" if self.is_exact else "an estimated "
-
     @cached_property
     def common(self) -> CommonDraws | None:
         """The draws that all rows share; None if too few have weight for a row."""
@@ -316,8 +287,7 @@ class WordFeatures:
     # (d,): the most words, this one included, that feed one feature together
     n_sharing: Indices
     feature: tuple[str, ...]  # (d,): the feature shared by most words, or empty
-    # why features are not made of single words, a sentence for each vectoriser
-    crossing: tuple[str, ...]
+    n_crossing: int  # the vectorisers whose features are not made of single words
 
     @classmethod
     def of(cls, vectorisers: Sequence[Any], document: TextDocument) -> WordFeatures:
@@ -325,15 +295,15 @@ class WordFeatures:
         d = document.n_words
         n_sharing = np.zeros(d, np.intp)
         features = [""] * d
-        crossing = []
+        n_crossing = 0
         for fitted in vectorisers:
             vectoriser = Vectoriser.of(fitted)
             if isinstance(vectoriser, Reason):
-                crossing.append(vectoriser.reason)
+                n_crossing += 1
                 continue
             result = document_features(vectoriser, document)
             if isinstance(result, Reason):
-                crossing.append(result.reason)
+                n_crossing += 1
                 continue
             _, inverse, counts = np.unique(
                 result.feature, return_inverse=True, return_counts=True
@@ -343,8 +313,8 @@ class WordFeatures:
                 if count > n_sharing[word]:
                     n_sharing[word] = count
                     features[word] = vectoriser.name_of(int(feature))
-        used = (n_sharing > 0) | bool(crossing)
-        return cls(used, n_sharing, tuple(features), tuple(crossing))
+        used = (n_sharing > 0) | bool(n_crossing)
+        return cls(used, n_sharing, tuple(features), n_crossing)
 
 
 MANY_WORDS: Final = 500
@@ -355,14 +325,6 @@ MANY_WORDS: Final = 500
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextEvidence(Evidence):
     """The numbers that rules use, for one document: N = 1 row of its d words."""
-
-    wider: ClassVar[str] = "a wider kernel, more samples, or the limits themselves"
-    noisy: ClassVar[str] = (
-        f"{{name!r}} is {{contrast:.2g}} from the median of all words, {_DEVIATIONS}: "
-        "one run cannot distinguish it from inactive words"
-    )
-    gap_unit: ClassVar[str] = "times the largest coefficient"
-    least_ratio: ClassVar[float] = 1e-9  # the median has no distance from itself
 
     ridge: float = 1.0  # of the package
     # means by number of words, which give limits at any bandwidth; None if LIME has no
@@ -421,7 +383,7 @@ class TextEvidence(Evidence):
     def run_of_limits(self) -> SingleRun:
         self._refuse_many_words()
         if not self.is_exact:
-            raise Refused(ESTIMATED.reason)
+            raise Refused("coefficients are estimated")
         return self.run
 
     def _refuse_many_words(self) -> None:
@@ -429,11 +391,11 @@ class TextEvidence(Evidence):
         if len(self.names) > MANY_WORDS:
             raise Refused(f"there are more than {MANY_WORDS} words")
 
-    def signs(self) -> SignsAround | Reason:
+    def signs(self) -> SignsAround | None:
         self._refuse_many_words()
-        if not np.isfinite(self.width):
-            return Reason("there are no weights")
-        return signs_of_words(self._means, self.width) if self.is_exact else ESTIMATED
+        if not self.is_exact or not np.isfinite(self.width):
+            return None
+        return signs_of_words(self._means, self.width)
 
     @property
     def gap_size(self) -> Values:
@@ -451,23 +413,26 @@ NOTE: Final = 0.25
 @final
 @dataclass(frozen=True, kw_only=True)
 class LimeFinding:
-    """A finding of a rule, with its number; or the closest number of a quiet rule."""
+    """A number of a rule beyond its limit; or the closest number of a quiet rule."""
 
     rule: str
     # positions; None if it concerns all rows or columns
     row: int | None = field(low=0, default=None)
     column: int | None = field(low=0, default=None)
-    # the measured number, NaN if the rule does not apply; and its threshold
+    # the measured number; NaN if the rule does not apply
     number: float = field(missing=True, infinite=True)
-    threshold: float = field()
-    # what the number means; or that it is harmless, or why the rule does not apply
-    sentence: str = field()
-    remedy: str = field(default="")  # what to do; empty for quiet rules
-    # how much it misleads; a note below 0.25
-    severity: float = field(low=0.0, high=1.0, default=0.0)
+    # the coefficient of the row and column; NaN if it concerns several
+    coefficient: float = field(missing=True, default=np.nan)
+    # how much it misleads; NaN if the rule is quiet, or the number harmless
+    severity: float = field(low=0.0, high=1.0, missing=True, default=np.nan)
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether it is a finding or a note."""
+        return not np.isnan(self.severity)
 
 
-# ---- A rule of diagnosis: numbers for rows and columns, and their sentences
+# ---- A rule of diagnosis: numbers for rows and columns
 
 
 @final
@@ -478,13 +443,8 @@ class RuleOutcome:
     numbers: Array | float
     # the share of the largest coefficient of the row that is at stake, 0 to 1
     stakes: Array | float
-    sentence: str  # what it means, with names of fields in braces
-    remedy: str  # what to do, likewise
-    fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name
-    # reasons why a number beyond the threshold is harmless, and where
-    excuses: Mapping[str, Mask] = dataclasses.field(default_factory=dict)
-    # findings whose number is within the threshold
-    also: Mask | None = None
+    excused: Mask | None = None  # where numbers beyond the limit are harmless
+    also: Mask | None = None  # findings whose number is within the limit
 
 
 AnyEvidence = TypeVar("AnyEvidence", contravariant=True)
@@ -494,57 +454,49 @@ AnyEvidence = TypeVar("AnyEvidence", contravariant=True)
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rule(Generic[AnyEvidence]):
-    """A rule of diagnosis: a measurement with a threshold and a severity."""
+    """A rule of diagnosis: a measurement with a limit and a severity."""
 
     name: str  # in tables
     measure: str  # what its number is, in words
-    threshold: float  # beyond it a number is a finding
-    below: bool = False  # whether numbers below the threshold are findings
+    limit: float  # beyond it a number is a finding
+    below: bool = False  # whether numbers below the limit are findings
     # the severity if everything is at stake, 0 to 1, and if nothing is
     weight: float
     least: float = 0.0
     per_row: bool = True  # whether each row has a number
     per_column: bool = True
-    # measures; returns the reason if the rule does not apply
-    check: Callable[[AnyEvidence], RuleOutcome | Reason]
+    # measures; returns None if the rule does not apply
+    check: Callable[[AnyEvidence], RuleOutcome | None]
 
     @property
     def criterion(self) -> str:
-        """The numbers that are findings, in words."""
-        return f"{'below' if self.below else 'above'} {self.threshold:.3g}"
+        """The numbers that are findings, such as "< 0.1"."""
+        return f"{'<' if self.below else '>'} {self.limit:.3g}"
 
     def findings(self, case: AnyEvidence) -> list[LimeFinding]:
-        """All findings of the rule; or one that says that it is quiet."""
+        """All findings of the rule; or the closest number if there is none."""
         try:
             outcome = self.check(case)
-        except Refused as refused:
-            outcome = Reason(str(refused))
-        if isinstance(outcome, Reason):
-            return [self._finding(np.nan, f"not checked: {outcome.reason}")]
+        except Refused:
+            outcome = None
+        if outcome is None:
+            return [self._finding(case)]
         numbers = self._table(outcome.numbers)
-        excuses = {why: self._table(where) for why, where in outcome.excuses.items()}
-        alarms = self._exceeds(numbers)
-        for excused in excuses.values():
-            alarms &= ~excused
+        alarms = self.exceeds(numbers)
+        if outcome.excused is not None:
+            alarms &= ~self._table(outcome.excused)
         if outcome.also is not None:
             alarms |= self._table(outcome.also)
         if not alarms.any():
-            return [self._closest(numbers, excuses)]
+            return [self._closest(case, numbers)]
         stakes = np.broadcast_to(self._table(outcome.stakes), numbers.shape)
         severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
-        parts = numbers, severities, *map(self._table, outcome.fields.values())
-        tables = [np.broadcast_to(x, numbers.shape)[alarms].tolist() for x in parts]
+        parts = zip(numbers[alarms].tolist(), severities[alarms].tolist(), strict=True)
         places = np.argwhere(alarms).tolist()
-        result = []
-        for (n, j), number, severity, *values in zip(places, *tables, strict=True):
-            here = dict(zip(outcome.fields, values, strict=True))
-            sentence = outcome.sentence
-            remedy = outcome.remedy
-            if here:
-                sentence = sentence.format(**here)
-                remedy = remedy.format(**here)
-            result.append(self._finding(number, sentence, n, j, remedy, severity))
-        return result
+        return [
+            self._finding(case, number, n, j, severity)
+            for (n, j), (number, severity) in zip(places, parts, strict=True)
+        ]
 
     def _table(self, part: Any) -> Any:
         """Numbers with two axes, rows and columns; an axis may have length one."""
@@ -553,47 +505,37 @@ class Rule(Generic[AnyEvidence]):
             return table
         return table.reshape((1, -1) if self.per_column else (-1, 1))
 
-    def _exceeds(self, numbers: Array) -> Mask:
-        """Whether numbers are beyond the threshold."""
+    def exceeds(self, numbers: Any) -> Any:
+        """Whether numbers are beyond the limit."""
         with np.errstate(invalid="ignore"):
-            if self.below:
-                return numbers < self.threshold
-            return numbers > self.threshold
+            return numbers < self.limit if self.below else numbers > self.limit
 
-    def _closest(self, numbers: Array, excuses: Mapping[str, Mask]) -> LimeFinding:
-        """The number closest to the threshold, of a rule without findings."""
+    def _closest(self, case: AnyEvidence, numbers: Array) -> LimeFinding:
+        """The number closest to the limit, of a rule without findings."""
         if np.isnan(numbers).all():
-            return self._finding(np.nan, "no finding; no number applies")
+            return self._finding(case)
         sign = -1.0 if self.below else 1.0
         n, j = divmod(int(np.nanargmax(sign * numbers)), numbers.shape[1])
-        word = "smallest" if self.below else "largest"
-        # a number beyond the threshold without a finding was excused
-        why = "".join(
-            f", but {reason}"
-            for reason, excused in excuses.items()
-            if excused[n, j] and self._exceeds(numbers[n, j])
-        )
-        sentence = f"no finding; {word} {numbers[n, j]:.3g}{why}"
-        return self._finding(numbers[n, j], sentence, n, j)
+        return self._finding(case, float(numbers[n, j]), n, j)
 
     def _finding(
         self,
-        number: float,
-        sentence: str,
+        case: Any,
+        number: float = np.nan,
         n: int | None = None,
         j: int | None = None,
-        remedy: str = "",
-        severity: float = 0.0,
+        severity: float = np.nan,
     ) -> LimeFinding:
-        """A finding at a row and a column; quiet without a remedy."""
+        """A number at a row and a column; by default that of a rule not checked."""
+        row = n if self.per_row else None
+        column = j if self.per_column else None
+        is_of_cell = row is not None and column is not None
         return LimeFinding(
             rule=self.name,
-            row=n if self.per_row else None,
-            column=j if self.per_column else None,
-            number=float(number),
-            threshold=self.threshold,
-            sentence=sentence,
-            remedy=remedy,
+            row=row,
+            column=column,
+            number=number,
+            coefficient=float(case.beta[row, column]) if is_of_cell else np.nan,
             severity=severity,
         )
 
@@ -613,11 +555,10 @@ class Rule(Generic[AnyEvidence]):
         sign = -1.0 if self.below else 1.0
         numbers = np.array([sign * item.number for item in items])
         worst = items[int(np.argmax(np.where(np.isnan(numbers), -np.inf, numbers)))]
-        findings = [item for item in items if item.remedy]
+        findings = [item for item in items if item.is_reported]
         if len(findings) > 1 and not self.per_row:
             # it depends only on the law and the number of words
-            several = f"this holds for {len(findings)} of {len(cases)} documents"
-            return [replace(worst, row=None, sentence=f"{worst.sentence}; {several}")]
+            return [replace(worst, row=None)]
         return findings or [worst]
 
 
@@ -630,12 +571,12 @@ def rule(
     weight: float,
     least: float = 0.0,
     per: Literal["cell", "row", "all"] = "cell",
-) -> Callable[[Callable[[AnyEvidence], RuleOutcome | Reason]], Rule[AnyEvidence]]:
-    """Decorate a measurement as a rule with a threshold and a severity."""
+) -> Callable[[Callable[[AnyEvidence], RuleOutcome | None]], Rule[AnyEvidence]]:
+    """Decorate a measurement as a rule with a limit and a severity."""
     return lambda check: Rule(
         name=name,
         measure=measure,
-        threshold=below if below > -np.inf else above,
+        limit=below if below > -np.inf else above,
         below=below > -np.inf,
         weight=weight,
         least=least,

@@ -8,9 +8,7 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.errors import Refused
-from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
-    ESTIMATED,
     Evidence,
     RowsEvidence,
     Rule,
@@ -22,7 +20,6 @@ from propopt.lime.exact_limits import bit_steps, share_outside, split_by_columns
 from propopt.lime.finite_samples import first_row_shift
 from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
 from propopt.lime.laws.lime_law import GlimeLaw
-from propopt.tables.frames import listed
 
 
 # ---- Alignment artifacts: coefficients that come from cells in the row or column of
@@ -34,39 +31,23 @@ _FLAT: Final = 0.1
 
 
 @rule("alignment artifact", "share from outside the row's bins", above=0.8, weight=0.95)
-def alignment(case: RowsEvidence) -> RuleOutcome | Reason:
+def alignment(case: RowsEvidence) -> RuleOutcome | None:
     """Measure Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, the share from outside the row's bins.
 
     m is the number of other columns outside the bin of the row.
     """
     if case.subject.exact is None:
-        return ESTIMATED
+        return None
     parts = split_by_columns(case.subject.exact, case.points)
     outside = share_outside(parts)
-    inside = parts[:, 0]
     nonzero = case.depends & (case.beta != 0.0)
-    distant = (outside > alignment.threshold) & nonzero
+    distant = (outside > alignment.limit) & nonzero
     rows = np.flatnonzero(distant.any(axis=1))
     sd = np.full(len(outside), np.nan)
     sd[rows] = case.cell_sd(rows)
     flat = sd[:, None] < _FLAT * np.abs(case.beta)
-
-    sentence = (
-        "with the other columns in the bins of the row the coefficient is "
-        "{inside:.4g}, not {beta:.4g}: {share:.1f} % of it comes from other bins of "
-        "these columns, and in the cell of the row f has a standard deviation of "
-        "{sd:.2g}"
-    )
-    fields = {
-        "inside": inside,
-        "beta": case.beta,
-        "share": 100.0 * outside,
-        "sd": sd[:, None],
-    }
-    remedy = "do not read it as local: compare with a map of cells, or a gradient"
-    other = {"f is not flat in the cell of the row": ~flat}
     numbers = np.where(nonzero, outside, np.nan)
-    return RuleOutcome(numbers, case.sizes, sentence, remedy, fields, excuses=other)
+    return RuleOutcome(numbers, case.sizes, excused=~flat)
 
 
 # ---- Profiles that a contrast of bins hides: their direction, and that they matter
@@ -95,7 +76,6 @@ _ERRORS: Final = 3.0
 def against_profile(case: RowsEvidence) -> RuleOutcome:
     """Measure β_j over the rise of a monotone profile: negative if signs differ."""
     numbers = np.full(case.beta.shape, np.nan)
-    ends = np.full((2, *case.beta.shape), np.nan)
     standard_errors = case.limits.standard_errors
     exact = standard_errors is None
     for j, (profile, errors) in enumerate(case.profiles):
@@ -120,23 +100,7 @@ def against_profile(case: RowsEvidence) -> RuleOutcome:
             zero = _ERRORS * standard_errors[:, j]
         beta = np.where(np.abs(case.beta[:, j]) > zero, case.beta[:, j], 0.0)
         numbers[monotone, j] = (direction * beta)[monotone] / np.abs(rise)[monotone]
-        ends[:, :, j] = h[:, 0], h[:, -1]
-
-    low, high = ends
-    sentence = (
-        "from bin to bin the mean output always {direction}, from "
-        f"{case.about}{{low:.4g}} to {{high:.4g}}. The coefficient is {{sign}}, "
-        "{beta:.4g}: it compares this bin with the others, and is not a slope"
-    )
-    fields = {
-        "direction": np.where(high < low, "falls", "rises"),
-        "sign": np.where(high < low, "positive", "negative"),
-        "low": low,
-        "high": high,
-        "beta": case.beta,
-    }
-    remedy = "read the profile, or the slope of po.explain(model, X, kind='slopes')"
-    return RuleOutcome(numbers, case.sizes, sentence, remedy, fields)
+    return RuleOutcome(numbers, case.sizes)
 
 
 @rule(
@@ -154,14 +118,7 @@ def cancellation(case: RowsEvidence) -> RuleOutcome:
     some = shares > MATTERS
     ratio = np.full(ranges.shape, np.nan)
     np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
-    sentence = (
-        f"the column moves the mean output by {case.about}{{range:.4g}}, from "
-        "{low:.4g} to {high:.4g} over its bins. Its coefficient is {beta:.4g}, as the "
-        "mean of this bin is close to that of the others"
-    )
-    fields = {"range": ranges, "low": low, "high": high, "beta": case.beta}
-    remedy = "look at the profile over all bins, or choose another number of bins"
-    return RuleOutcome(ratio, ranges / case.largest, sentence, remedy, fields)
+    return RuleOutcome(ratio, ranges / case.largest)
 
 
 # ---- Weight collapse: the ridge and the row itself determine the result of a run
@@ -178,21 +135,14 @@ FLOOR: Final = 0.1
     weight=0.85,
     per="all",
 )
-def ridge_collapse(case: Evidence) -> RuleOutcome | Reason:
+def ridge_collapse(case: Evidence) -> RuleOutcome | None:
     """Measure the smallest part of a coefficient that the ridge retains."""
     if case.ridge == 0.0:
-        return Reason("runs have no ridge")
+        return None
     retained = np.where(case.depends, case.finite.shrinkage, np.inf)
     # it depends only on the shares of bins, the width and D
-    n, j = np.unravel_index(retained.argmin(), retained.shape)
-    number = float(retained[n, j]) if case.depends.any() else np.nan
-    sentence = (
-        f"the ridge of {case.ridge:g} retains {100.0 * number:.1f} % of the "
-        f"coefficient of {case.names[j]}: the mean of runs of {case.n_samples:,} "
-        "samples is "
-        f"{case.finite.coefficients[n, j]:.4g}, the limit {case.beta[n, j]:.4g}"
-    )
-    return RuleOutcome(number, case.sizes.max(), sentence, case.wider)
+    number = float(retained.min()) if case.depends.any() else np.nan
+    return RuleOutcome(number, case.sizes.max())
 
 
 @rule(
@@ -201,23 +151,16 @@ def ridge_collapse(case: Evidence) -> RuleOutcome | Reason:
     above=0.1,
     weight=0.85,
 )
-def row_collapse(case: RowsEvidence) -> RuleOutcome | Reason:
+def row_collapse(case: RowsEvidence) -> RuleOutcome | None:
     """Measure the shift of β_j by the row itself as a sample, over |β_j|."""
     if not case.first_row:
-        return Reason("the row itself is not a sample of a run")
+        return None
     shift = first_row_shift(case.limits, case.values, case.n_samples)
     # over a tenth of the largest for smaller coefficients: zeros are harmless
     ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
     means = case.finite.coefficients
-
-    sentence = (
-        "the row itself, the first sample of the package, shifts the coefficient by "
-        "{shift:+.3g} (to the first order): the mean of runs of "
-        f"{case.n_samples:,} samples is {{mean:.4g}}, the limit {{beta:.4g}}"
-    )
-    fields = {"shift": shift, "mean": means, "beta": case.beta}
     stakes = np.abs(means - case.beta) / case.largest
-    return RuleOutcome(ratio, stakes, sentence, case.wider, fields)
+    return RuleOutcome(ratio, stakes)
 
 
 @rule(
@@ -231,11 +174,7 @@ def sample_collapse(case: Evidence) -> RuleOutcome:
     """Measure n (E π)² / E π² over ten times the number of fitted coefficients."""
     n_fitted = case.beta.shape[1] + 1
     effective = float(case.n_samples * case.effective_share.min())
-    sentence = (
-        f"{case.n_samples:,} samples are worth {effective:.3g} without weights, for "
-        f"{n_fitted} coefficients"
-    )
-    return RuleOutcome(effective / (10.0 * n_fitted), 1.0, sentence, case.wider)
+    return RuleOutcome(effective / (10.0 * n_fitted), 1.0)
 
 
 # ---- Bandwidth fragility: another kernel width reverses the sign of the coefficient
@@ -247,21 +186,14 @@ def sample_collapse(case: Evidence) -> RuleOutcome:
     below=1.0,
     weight=0.9,
 )
-def fragile_sign(case: Evidence) -> RuleOutcome | Reason:
+def fragile_sign(case: Evidence) -> RuleOutcome | None:
     """Measure |log2(root / width)|: 1 for a root at half or twice the width."""
     signs = case.signs()
-    if isinstance(signs, Reason):
-        return signs
+    if signs is None:
+        return None
     distance = np.abs(np.log2(signs.roots / case.width))
-
-    sentence = (
-        f"the coefficient, {{beta:.4g}} at the kernel width {case.width:.4g}, is zero "
-        "at {root:.4g} and changes its sign there; without weights it is {wide:.4g}"
-    )
-    fields = {"beta": case.beta, "root": signs.roots, "wide": signs.wide}
-    remedy = "look at the path of coefficients over widths; the sign has no meaning"
     stakes = np.maximum(np.abs(case.beta), np.abs(signs.wide)) / case.largest
-    return RuleOutcome(distance, stakes, sentence, remedy, fields, also=signs.turned)
+    return RuleOutcome(distance, stakes, also=signs.turned)
 
 
 # ---- Hidden and reversed coefficients under normal samples weighted by distance
@@ -308,27 +240,13 @@ def switched_off(case: RowsEvidence) -> RuleOutcome:
         tilt = case.tilts[j]
         spread = tilt.alpha * tilt.complement / tilt.pieces.sd[0]
         step[:, j] = np.abs(gain[:, j]) * spread / _LARGEST_STEP
-
-    sentence = (
-        "the weighted samples have about the same density at both ends of the bin: any "
-        "slope is multiplied by {gain:.3g}"
-    )
-    remedy = "another kernel width or number of bins; compare with the gradient"
-    return RuleOutcome(step, 1.0, sentence, remedy, {"gain": gain})
+    return RuleOutcome(step, 1.0)
 
 
 @rule("sign opposite to gradient", "factor on a slope", below=0.0, weight=0.9)
 def opposite_sign(case: RowsEvidence) -> RuleOutcome:
     """Measure the gain, by which a slope is multiplied."""
-    gain = _gains(case)
-
-    sentence = (
-        "a slope is multiplied by {gain:.3g}: if f increases in the column, the "
-        "coefficient is negative; here it is {beta:.4g}"
-    )
-    fields = {"gain": gain, "beta": case.beta}
-    remedy = "do not read the sign as that of the gradient"
-    return RuleOutcome(gain, case.sizes, sentence, remedy, fields)
+    return RuleOutcome(_gains(case), case.sizes)
 
 
 @rule(
@@ -343,20 +261,10 @@ def none_outside(case: RowsEvidence) -> RuleOutcome:
     weight = case.n_samples * np.exp(case.limits.log_weight)
     outside = np.stack([tilt.complement for tilt in case.tilts], axis=1)
     count = np.where(case.depends, weight[:, None] * outside, np.nan)
-
-    sentence = (
-        f"among {case.n_samples:,} samples the weight outside the bin is {{count:.2g}} "
-        "(1 − α = {outside:.2g}): a run has nothing to compare with"
-    )
-    fields = {"count": count, "outside": outside}
-    remedy = "a wider kernel, or exact limits"
-    return RuleOutcome(count, case.sizes, sentence, remedy, fields)
+    return RuleOutcome(count, case.sizes)
 
 
 # ---- Low fidelity: the surrogate differs from the function, around the row or at it
-
-
-_REMEDY: Final = "look at interactions, which main effects of bins cannot represent"
 
 
 @rule("low fidelity: r2", "R² of the surrogate", below=0.5, weight=0.8, per="row")
@@ -364,15 +272,9 @@ def low_r2(case: RowsEvidence) -> RuleOutcome:
     """Measure the share of Var_Q f that the surrogate explains."""
     r2 = case.limits.r2(case.scatter().variance)
     interactions = case.interactions
-
-    sentence = (
-        "the surrogate explains an estimated {r2:.1f} % of the variance of f; "
-        "{rest:.1f} % is in interactions of columns, the rest within bins"
-    )
-    fields = {"r2": 100.0 * r2, "rest": 100.0 * interactions}
     # the variance of additive functions within bins misleads nobody
     stakes = np.minimum(interactions, 1.0 - r2)
-    return RuleOutcome(r2, stakes, sentence, _REMEDY, fields)
+    return RuleOutcome(r2, stakes)
 
 
 @rule(
@@ -387,15 +289,9 @@ def local_gap(case: Evidence) -> RuleOutcome:
     gap = np.abs(case.values - case.at_row)
     size = case.gap_size
     ratio = np.divide(gap, size, out=np.zeros(len(gap)), where=size > 0.0)
-
-    sentence = (
-        "f is {value:.4g} and the sum of all coefficients {at_row:.4g}, {ratio:.2g} "
-        f"{case.gap_unit} away"
-    )
-    fields = {"value": case.values, "at_row": case.at_row, "ratio": ratio}
     # in sd of f; for an additive f the surrogate is its mean over the row's cell
     stakes = np.minimum(ratio, np.sqrt(case.interactions))
-    return RuleOutcome(ratio, stakes, sentence, _REMEDY, fields)
+    return RuleOutcome(ratio, stakes)
 
 
 # ---- Noise: the signs that one run gives
@@ -408,21 +304,10 @@ def noisy_coefficient(case: Evidence) -> RuleOutcome:
     contrast = case.contrast
     ratio = np.full(sd.shape, np.nan)
     np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & case.depends)
-
-    with np.errstate(divide="ignore"):
-        needed = case.n_samples * (2.0 / np.maximum(ratio, case.least_ratio)) ** 2
-    remedy = "a run of {needed:.2g} samples, for two standard deviations"
-    if case.is_exact:
-        remedy = (
-            "the exact coefficient has no noise; a run needs {needed:.2g} samples for "
-            "two standard deviations"
-        )
-    of_run = {"n": case.n_samples, "sd": sd, "ratio": ratio, "needed": needed}
-    fields = {"beta": case.beta, "contrast": contrast, "name": case.words, **of_run}
     # the coefficient of the wrong sign that two deviations can give: small ones hardly
     # mislead
     stakes = np.maximum(2.0 * (sd / case.largest) - contrast / case.largest, 0.0)
-    return RuleOutcome(ratio, stakes, case.noisy, remedy, fields)
+    return RuleOutcome(ratio, stakes)
 
 
 # ---- Words: too few samples to distinguish them, or features that differ from words
@@ -435,55 +320,25 @@ def noisy_coefficient(case: Evidence) -> RuleOutcome:
     weight=0.9,
     per="all",
 )
-def leaving_one_out(case: TextEvidence) -> RuleOutcome | Reason:
+def leaving_one_out(case: TextEvidence) -> RuleOutcome | None:
     """Measure the share of the weight of texts without one word."""
     if len(case.names) == 2:
-        return Reason("two words have the same coefficients at all bandwidths")
+        return None  # both have the same coefficients at all bandwidths
     shares = case.law.shares(len(case.names))
-    share = shares[-2] / shares.sum()
-    sentence = (
-        f"texts without one word have {100.0 * share:.0f} % of the weight: "
-        "coefficients are effects of deleting single words, and words that act only "
-        "together look like inactive words"
-    )
-    remedy = "a wider kernel, to see how words act together"
-    return RuleOutcome(share, 1.0, sentence, remedy)
-
-
-_NO_VECTORISER: Final = "the model has no known vectoriser"
-_MODEL_WORDS: Final = "take the words of the vectoriser, words='model'"
+    return RuleOutcome(shares[-2] / shares.sum(), 1.0)
 
 
 @rule(
     "words that are one feature", "words that feed one feature", above=1.0, weight=0.9
 )
-def shared_feature(case: TextEvidence) -> RuleOutcome | Reason:
+def shared_feature(case: TextEvidence) -> RuleOutcome | None:
     """Measure the number of words that feed one feature with this one."""
-    if case.features is None:
-        return Reason(_NO_VECTORISER)
-    if case.features.crossing:
-        return Reason("features of the model are made of several words")
+    if case.features is None or case.features.n_crossing:
+        return None
     counts = case.features.n_sharing
     features = np.array(case.features.feature, object)
     same = features[:, None] == features
-    others = np.full(len(features), "", object)
-    for j in np.flatnonzero(counts > shared_feature.threshold).tolist():
-        sharing = np.flatnonzero(same[j] & (np.arange(len(features)) != j)).tolist()
-        others[j] = listed([case.names[k] for k in sharing], 3)
-    sentence = (
-        "{name!r} and {others} are one feature of the model, {feature!r}, and are "
-        "deleted separately: the coefficient {beta:.3g} is the effect of this word "
-        "with the others in the text, not the effect of the feature"
-    )
-    fields = {
-        "name": case.words,
-        "others": others,
-        "feature": features,
-        "beta": case.beta,
-    }
-    return RuleOutcome(
-        counts.astype(np.float64), case.sizes @ same, sentence, _MODEL_WORDS, fields
-    )
+    return RuleOutcome(counts.astype(np.float64), case.sizes @ same)
 
 
 @rule(
@@ -493,16 +348,11 @@ def shared_feature(case: TextEvidence) -> RuleOutcome | Reason:
     weight=0.5,
     per="row",
 )
-def crossing_features(case: TextEvidence) -> RuleOutcome | Reason:
+def crossing_features(case: TextEvidence) -> RuleOutcome | None:
     """Measure the number of vectorisers with such features."""
     if case.features is None:
-        return Reason(_NO_VECTORISER)
-    remedy = (
-        "read a coefficient as the effect of deleting a word from all features that "
-        f"contain it, or {_MODEL_WORDS}"
-    )
-    crossing = case.features.crossing
-    return RuleOutcome(float(len(crossing)), 1.0, "; ".join(crossing), remedy)
+        return None
+    return RuleOutcome(float(case.features.n_crossing), 1.0)
 
 
 @rule(
@@ -513,16 +363,8 @@ def crossing_features(case: TextEvidence) -> RuleOutcome | Reason:
 )
 def ignored_words(case: TextEvidence) -> RuleOutcome:
     """Measure |β_j| over the largest of the document."""
-    count = np.count_nonzero(~case.depends)
-
-    sentence = (
-        "the model ignores {name!r}; its coefficient {beta:.3g} is that of all "
-        f"{count} such words, and comes from joint effects of other words"
-    )
     numbers = np.where(case.depends, np.nan, case.sizes)
-    remedy = "subtract the coefficient of such words, or take a wider kernel"
-    fields = {"name": case.words, "beta": case.beta}
-    return RuleOutcome(numbers, case.sizes, sentence, remedy, fields)
+    return RuleOutcome(numbers, case.sizes)
 
 
 # ---- The rules of diagnosis
@@ -554,7 +396,7 @@ LIME_RULES: Final[tuple[Rule[RowsEvidence], ...]] = (
     opposite_sign,
     none_outside,
 )
-"""The rules for tables; a rule that does not apply to a law gives the reason."""
+"""The rules for tables."""
 
 TEXT_RULES: Final[tuple[Rule[TextEvidence], ...]] = (
     shared_feature,

@@ -3,6 +3,7 @@
 import runpy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -100,7 +101,10 @@ def test_a_monotone_function_has_the_sign_of_its_slope_in_upper_bins_alone(model
     assert against(lime, 0) == lower
     first = lime.diagnose().to_frame().iloc[0]
     assert first["rule"] == AGAINST
-    assert "rises" in first["sentence"] or "falls" in first["sentence"]
+    row, column = lime.labels.position(first["row"], 60), 0
+    if first["feature"] == "x1":
+        column = 1
+    assert first["coefficient"] == lime.coefficients[row, column]
     if isinstance(model, DecisionTreeRegressor):
         assert against(lime, 1) == []  # which the tree does not use
 
@@ -128,7 +132,7 @@ def test_what_has_no_profile_to_be_against():
     assert np.ptp(np.sign(lime.coefficients[:, 0])) == 2.0
     # weights of distances, and categories
     lime = limits(FLAT, TWO[:3], GaussianLaw.from_data(TWO), data=TWO)
-    assert "bins have no profile" in quiet(lime.diagnose(), AGAINST).sentence
+    assert np.isnan(quiet(lime.diagnose(), AGAINST).number)
     table = pd.DataFrame({"town": list("abcd") * 100, "x": TWO[:, 0]})
     f = po.wrap(lambda Z: Z["town"].map(ord) + Z["x"], data=table)
     lime = limits(f, table.iloc[:8], data=table, n_samples=400)
@@ -172,10 +176,6 @@ def test_a_narrow_kernel_leaves_coefficients_to_ridge_and_the_row():
     alpha, weight = 0.25 / c, 4999 * c**2
     V = weight * alpha * (1.0 - alpha)
     assert ridge.number == close(V / (V + 1.0), 1e-3)
-    # both numbers are told: the limit and the mean of runs
-    j = int(ridge.sentence.split("of x")[1][0])
-    for beta in (lime.coefficients, lime.expected(5000)):
-        assert f"{beta[0, j]:.4g}" in ridge.sentence
     # default weights do not collapse
     lime = explained(linear([1.0, 2.0, 3.0], THREE), [0.1, 0.3, 0.9], THREE)
     assert not any(rule.startswith("weight coll") for rule in lime.diagnose(5000).rules)
@@ -311,7 +311,7 @@ def test_the_width_of_figure_7_switches_a_column_off():
     assert diagnosed(row, 2.0).of(rule) == ()
     X = grid(3, -2.0, 2.0)
     tabular = quiet(limits(NORMAL, X[:1], data=X).diagnose(), rule)
-    assert tabular.sentence == "not checked: samples are not normal"
+    assert np.isnan(tabular.number)
     glime = diagnosed(row, GlimeLaw(law_of(0.53)))
     assert 1 in numbers(glime, rule)
     assert "weight collapse: samples" not in glime.rules
@@ -368,15 +368,13 @@ NAMES = sorted(rule.name for rule in LIME_RULES)
 
 def passes(item):
     (rule,) = [rule for rule in LIME_RULES if rule.name == item.rule]
-    return item.number < item.threshold if rule.below else item.number > item.threshold
+    return item.number < rule.limit if rule.below else item.number > rule.limit
 
 
 def outcomes(rule, numbers, **settings):
-    text = "at {}, {}".format
-    checked = RuleOutcome(
-        numbers=numbers, stakes=np.ones((1, 1)), sentence=text, remedy=text, **settings
-    )
-    return list(replace(rule, check={None: checked}.get).findings(None))
+    checked = RuleOutcome(numbers=numbers, stakes=np.ones((1, 1)), **settings)
+    case = SimpleNamespace(beta=numbers)
+    return replace(rule, check=lambda _: checked).findings(case)
 
 
 @pytest.mark.parametrize("rule", LIME_RULES, ids=lambda rule: rule.name)
@@ -384,28 +382,20 @@ def test_a_number_beyond_its_threshold_is_found_or_excused(rule):
     sign = -1.0 if rule.below else 1.0
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        numbers = rule.threshold + rng.normal(size=(4, 3)) * 10.0 ** rng.integers(-9, 2)
+        numbers = rule.limit + rng.normal(size=(4, 3)) * 10.0 ** rng.integers(-9, 2)
         numbers[rng.random(numbers.shape) < 0.2] = np.nan
-        excuses = {
-            name: rng.random((4, 3)) < 0.6 for name in ("it rains", "it is late")
-        }
-        beyond = sign * numbers > sign * rule.threshold
-        excused = excuses["it rains"] | excuses["it is late"]
-        items = outcomes(rule, numbers, excuses=excuses)
-        result = [item for item in items if item.remedy]
+        excused = rng.random((4, 3)) < 0.6
+        beyond = sign * numbers > sign * rule.limit
+        items = outcomes(rule, numbers, excused=excused)
+        result = [item for item in items if item.is_reported]
         assert len(result) == (beyond & ~excused).sum()
         assert all(map(passes, result))
-        for item in set(items) - set(result):
-            assert not result
-            assert passes(item) == (", but it" in item.sentence)
-    # an excuse is told where it was decisive
-    numbers = np.array([[rule.threshold - sign, rule.threshold + sign]])
-    excuses = {"a": np.array([[True, True]]), "b": np.array([[True, False]])}
-    (item,) = outcomes(rule, numbers, excuses=excuses)
-    assert not item.remedy
-    assert item.sentence.endswith(", but a")
-    (item,) = outcomes(rule, numbers[:, :1], excuses={"a": excuses["a"][:, :1]})
-    assert "but" not in item.sentence
+        assert bool(result) == (len(items) == len(result))
+    # a number that is excused is shown
+    numbers = np.array([[rule.limit - sign, rule.limit + sign]])
+    (item,) = outcomes(rule, numbers, excused=np.array([[True, True]]))
+    assert not item.is_reported
+    assert passes(item)
 
 
 def cases():
@@ -433,15 +423,18 @@ def test_no_diagnosis_contradicts_its_thresholds():
         reported = {item.rule for item in diagnosis.reported}
         assert sorted({*rules, *reported}) == NAMES
         assert len(rules) == len(set(rules))
-        for item in diagnosis.quiet:
-            assert passes(item) == (", but" in item.sentence)
+        frame = diagnosis.to_frame()
+        kinds = frame["kind"].tolist()[-len(rules) :]
+        for item, kind in zip(diagnosis.quiet, kinds, strict=True):
+            assert passes(item) == (kind == "excused")
+            assert np.isnan(item.number) == (kind == "not checked")
             n_excused += passes(item)
         for item in diagnosis.reported:
             assert passes(item) or item.rule == "bandwidth fragility"
     assert n_excused > 0
 
 
-def test_an_estimate_takes_few_calls_and_says_so():
+def test_an_estimate_takes_few_calls():
     X = grid(3, -1.0, 1.0)
     law = tabular(X, n_bins=5)
     f = po.wrap(lambda Z: np.exp(0.1 * Z[:, 0] * Z[:, 1]) + Z[:, 2])
@@ -452,12 +445,13 @@ def test_an_estimate_takes_few_calls_and_says_so():
     diagnosis = lime.diagnose()
     # common draws, and some for places beyond edges and in other bins
     assert f.calls.rows - before < 8192 + 20 * 500 + 20 * 2 * 500
-    assert "an estimated" in diagnosis.of("cancellation by binning")[0].sentence
+    assert diagnosis.of("cancellation by binning")
+    assert diagnosis.sampling_error == lime.sampling_error > 0.0
 
 
 def facts(diagnosis, row):
     return {
-        (item.rule, item.column): (item.number, item.severity, item.sentence)
+        (item.rule, item.column): (item.number, item.severity, item.coefficient)
         for item in diagnosis.reported
         if item.row == row
     }
@@ -469,8 +463,8 @@ def test_a_row_alone_is_diagnosed_as_among_others():
     among, same = facts(whole, 5), facts(alone, 0)
     assert among.keys() == same.keys()
     assert among
-    for key, (number, severity, _) in among.items():
-        assert same[key][:2] == pytest.approx((number, severity), rel=1e-6)
+    for key, numbers_of_key in among.items():
+        assert same[key] == pytest.approx(numbers_of_key, rel=1e-6, nan_ok=True)
     assert list(alone.to_frame().columns) == list(whole.to_frame().columns)
     assert set(alone.to_frame()["row"]) <= {5, None}
     with pytest.raises(InvalidInput, match="no row 99"):
@@ -492,5 +486,28 @@ def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
     assert all(item.severity >= 0.25 for item in diagnosis.findings)
     assert all(item.severity < 0.25 for item in diagnosis.notes)
     assert set(diagnosis.rules) == set(frame.loc[frame["kind"] == "finding", "rule"])
-    assert (frame.loc[frame["kind"] == "finding", "remedy"] != "").all()
     assert frame.loc[frame["kind"] == "quiet", "severity"].isna().all()
+    limits_of = {rule.name: rule.limit for rule in LIME_RULES}
+    assert frame["limit"].tolist() == frame["rule"].map(limits_of).tolist()
+
+
+def test_a_card_has_the_worst_case_of_each_rule_and_one_danger():
+    lime = limits(linear([3.0, -1.0], TWO), TWO[:60], data=TWO)
+    diagnosis = lime.diagnose()
+    document = diagnosis.document()
+    table = document.blocks[0].frame
+    assert table["rule"].tolist() == list(diagnosis.rules)
+    assert table["cases"].sum() == len(diagnosis.findings)
+    assert document.facts["findings"].value == len(diagnosis.findings)
+    assert document.facts["sampling error"].value == 0.0
+    worst = diagnosis.findings[0]
+    assert worst.coefficient == lime.coefficients[worst.row, worst.column]
+    assert table["worst at"][0] == f"row {worst.row}, x{worst.column}"
+    assert table["limit"][0] == "< 0"
+    (danger,) = document.dangers
+    assert f"x{worst.column} in row {worst.row} is " in danger
+    # the slope of the first column is positive, that of the second negative
+    assert ("rises" if worst.column == 0 else "falls") in danger
+    calm = limits(linear([0.0, 0.0], TWO), TWO[:3], data=TWO).diagnose().document()
+    assert not calm.dangers
+    assert calm.facts["findings"].value == 0

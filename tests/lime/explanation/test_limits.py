@@ -112,8 +112,8 @@ def test_what_quadrature_does_not_find_is_estimated_and_says_so():
     apart = np.abs(lime.coefficients - limits(tame, X[:2], data=X).coefficients)
     assert (apart < 6.0 * lime.standard_errors).all()
     assert (lime.standard_errors > 0.0).any()
-    quiet = {item.rule: item.sentence for item in lime.diagnose().quiet}
-    assert "estimated" in quiet["bandwidth fragility"]
+    frame = lime.diagnose().to_frame().set_index("rule")
+    assert frame.loc["bandwidth fragility", "kind"] == "not checked"
     # one row refused is a table estimated
     end = TabularLaw.from_data(X[:, :1]).columns[0].edges[-1]
     f = additive([lambda x: np.sin(1e6 * x) * (x > end)], [[end]])

@@ -99,11 +99,8 @@ def test_one_documents_problem_does_not_lose_the_others(linear):
     assert result.sources[:3] == ("none",) * 3
     assert result.records[3].has_coefficients
     assert [len(words) for words in result.words] == [0, 1, 0, 3]
-    assert (
-        "LIME has no coefficients for document 'a': there is no word in it"
-        in result.notes
-    )
-    assert any("'b'" in note and "always deletes it" in note for note in result.notes)
+    assert result.reasons[0] == "there is no word in it"
+    assert "always deletes it" in result.reasons[1]
     assert np.isnan(result.coefficients[1]).all()
     frame = result.to_frame()
     assert frame["document"].tolist() == ["b", "d", "d", "d"]
@@ -412,8 +409,7 @@ def test_tiny_bandwidths_leave_one_out_and_few_samples_count(plain):
     # where no weight is left it is told without a warning
     (ridge,) = of(food, TREE, 1e-3).of("weight collapse: ridge")
     assert ridge.number == 0.0
-    assert "the ridge of 1 retains 0.0 % of the coefficient of" in ridge.sentence
-    assert quiet(plain, ridge.rule).sentence.startswith("no finding")
+    assert quiet(plain, ridge.rule).number > 0.95
     # P / (P + λ / N) of the eigenvalue apart from (1, ..., 1), which 12 of 13 have, and
     # of that along it; 5000 samples hardly pull the fit
     for nu in (0.02, 0.05):
@@ -465,13 +461,12 @@ def test_words_that_are_one_feature(tmp_path):
     named = [result.labels.features[item.column] for item in shared]
     assert sorted(named) == ["Food", "food"]
     assert shared[0].number == 2.0
-    assert "'food' are one feature" in shared[0].sentence
     apart = of(pipeline(lowercase=False), "Food was good, food bad")
     assert quiet(apart, rule).number == 1.0
     assert of(pipeline(binary=True), text, words="lime").of(rule)
     result.save(tmp_path / "found.npz")
     assert repr(type(result).load(tmp_path / "found.npz")) == repr(result)
-    assert "Food" in result._repr_html_()
+    assert "Food" in result.to_frame()["feature"].tolist()
 
 
 def test_ignored_words_and_features_of_several_words(plain):
@@ -481,9 +476,8 @@ def test_ignored_words_and_features_of_several_words(plain):
     result = of(pipeline(ngram_range=(1, 2)), "not good, food bad")
     (one,) = result.of(rule)
     assert one.number == 1.0
-    assert "n-grams" in one.sentence
-    assert "several words" in quiet(result, "words that are one feature").sentence
-    assert "no known vectoriser" in quiet(plain, rule).sentence
+    for unknown in (quiet(result, "words that are one feature"), quiet(plain, rule)):
+        assert np.isnan(unknown.number)
 
 
 def test_what_a_model_sees():
@@ -492,10 +486,10 @@ def test_what_a_model_sees():
     seen = WordFeatures.of([CountVectorizer().fit(["good food"]), hashed], document)
     assert seen.used.tolist() == [True, True, True, False, True]
     assert seen.n_sharing.max() >= 2
-    assert not seen.crossing
+    assert seen.n_crossing == 0
     unread = WordFeatures.of([Ridge()], document)
     assert unread.used.all()
-    assert "no scikit-learn pipeline" in unread.crossing[0]
+    assert unread.n_crossing == 1
     assert wrap(pipeline(), data=NOTES).vectorisers
 
 
@@ -506,12 +500,9 @@ def test_estimates_several_documents_and_long_ones():
     assert result.shape == (2, 20)
     items = (*result.reported, *result.quiet)
     assert {item.row for item in items if item.row is not None} <= {0, 1}
-    of_both = [item.sentence for item in items if item.row is None]
-    assert all(words.endswith("this holds for 2 of 2 documents") for words in of_both)
-    assert "diagnosis" in type(result).__name__.lower()
     assert set(long.diagnose(rows=[1]).to_frame()["row"].dropna()) == {1}
     with pytest.raises(Refused, match="no coefficients"):
         text_limits(food, [TREE, "food"]).diagnose(rows=[1])
     result = of(pipeline(), words(600, "food", "good"), n_samples=10**6)
     for rule in ("noise", "bandwidth fragility"):
-        assert "more than 500 words" in quiet(result, rule).sentence
+        assert np.isnan(quiet(result, rule).number)
