@@ -99,10 +99,8 @@ class Study:
         low, high = result.intervals(level=1.0 - LEVEL, adjust="none").T
         beside = np.hypot(target["standard_errors"], target["monte_carlo"])
         wider = np.hypot(result.total_errors, beside) / result.total_errors
-        missed = (
-            np.abs(result.estimates - target["estimates"]) > wider * (high - low) / 2
-        )
-        return by_kind(np.stack([target["estimates"], missed]), result.sets)
+        missed = np.abs(result.scores - target["scores"]) > wider * (high - low) / 2
+        return by_kind(np.stack([target["scores"], missed]), result.sets)
 
 
 def rejections(result: InteractionScores) -> Array:

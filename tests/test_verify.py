@@ -277,14 +277,14 @@ def swapped_optima(files):
 
 def in_both(files):
     """An estimate in archive and table."""
-    files.scale("estimates", place=0)
-    files.cell("_interactions.csv", "estimate", more)
+    files.scale("scores", place=0)
+    files.cell("_interactions.csv", "score", more)
 
 
 def shifted(files):
     """With its interval, but not its statistic."""
     in_both(files)
-    change = files.arrays["estimates"][0] * (1.0 - 1.0 / 1.001)
+    change = files.arrays["scores"][0] * (1.0 - 1.0 / 1.001)
     for end in ("ci_low", "ci_high"):
         files.cell("_interactions.csv", end, lambda x: float(x) + change)
 

@@ -509,7 +509,7 @@ def check_attributions(path, header, W, shared):
 
 
 def check_scores(path, header, arrays, settings, report):
-    """Refuse statistics of scores that do not follow from estimates and errors."""
+    """Refuse statistics of scores that do not follow from scores and errors."""
     head, lines = read_table(path)
     for index, values in enumerate(arrays["sets"].T, start=1):
         names = [name_in(line[f"feature_{index}"]) for line in lines]
@@ -519,7 +519,7 @@ def check_scores(path, header, arrays, settings, report):
     for k in (k for k in head if k not in words and not k.startswith("feature_")):
         it[k] = np.array([number(line[k]) for line in lines])
     saved_as = {
-        "estimate": "estimates",
+        "score": "scores",
         "se": "standard_errors",
         "se_mc": "monte_carlo",
     }
@@ -527,7 +527,7 @@ def check_scores(path, header, arrays, settings, report):
     saved_as |= {"effective_rows": "effective_rows"}
     for column, name in saved_as.items():
         agree(f"{path.name}: {column}", it[column], arrays[name], tolerance=0.0)
-    total, estimate, m = np.hypot(it["se"], it["se_mc"]), it["estimate"], 1
+    total, estimate, m = np.hypot(it["se"], it["se_mc"]), it["score"], 1
     plain = (total > 0.0) & (np.array(it["degenerate"]) == "False")
     T = np.divide(estimate, total, out=np.zeros(len(total)), where=plain)
     tails = 2.0 * np.minimum(it["p_one"], 1.0 - it["p_one"])

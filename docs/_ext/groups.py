@@ -115,10 +115,10 @@ GROUPS = {
         "What is explained": "quantity",
     },
     "propopt.interactions.InteractionScores": {
-        "The scores": "sets names estimates standard_errors main not_used",
+        "The scores": "sets names scores standard_errors main not_used",
         "What they are scores of": "method error units quantity columns error_range",
         "How they were computed": "monte_carlo counts n_rows n_candidates n_patches "
-        "n_row_groups n_groups effective_rows notes",
+        "n_row_groups n_groups effective_rows patch_error",
     },
     "propopt.lime.LimeExplanation": {
         "The numbers": "flat_coefficients flat_errors flat_alpha intercept "

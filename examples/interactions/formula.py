@@ -33,7 +33,7 @@ half = po.interactions.DataSplit()
 pairs = po.interactions.ILOCO(learner, half, progress=False).fit(X, y).result_
 table = pairs.to_frame()
 joint = table[table["ci_low"] > 0]
-columns = ["feature_1", "feature_2", "estimate", "ci_low", "ci_high"]
+columns = ["feature_1", "feature_2", "score", "ci_low", "ci_high"]
 print(joint[columns].round(4).to_string(index=False))
 assert joint[["feature_1", "feature_2"]].to_numpy().tolist() == [["perimeter", "area"]]
 

@@ -3,10 +3,8 @@ An explanation that states what it cannot show
 ==============================================
 
 One number for each column cannot show a joint effect of two columns. With interaction
-scores, an explanation adds a note on the pairs whose effects it divides.
+scores, an explanation names the pairs whose effects it divides.
 """
-
-import textwrap
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
@@ -32,12 +30,12 @@ scheme = po.interactions.DataSplit()
 pairs = po.interactions.ILOCO(learner, scheme, progress=False).fit(X, y).result_
 
 # %%
-# The explanation of the model, with a note on the pairs whose effects it divides.
+# The explanation of the model, with the pairs whose effects it divides.
 model = learner.fit(X, y)
 best = pairs.noted_in(po.explain(model, X.iloc[:60], data=X, outcome="compactness"))
-print(textwrap.fill(best.parameters["notes"], 80))
+print("clear pairs:", best.parameters["clear pairs"])
 print(f"gap {best.gap:.0e}")
-assert "perimeter × area (0.0221) matter jointly" in best.parameters["notes"]
+assert "perimeter × area +0.0221" in best.parameters["clear pairs"]
 
 # %%
 # Orange cells are pairs that contribute jointly; blue ones stand in for each other.

@@ -28,19 +28,19 @@ iloco = po.interactions.ILOCO(learner, scheme, progress=False).fit(X, y)
 
 # %%
 # The loss without each column, in the probability of the true species:
-alone = iloco.main_effects_.to_frame().set_index("feature_1")["estimate"]
+alone = iloco.main_effects_.to_frame().set_index("feature_1")["score"]
 print(alone.map("{:+.3f}".format).to_string())
 
 # %%
 # The score of a pair: the losses without each column, minus the loss without both:
 pairs = iloco.result_
-columns = ["feature_1", "feature_2", "estimate", "ci_low", "ci_high"]
+columns = ["feature_1", "feature_2", "score", "ci_low", "ci_high"]
 least = pairs.most_negative(1)[columns].iloc[0]
 print(least.to_string())
 assert {least["feature_1"], least["feature_2"]} == {"petal length", "petal width"}
 assert least["ci_high"] < 0
 
-both = alone["petal length"] + alone["petal width"] - least["estimate"]
+both = alone["petal length"] + alone["petal width"] - least["score"]
 times = both / alone["petal length"]
 print(f"loss without both: {both:+.3f}, {times:.1f} times that without petal length")
 

@@ -140,7 +140,7 @@ class CoverageRun:
             level=_LEVEL, adjust="none", errors="rows"
         ).T
         allowed = np.hypot((high - low) / 2, norm.isf(0.05) * target.standard_errors)
-        held = np.abs((low + high) / 2 - target.estimates) <= allowed
+        held = np.abs((low + high) / 2 - target.scores) <= allowed
         return np.array([held, high - low, (low > 0) | (high < 0)], dtype=np.float64)
 
     def _model(self, method: str, seed: int) -> ILOCO:

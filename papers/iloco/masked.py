@@ -121,8 +121,8 @@ def _found(
     for method, scheme in schemes(scale.n_patches[learner]).items():
         own: Any = paper_learner(learner, "regression", patch=method != SPLIT)
         fitted = ILOCO(own, scheme, random_state=seed, progress=False).fit(X, y)
-        jointly[method] = int(np.argmin(fitted.result_.estimates)) == 0
-        first = np.argsort(-fitted.main_effects_.estimates)[:2]
+        jointly[method] = int(np.argmin(fitted.result_.scores)) == 0
+        first = np.argsort(-fitted.main_effects_.scores)[:2]
         alone[method] = set(first.tolist()) == {0, 1}
     return jointly, alone
 
@@ -142,7 +142,7 @@ def least_squares_score(correlation: float, seed: int) -> float:
     X = correlated_pair(correlation, _N_EXACT, 2, rng)
     y = X @ np.array(_SLOPES) + rng.normal(size=_N_EXACT)
     fitted = ILOCO(LinearRegression(), halves(), progress=False).fit(X, y)
-    return float(fitted.result_.estimates[0])
+    return float(fitted.result_.scores[0])
 
 
 def scores_are_exact(result: Masked) -> Invariant:

@@ -70,7 +70,7 @@ class OrderCurve:
         fitted = ILOCO(own, halves(), random_state=seed, progress=False).fit(X, y)
         product = set(simulation.products[0])
         pair, triple = (
-            set(scores.sets[int(np.argmax(scores.estimates))].tolist())
+            set(scores.sets[int(np.argmax(scores.scores))].tolist())
             for scores in (fitted.result_, fitted.interactions(order=3))
         )
         if len(product) == 2:

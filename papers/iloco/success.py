@@ -96,7 +96,7 @@ class SuccessCurve:
         for method, scheme in schemes(self.scale.n_patches[self.learner]).items():
             own = self._learner(patch=isinstance(scheme, Minipatches))
             fitted = ILOCO(own, scheme, random_state=seed, progress=False).fit(X, y)
-            yield from signed_and_sized(method, fitted.result_.estimates)
+            yield from signed_and_sized(method, fitted.result_.scores)
         model = with_seed(self._learner(), seed).fit(X, y)
         yield from comparison_scores(model, X, seed).items()
 

@@ -74,8 +74,8 @@ class Scored:
         above 0 after Bonferroni, by both errors.
         """
         named = {
-            "iLOCO-MP, fixed": self.fixed.estimates,
-            "iLOCO-MP, Bernoulli": self.bernoulli.estimates,
+            "iLOCO-MP, fixed": self.fixed.scores,
+            "iLOCO-MP, Bernoulli": self.bernoulli.scores,
             **{other.method: other.estimates for other in self.others},
         }
         ten = np.argsort(-self.explained)[:_TEN]
@@ -207,7 +207,7 @@ def _first_of_friedman(seed: int) -> dict[str, bool]:
         name: ILOCO(learner, scheme, random_state=seed, progress=False).fit(standard, y)
         for name, scheme in _schemes(_N_DRAWN).items()
     }
-    return {name: not one.result_.estimates.argmax() for name, one in fitted.items()}
+    return {name: not one.result_.scores.argmax() for name, one in fitted.items()}
 
 
 def _diabetes() -> tuple[pd.DataFrame, Any, LearningTask]:

@@ -70,7 +70,8 @@ TERMS: Final[Mapping[str, Term]] = {
     ),
     "clear": Term(
         "Yes if no small change of the row turns the sign (for reasons: the rank), and "
-        "the SHAP value shares the sign; else no, or the possible ranks."
+        "the SHAP value shares the sign; else no, or the possible ranks. Of scores: "
+        "those whose interval excludes 0."
     ),
     "clear rows": Term("Share of the rows in which the sign (the rank) is clear."),
     # ---- facts of explanations
@@ -238,6 +239,10 @@ TERMS: Final[Mapping[str, Term]] = {
         "error without both, minus error with both.",
         "Δ_a + Δ_b − Δ_ab",
         "estimated",
+    ),
+    "patches": Term(
+        "Learners that are fitted to random rows and features, with their error as a "
+        "share of the error of a constant prediction.",
     ),
     "interval": Term("Range of the estimate, with its level.", "", "estimated"),
 }

@@ -133,7 +133,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
     >>> y = 3 * X[:, 0] * X[:, 1] + X[:, 2]
     >>> scheme = Minipatches(n_patches=1000)
     >>> model = ILOCO(DecisionTreeRegressor(), scheme).fit(X, y)
-    >>> model.result_.to_frame().nlargest(1, "estimate")[["feature_1", "feature_2"]]
+    >>> model.result_.to_frame().nlargest(1, "score")[["feature_1", "feature_2"]]
        feature_1  feature_2
     0          0          1
     >>> model.interactions([(0, 1, 2)]).order

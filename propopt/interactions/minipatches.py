@@ -267,7 +267,7 @@ class PatchErrors(RefitErrors):
             y=y,
             row_weights=np.ones(len(y)),
             method=f"{self.method}, evaluated on new rows",
-            notes=(),
+            relative_patch_error=np.nan,
         )
 
     def patch_error(self, sets: FeatureSets) -> float:
@@ -550,7 +550,7 @@ class Minipatches:
             until=self.precision,
             share=share,
         )
-        return replace(errors, stop=stop, notes=stop.notes)
+        return replace(errors, stop=stop, relative_patch_error=share)
 
     def draw(self, n_table: int, features: Features, seed: int) -> Patches:
         """Draw the patches for N rows; patch b does not depend on their number.

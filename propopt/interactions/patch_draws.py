@@ -382,21 +382,3 @@ class Stop:
         """Plain values for files; None if not requested, or not estimated."""
         share = None if math.isnan(self.share) else self.share
         return {**asdict(self), "share": share}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """A sentence on the error due to patches, unless their number was given."""
-        if self.until is None:
-            return ()
-        error = "an unknown error"
-        if not math.isnan(self.share):
-            error = f"a standard error of {100 * self.share:.2g} % (estimated)"
-        goal = f"{100 * self.until:.3g} %"
-        reason = {
-            "precise": f"at most {goal} was requested",
-            "at most": f"{goal} was requested, with at most {self.most:,} patches",
-        }.get(self.why, f"{self.why} before {goal}")
-        return (
-            f"{self.n_patches:,} patches were fitted: they leave {error} of the error "
-            f"of a constant prediction; {reason}",
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
@@ -208,7 +209,8 @@ class RefitErrors(ABC):
     # changes a prediction; None if all are used
     used: AbstractSet[int] | None = None
     method: str = ""  # how the predictors were fitted, in words
-    notes: tuple[str, ...] = ()  # sentences for readers of the scores
+    # root mean square error due to patches, relative to the error of a constant
+    relative_patch_error: float = math.nan
 
     @abstractmethod
     def errors(self, sets: FeatureSets) -> SetErrors:
@@ -265,7 +267,7 @@ class RefitErrors(ABC):
             sets=sets,
             names=self.features.names,
             columns=self.features.column_names,
-            estimates=np.where(counted, moments_of_sets["estimates"], 0.0),
+            scores=np.where(counted, moments_of_sets["scores"], 0.0),
             standard_errors=np.where(counted, moments_of_sets["standard_errors"], 0.0),
             monte_carlo=np.where(counted, moments_of_sets["monte_carlo"], 0.0),
             counts=moments_of_sets["counts"],
@@ -278,7 +280,7 @@ class RefitErrors(ABC):
             units=self.error.units.replace("the target", outcome or "the target"),
             quantity=quantity,
             error_range=self._error_range(),
-            notes=() if main is None else self.notes,  # once
+            patch_error=math.nan if main is None else self.relative_patch_error,
             main=main,
             n_patches=self.n_patches,
             n_row_groups=len(np.unique(groups)),
@@ -321,7 +323,7 @@ def inclusion_exclusion(source: RefitErrors, sets: FeatureSets) -> SetErrors:
 def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
     """Fields of :class:`InteractionScores` for Q sets of one size.
 
-    Estimates are z̄_S, means over rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
+    Scores are z̄_S, means over rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
     """
     row_bytes = 8 * len(source.row_weights)
     parts = []
@@ -329,7 +331,7 @@ def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
         z = inclusion_exclusion(source, sets[block])
         means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
         parts.append((means, errors, _jackknife(z.replicates), z.counts, carried))
-    names = "estimates", "standard_errors", "monte_carlo", "counts", "effective_rows"
+    names = "scores", "standard_errors", "monte_carlo", "counts", "effective_rows"
     joined = map(np.concatenate, zip(*parts, strict=True))
     return dict(zip(names, joined, strict=True))
 

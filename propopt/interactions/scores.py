@@ -12,20 +12,22 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Indices, Mask, Values
-from propopt.base.cards import N_ON_CARD
 from propopt.base.checks import read_count, read_level, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
-    Bar,
-    Bars,
     Chapter,
     Document,
-    Finding,
-    sentence,
+    Fact,
+    Facts,
+    Span,
+    Table,
+    interval_text,
+    share_text,
+    signed_text,
     table_chapter,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, enumerated, plain_name, plural, printable
+from propopt.base.text import Quantity, plain_name, plural, printable
 from propopt.interactions.features import (
     FeatureSets,
     pairs_matrix,
@@ -47,7 +49,7 @@ from propopt.results.result import Result
 from propopt.tables.frames import Labels, listed, order_of
 
 
-# ---- Scores in words: findings and cautions
+# ---- Scores in words: counts, formulas and cautions
 
 
 SET_NOUNS: Final = {1: "feature", 2: "pair", 3: "triple"}
@@ -56,12 +58,12 @@ WORDS_LEVEL: Final = 0.9
 
 
 _ON_PAGE: Final = 15
-"""Number of the largest scores, which have a bar."""
+"""Number of the largest scores, which are in the first table of a page."""
 
 
 def level_in_words(level: float) -> str:
-    """A level in per cent, such as "90 %"."""
-    return f"{100.0 * level:.4g} %"
+    """A level in per cent, such as "90%"."""
+    return f"{100.0 * level:.4g}%"
 
 
 def counted_sets(scores: InteractionScores, count: int) -> str:
@@ -72,72 +74,12 @@ def counted_sets(scores: InteractionScores, count: int) -> str:
     return plural(count, noun)
 
 
-def aim_of_intervals(scores: InteractionScores) -> str:
-    """The population that intervals refer to, in words."""
+def _aim_of_intervals(scores: InteractionScores) -> str:
+    """The population that intervals refer to."""
     if scores.n_groups:
-        return "for new rows and new patches"
-    if scores.n_row_groups:
-        return (
-            f"for rows of new groups ({scores.n_row_groups} were tested) and the "
-            "fitted predictors"
-        )
-    return "for new rows and the fitted predictors"
-
-
-def _finding(scores: InteractionScores, above: int, below: int) -> str:
-    """The headline: how many scores are clearly different from zero."""
-    many = f"{counted_sets(scores, above)} of {len(scores)}"
-    if not above:
-        many = f"No {counted_sets(scores, 1)[2:]} of {len(scores)} clearly"
-    plural_verb = above > 1
-    label = _predicted(scores)
-    if scores.order == 1:
-        verb = "matter" if plural_verb else "matters"
-        meaning = f"errors are larger without {'them' if plural_verb else 'it'}"
-        others = plural(below, "other" if above else "feature")
-        also = f"errors are smaller without {others}"
-        many = " ".join(filter(None, (many, verb, label and f"to {label}")))
-    else:
-        many = f"{many} {'interact' if plural_verb else 'interacts'}"
-        accuracy = f"the accuracy of {label}" if label else "the accuracy"
-        members = "both features" if scores.order == 2 else "all of its features"
-        meaning = f"part of {accuracy} needs {members}"
-        also = f"in {below} of them fewer features suffice"
-        if scores.order == 2:
-            also = f"in {below} each can replace the other"
-    headline = f"{many}: {meaning}" if above else many
-    return f"{headline}; {also}" if below else headline
-
-
-def _predicted(scores: InteractionScores) -> str:
-    """The quantity that features matter to; empty if it is unknown."""
-    quantity = scores.quantity
-    if quantity is None or quantity.kind == "value":
-        return "" if quantity is None else quantity.in_words()
-    return f"probabilities of {quantity.outcome or quantity.model}"
-
-
-def score_bars(
-    scores: InteractionScores, ends: Array, count: int, caption: str
-) -> Bars:
-    """The largest scores as bars with their intervals (Q, 2), for a document."""
-    order = np.argsort(-np.abs(scores.estimates), kind="stable")
-    clear = (ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)
-    more = int(clear[order[N_ON_CARD:]].sum())
-    notes = np.where(np.isnan(ends[:, 0]), "its error is unknown", "")
-    notes = np.where(scores.are_not_used, "not used", notes).tolist()
-    rows = [
-        Bar(
-            name=scores.name_of(q),
-            value=float(scores.estimates[q]),
-            note=notes[q],
-            interval=(float(ends[q, 0]), float(ends[q, 1])),
-        )
-        for q in order[:count].tolist()
-    ]
-    rest = f"{more} of them clearly not zero" if more else ""
-    others = scores.estimates[order[count:]].tolist()
-    return Bars(rows, caption, others, rest, signs_in_words(scores))
+        return "new rows and patches"
+    count = scores.n_row_groups
+    return f"new groups of rows, {count} tested" if count else "new rows"
 
 
 def signs_in_words(scores: InteractionScores) -> tuple[str, str]:
@@ -150,12 +92,12 @@ def signs_in_words(scores: InteractionScores) -> tuple[str, str]:
 
 
 _FORMULAS: Final = {
-    1: "increase without the feature",
-    2: "increase without one feature, plus without the other, minus without both",
+    1: "error without the feature − with it",
+    2: "error without a + without b − without both − with both",
 }
 
 
-_OTHER_FORMULA: Final = "alternating sum of increases without its subsets, by size"
+_OTHER_FORMULA: Final = "alternating sum of the errors without its subsets"
 
 
 # ---- Cautions: a verdict, a number, and a remedy
@@ -191,12 +133,6 @@ def _cautions(scores: InteractionScores) -> Iterator[str]:
     """All cautions on the scores; empty text for those that do not apply."""
     yield _few_patches_caution(scores)
     label = "group" if scores.n_row_groups else "row"
-    if count := len(scores.not_used):
-        verb = "is" if count == 1 else "are"
-        yield (
-            f"{plural(count, 'feature')} {verb} not used by any fit: scores of sets "
-            "with such a feature are 0. Leave it out to save time."
-        )
     if count := int(scores.degenerate.sum()):
         bound = scores.error_range
         seen = "" if bound.proved else " (observed)"
@@ -228,7 +164,7 @@ _ROUNDING: Final = 1e-9
 
 @final
 class InteractionScores(
-    Result, kind="propopt interactions", noun="saved interactions", version=2
+    Result, kind="propopt interactions", noun="saved interactions", version=3
 ):
     """Interaction scores of Q sets of r features, with their standard errors.
 
@@ -244,7 +180,7 @@ class InteractionScores(
         Indices of the features of each set, ascending.
     names : tuple (M,)
         Names of the features.
-    estimates : array (Q,)
+    scores : array (Q,)
         Scores iLOCO_S, in ``units``.
     standard_errors : array (Q,)
         Standard errors due to rows.
@@ -262,8 +198,9 @@ class InteractionScores(
         Name of the error.
     units : str
         Units of the scores.
-    notes : tuple of str
-        Sentences for readers of the scores.
+    patch_error : float
+        Root mean square of ``monte_carlo`` over some sets, relative to the error of a
+        constant prediction; NaN if it was not estimated.
     effective_rows : array (Q,)
         Effective numbers of rows behind the standard errors; NaN if unknown.
     n_groups : int
@@ -291,7 +228,7 @@ class InteractionScores(
     >>> scores = InteractionScores(
     ...     sets=np.array([[0, 1], [0, 2], [1, 2]]),
     ...     names=("a", "b", "c"),
-    ...     estimates=np.array([0.5, -0.1, 0.02]),
+    ...     scores=np.array([0.5, -0.1, 0.02]),
     ...     counts=np.ones(3),
     ...     standard_errors=np.array([0.1, 0.08, 0.03]),
     ...     monte_carlo=np.zeros(3),
@@ -311,7 +248,7 @@ class InteractionScores(
 
     sets: FeatureSets = field("Q R")
     names: tuple[Hashable, ...] = field()
-    estimates: Values = field("Q", missing=True)
+    scores: Values = field("Q", missing=True)
     n_rows: int = field(low=1)
     method: str = field()
     units: str = field()
@@ -320,7 +257,7 @@ class InteractionScores(
     counts: Values = field("Q", low=0.0)
     n_candidates: int = field(low=0)
     error: str = field()
-    notes: tuple[str, ...] = field(default=())
+    patch_error: float = field(default=math.nan, low=0.0, missing=True)
     effective_rows: Values = field("Q", default=math.nan, low=0.0, missing=True)
     n_groups: int = field(default=0, low=0)
     error_range: ErrorRange = field(default=ErrorRange(0.0, 1.0, proved=False))
@@ -349,7 +286,7 @@ class InteractionScores(
         n_features = len(self.names)
         unused = self.not_used
         errors = self.standard_errors, self.monte_carlo
-        zero = [values[self.are_not_used] for values in (self.estimates, *errors)]
+        zero = [values[self.are_not_used] for values in (self.scores, *errors)]
         most_rows = self.n_independent * (1.0 + _ROUNDING)
         bound = self.error_range
         main = self.main
@@ -399,7 +336,7 @@ class InteractionScores(
         """
         if self.order != 2:
             raise InvalidInput(f"matrix: expected pairs, got sets of {self.order}")
-        return pairs_matrix(self.estimates, self.sets, len(self.names))
+        return pairs_matrix(self.scores, self.sets, len(self.names))
 
     def name_of(self, q: int) -> str:
         """The name of a set by its position, such as "age × dose"."""
@@ -575,7 +512,7 @@ class InteractionScores(
         return pd.DataFrame(
             {
                 **self._features(),
-                "estimate": self.estimates,
+                "score": self.scores,
                 "se": self.standard_errors,
                 "se_mc": self.monte_carlo,
                 "se_total": self.total_errors,
@@ -618,7 +555,7 @@ class InteractionScores(
             If an argument is invalid.
         """
         frame = self.to_frame(level=level, adjust=adjust)
-        return frame.nlargest(read_count(k, "k"), "estimate")
+        return frame.nlargest(read_count(k, "k"), "score")
 
     def most_negative(
         self, k: int = 10, *, level: float = 0.9, adjust: Adjustment = "bonferroni"
@@ -645,22 +582,22 @@ class InteractionScores(
             If an argument is invalid.
         """
         frame = self.to_frame(level=level, adjust=adjust)
-        return frame.nsmallest(read_count(k, "k"), "estimate")
+        return frame.nsmallest(read_count(k, "k"), "score")
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Sentences on what these scores cannot show.
+        """What these scores cannot show, and what to do, two sentences each.
 
-        They are about equal rows, or too few for a normal law, and unknown errors due
-        to patches.
+        They are about equal rows, or too few for a normal law, few patches, and unknown
+        errors due to patches.
         """
         return tuple(filter(None, _cautions(self)))
 
     def noted_in(self, explanation: Explanation) -> Explanation:
-        """A copy of an explanation with a note on its features that clearly interact.
+        """A copy of an explanation with the features that clearly interact.
 
-        Additive attributions cannot show interactions. Pairs that can replace each
-        other are named too.
+        Additive attributions cannot show interactions. Scores below zero are of
+        features that can replace each other.
 
         Parameters
         ----------
@@ -670,7 +607,7 @@ class InteractionScores(
         Returns
         -------
         Explanation
-            A copy with the sentence in ``parameters["notes"]``.
+            A copy with their names and scores in ``parameters["clear pairs"]``.
 
         Raises
         ------
@@ -692,63 +629,92 @@ class InteractionScores(
             printable(names[indices[0]] if len(indices) == 1 else name)
             for name, indices in zip(self.names, members, strict=True)
         ]
+        clear = np.flatnonzero(above | below)
+        order = clear[np.argsort(-np.abs(self.scores[clear]), kind="stable")]
         sets = [" × ".join(shown[n] for n in one) for one in self.sets.tolist()]
-        notes = [_joint_sentence(self, sets, above, below)]
-        if "notes" in explanation.parameters:
-            notes.insert(0, str(explanation.parameters["notes"]))
-        parameters = {**explanation.parameters, "notes": "; ".join(notes)}
+        largest = order[:_MOST_NAMED].tolist()
+        named = [f"{sets[q]} {signed_text(self.scores[q])}" for q in largest]
+        if len(order) > _MOST_NAMED:
+            named.append(f"{len(order) - _MOST_NAMED:,} more")
+        text = ", ".join(named) or f"none of {len(self):,}"
+        parameters = {**explanation.parameters, f"clear {self.noun}s": text}
         return replace(explanation, parameters=parameters)
 
     def document(self) -> Document:
-        """The headline, the largest scores with intervals, and cautions."""
-        ends = self.intervals(WORDS_LEVEL)
-        above, below = clear_scores(self, WORDS_LEVEL)
-        subtitle = f"{self.explained}: {_FORMULAS.get(self.order, _OTHER_FORMULA)}; in "
-        subtitle += f"{self.units}; {plural(self.n_rows, 'row')}"
-        level = level_in_words(WORDS_LEVEL)
-        aims = f"intervals: {level}, for all {self.n_candidates:,} sets simultaneously"
+        """The largest scores with intervals, the count of clear ones, a caution."""
+        quantity = self.quantity
+        model = "" if quantity is None else quantity.model
+        kind = "Interactions (iLOCO)" if self.order > 1 else "Importance (LOCO)"
+        title = f"{kind} · {self.explained}"
+        size = f"{plural(self.n_rows, 'row')}, {counted_sets(self, len(self))}"
+        formula = _FORMULAS.get(self.order, _OTHER_FORMULA)
+        parts = "" if model in title else model, size
         return Document(
-            title=_finding(self, int(above.sum()), int(below.sum())),
-            subtitle=subtitle,
-            blocks=[
-                score_bars(self, ends, _ON_PAGE, subtitle),
-                *(Finding(text, "estimated") for text in (*self.notes, *self.cautions)),
-            ],
-            trust=[
-                Finding(aims, "estimated"),
-                Finding(aim_of_intervals(self), "estimated"),
-            ],
-            settings={
-                "learner": "–" if self.quantity is None else self.quantity.model,
-                "without features": self.method,
-                "units": f"scores are in {self.units}; they cannot be compared between "
-                "learners",
-            },
+            title=title,
+            subtitle=" · ".join(
+                filter(None, [*parts, f"score: {formula}, in {self.units}"])
+            ),
+            dangers=self.cautions[:1],
+            blocks=[self._largest(), Facts([*self._facts()])],
+            settings={"learner": model or "–", "without features": self.method},
             chapters=self._chapters,
-            names=self.names,
         )
+
+    @property
+    def noun(self) -> str:
+        """What has a score: a feature, a pair, a triple, or a set."""
+        return SET_NOUNS.get(self.order, "set")
+
+    def _largest(self) -> Table:
+        """The largest scores by size, with their intervals as lines across bars."""
+        sizes = np.abs(self.scores)
+        order = np.argsort(-sizes, kind="stable")[:_ON_PAGE].tolist()
+        ends = self.intervals(WORDS_LEVEL)[order].tolist()
+        scores = self.scores[order].tolist()
+        texts = [interval_text(pair) or "unknown" for pair in ends]
+        unused = self.are_not_used[order]
+        table = pd.DataFrame(
+            {
+                "score": [signed_text(x) if x == x else "unknown" for x in scores],
+                "interval": np.where(unused, "not used", texts),
+            },
+            pd.Index([self.name_of(q) for q in order], name=self.noun),
+        )
+        pairs = zip(scores, map(tuple, ends), strict=True)
+        bars = {"score": [Span.of(*pair) for pair in pairs]}
+        return Table(table, total=len(self), bars=bars)
+
+    def _facts(self) -> Iterator[Fact]:
+        """Counts of clear scores and of patches, and the level of intervals."""
+        above, below = (int(mask.sum()) for mask in clear_scores(self, WORDS_LEVEL))
+        clear = f"{above + below:,} of {counted_sets(self, len(self))}"
+        yield Fact("clear", clear, "", "estimated", f"{below} below 0" if below else "")
+        level = f"{level_in_words(WORDS_LEVEL)} for all {self.noun}s together"
+        yield Fact("interval", level, note=_aim_of_intervals(self))
+        if self.n_patches:
+            share = self.patch_error
+            note = "" if np.isnan(share) else f"error {share_text(share)} of a constant"
+            yield Fact("patches", self.n_patches, note=note)
 
     def _chapters(self) -> list[Chapter]:
         """Chapters with all scores and their intervals, and with single features."""
-        table = self.top(len(self)).set_index("feature_1")
-        others = {f"feature_{k}": f"feature {k}" for k in range(2, self.order + 1)}
+        table = self.to_frame(level=WORDS_LEVEL)
+        table = table.sort_values("score", ascending=False, kind="stable")
+        names = [self.name_of(q) for q in table.index]
         heads = {
-            **others,
-            "estimate": "score",
+            "score": "score",
             "ci_low": "from",
             "ci_high": "to",
             "p_adj": "p-value, adjusted",
             "used": "used by a fit",
         }
-        table = table[list(heads)].rename(columns=heads).rename_axis("feature")
-        caption = f"The largest first; intervals of {level_in_words(WORDS_LEVEL)}."
-        scores = "Scores" if self.order > 1 else "Scores of single features"
-        chapters = [table_chapter(scores, table, caption)]
+        shown = table[[*heads]].rename(columns=heads)
+        shown.index = pd.Index(names, name=self.noun)
+        title = f"All {self.noun}s, the largest score first"
+        chapters = [table_chapter(title, shown)]
         if self.main is not None:
             alone = self.main.document()
-            blocks = [*alone.blocks, *alone.trust]
-            chapters.append(Chapter(alone.title, blocks, sentence(alone.subtitle)))
-            chapters += alone.chapters()
+            chapters.append(Chapter(alone.title, alone.blocks))
         return chapters
 
     def __repr__(self) -> str:
@@ -759,9 +725,9 @@ class InteractionScores(
             f"{self.error} error",
             self.method,
         ]
-        if len(self) > 0 and not np.isnan(self.estimates).all():
-            best = int(np.nanargmax(self.estimates))
-            value = self.estimates[best]
+        if len(self) > 0 and not np.isnan(self.scores).all():
+            best = int(np.nanargmax(self.scores))
+            value = self.scores[best]
             error = self.total_errors[best]
             words.append(f"largest {self.name_of(best)} {value:.4g} ± {error:.2g}")
         return f"InteractionScores({printable('; '.join(words))})"
@@ -770,7 +736,7 @@ class InteractionScores(
         total = read_option(errors, ErrorKind, "errors") == "total"
         spread = self.total_errors if total else self.standard_errors
         return ScoreLaw(
-            estimates=self.estimates,
+            estimates=self.scores,
             errors=spread,
             degrees=self._degrees(spread) if total else self._degrees_of_rows,
             equal=self.degenerate,
@@ -909,40 +875,5 @@ def intervals_in_words(
     return f"{level_in_words(level)} intervals, {correction}"
 
 
-# ---- A sentence on interactions for an explanation
-
-
 _MOST_NAMED: Final = 5
 """Number of sets that are named; the others are counted."""
-
-
-def _joint_sentence(
-    result: InteractionScores, sets: Sequence[str], joint: Mask, instead: Mask
-) -> str:
-    above = _named(sets, joint, result.estimates)
-    below = _named(sets, instead, result.estimates)
-    parts = []
-    if above:
-        parts.append(f"{above} matter jointly, which additive attributions cannot show")
-    if below and result.order == 2:
-        parts.append(
-            f"{below} can replace each other, so that a refit may divide their "
-            "attributions differently"
-        )
-    if not parts:
-        parts.append(f"none of {len(sets):,} sets of features clearly matters jointly")
-    return (
-        f"interactions (iLOCO of refitted learners, in {printable(result.units)}, "
-        f"{intervals_in_words(result)}): "
-        f"{', and '.join(parts)}"
-    )
-
-
-def _named(sets: Sequence[str], mask: Mask, scores: Values) -> str:
-    """The largest of some sets with their scores, and the number of others."""
-    indices: Indices = np.flatnonzero(mask)
-    order = indices[np.argsort(-np.abs(scores[indices]), kind="stable")]
-    words = [f"{sets[q]} ({scores[q]:.3g})" for q in order[:_MOST_NAMED]]
-    if len(order) > _MOST_NAMED:
-        words.append(f"{len(order) - _MOST_NAMED:,} more")
-    return enumerated(words, "and")

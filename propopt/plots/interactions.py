@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -10,6 +9,7 @@ from matplotlib.axes import Axes
 
 from propopt.base.arrays import Array, Indices, Values
 from propopt.base.checks import read_count
+from propopt.base.document import Bar, Bars
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import matplotlib_text
 from propopt.interactions.features import pairs_matrix
@@ -19,7 +19,7 @@ from propopt.interactions.scores import (
     clear_scores,
     intervals_in_words,
     require_pairs,
-    score_bars,
+    signs_in_words,
 )
 from propopt.plots.attributions import (
     DIVERGING,
@@ -127,7 +127,7 @@ def interaction_heatmap(
     require_pairs(result, "interaction_heatmap")
     signs = above.astype(np.float64) - below
     in_words = intervals_in_words(result, level, adjust)
-    sizes = np.nan_to_num(np.abs(result.estimates))
+    sizes = np.nan_to_num(np.abs(result.scores))
     features = indices_of_strongest(result, sizes, n_features)
     cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)
     scores, marks = (
@@ -239,12 +239,20 @@ def interaction_intervals(
     90 % intervals, Bonferroni of 3
     """
     clear_scores(result, level, adjust)
-    ends = result.intervals(level=level, adjust=adjust)
+    ends = result.intervals(level=level, adjust=adjust).tolist()
     most = read_count(n_sets, "n_sets")
-    bars = score_bars(result, ends, most, score_label(result))
-    rows = [replace(row, name=shortened(row.name)) for row in bars.rows]
-    axes = draw_bars(replace(bars, rows=rows), ax)
-    order = largest(result.estimates, most)
+    order = largest(result.scores, most)
+    scores = result.scores.tolist()
+    rows = [
+        Bar(
+            name=shortened(result.name_of(q)),
+            value=scores[q],
+            interval=(ends[q][0], ends[q][1]),
+        )
+        for q in order.tolist()
+    ]
+    bars = Bars(rows, score_label(result), directions=signs_in_words(result))
+    axes = draw_bars(bars, ax)
     in_words = intervals_in_words(result, level, adjust)
     title_with_intervals(axes, result, in_words, len(order), len(result), "sets")
     return axes

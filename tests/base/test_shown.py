@@ -375,7 +375,7 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
         (in_percent, (0.53993, np.nan, -np.inf), ("54.0 %", "–", "–")),
         (rounded_percent, (0.844, 0.999, 1.0), ("84 %", "99 %", "100 %")),
         (percent, (0.01234, 1.784, 1e-17, 3.63e-7), ("1.2", "178", "0", "0.000036")),
-        (level_in_words, (0.9, 0.995), ("90 %", "99.5 %")),
+        (level_in_words, (0.9, 0.995), ("90%", "99.5%")),
         (two_digits_up, (7.2, 12_340.0, 99_001.0), (8, 13_000, 100_000)),
         (format_bytes, (2**31, 1.5 * 2**20, 0), ("2.0 GiB", "1.5 MiB", "0 bytes")),
         (

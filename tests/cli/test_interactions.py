@@ -39,15 +39,15 @@ def test_files_and_print_hold_what_the_library_finds(done):
     fitted.fit(subject.points, subject.target)
     result, main_effects = fitted.result_, fitted.main_effects_
     saved = patches.load(po.interactions.InteractionScores)
-    np.testing.assert_array_equal(saved.estimates, result.estimates)
+    np.testing.assert_array_equal(saved.scores, result.scores)
     assert saved.names == result.names
     pairs = patches.table("_interactions")
-    np.testing.assert_array_equal(pairs["estimate"], result.estimates)
+    np.testing.assert_array_equal(pairs["score"], result.scores)
     np.testing.assert_array_equal(pairs["se"], result.standard_errors)
     np.testing.assert_array_equal(pairs["se_mc"], result.monte_carlo)
     assert pairs["feature_1"].tolist()[:2] == ["age", "age"]
     single = patches.table("_main_effects")
-    np.testing.assert_array_equal(single["estimate"], main_effects.estimates)
+    np.testing.assert_array_equal(single["score"], main_effects.scores)
     stored, printed = patches.stored, patches.printed
     assert stored["job"] == "interactions"
     assert stored["n_sets"] == stored["n_candidates"] == 45
@@ -194,5 +194,5 @@ def test_a_run_that_was_interrupted_goes_on_from_there(
     stop_after()
     assert interactions(tmp_path / "whole") == 0
     whole, _ = scores(tmp_path / "whole")
-    np.testing.assert_array_equal(again.estimates, whole.estimates)
+    np.testing.assert_array_equal(again.scores, whole.scores)
     np.testing.assert_array_equal(again.standard_errors, whole.standard_errors)

@@ -59,25 +59,25 @@ def test_scores_have_names_and_main_effects_and_what_was_done(results):
     assert result.method.startswith("450 minipatches of 24 rows and ")
     # further sets are scored from the same predictors
     again = results.interactions()
-    assert_array_equal(again.estimates, result.estimates)
+    assert_array_equal(again.scores, result.scores)
     some = results.interactions([("weight", "age"), ("height", "income")])
     assert_array_equal(some.sets, [[0, 2], [1, 3]])
-    assert_allclose(some.estimates, again.estimates[[1, 4]], rtol=1e-9)
+    assert_allclose(some.scores, again.scores[[1, 4]], rtol=1e-9)
     assert some.n_candidates == 2
     with pytest.warns(FewPatchesWarning, match="contain all 3 features of a set"):
         assert results.interactions(order=3).order == 3
-    single = results.interactions(order=1).estimates
-    assert_array_equal(single, results.main_effects_.estimates)
+    single = results.interactions(order=1).scores
+    assert_array_equal(single, results.main_effects_.scores)
     assert not hasattr(clone(results), "result_")
     loaded = pickle.loads(pickle.dumps(results))
-    assert_array_equal(loaded.interactions(order=1).estimates, single)
+    assert_array_equal(loaded.interactions(order=1).scores, single)
     assert_array_equal(loaded.predict(X), results.predict(X))
 
 
 def test_what_is_fitted_is_the_same_for_one_seed_and_groups_are_features():
     def scores(seed):
         model = ILOCO(Ridge(), DataSplit(), random_state=seed)
-        return model.fit(X, Y).result_.estimates
+        return model.fit(X, Y).result_.scores
 
     assert_array_equal(scores(3), scores(3))
     assert not np.array_equal(scores(3), scores(4))
@@ -129,7 +129,7 @@ def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(results):
     model = ILOCO(DecisionTreeRegressor(max_depth=1), DataSplit())
     with pytest.warns(DegenerateVarianceWarning):
         frame = model.fit(X.assign(age=y), y).result_.to_frame()
-    assert (frame["degenerate"] & (frame["estimate"] == 0.0)).any()
+    assert (frame["degenerate"] & (frame["score"] == 0.0)).any()
     assert_array_equal(frame["ci_high"] - frame["ci_low"] > 0, frame["used"])
 
 
@@ -149,12 +149,11 @@ def test_features_that_a_learner_does_not_use_score_zero_exactly():
         values["feature_2"]
     )
     values = frame[~frame["used"]]
-    for column in ("estimate", "se", "ci_low", "ci_high"):
+    for column in ("score", "se", "ci_low", "ci_high"):
         assert (values[column] == 0.0).all()
     assert (values["p_two"] == 1.0).all()
-    gone = 4 - len(used)
-    counted = f"{gone} feature{'s are' if gone > 1 else ' is'} not used by any fit"
-    assert counted in " ".join(model.result_.cautions)
+    cells = model.main_effects_.document().blocks[0].frame["interval"].tolist()
+    assert cells.count("not used") == 4 - len(used)
 
 
 def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
@@ -164,11 +163,11 @@ def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     assert model.refit_errors_.used == {0, 1, 2, 4, 5}
     result = model.result_
     assert result.not_used == model.main_effects_.not_used == (3,)
-    raw = set_scores(model.refit_errors_, result.sets)["estimates"]
+    raw = set_scores(model.refit_errors_, result.sets)["scores"]
     mask = (result.sets == 3).any(axis=1)
     assert np.abs(raw[mask]).min() > 0.01  # what the patches that have it happen to be
-    assert not result.estimates[mask].any()
-    assert_array_equal(result.estimates[~mask], raw[~mask])
+    assert not result.scores[mask].any()
+    assert_array_equal(result.scores[~mask], raw[~mask])
     assert not result.intervals()[mask].any()
     assert_array_equal(result.to_frame()["used"], ~mask)
 
@@ -187,7 +186,7 @@ def test_features_of_one_row_and_copies_of_others_are_used():
     model = ILOCO(DecisionTreeRegressor(max_depth=1), DataSplit(), order=1)
     result = model.fit(table, y).result_
     # each does the work of the other
-    assert_allclose(result.estimates[:2], 0.0, atol=1e-12)
+    assert_allclose(result.scores[:2], 0.0, atol=1e-12)
     assert not {0, 1} & set(result.not_used)
 
 

@@ -184,7 +184,7 @@ def of_pairs(rng, estimates, errors, **fields):
     """Scores of as many pairs of three features, without the error of patches."""
     count = len(estimates)
     defaults = {
-        "estimates": np.array(estimates),
+        "scores": np.array(estimates),
         "standard_errors": np.array(errors),
         "monte_carlo": np.zeros(count),
         "counts": np.ones(count),
@@ -198,7 +198,7 @@ def test_tests_of_rows_alone_are_those_of_the_normal_law(rng):
     ends = of_pairs(rng, [-4.596065], [2.375272]).intervals(level=0.9)
     assert_allclose(ends, [[-8.503039, -0.689091]], atol=2e-6)  # of the paper
     scores = made_up_scores(rng)
-    T = scores.estimates / scores.standard_errors
+    T = scores.scores / scores.standard_errors
     for alternative, p in {
         "greater": 1 - stats.norm.cdf(T),
         "less": stats.norm.cdf(T),
@@ -208,14 +208,14 @@ def test_tests_of_rows_alone_are_those_of_the_normal_law(rng):
         assert_allclose(result, p, rtol=1e-9, atol=1e-15)
     reach = stats.norm.isf(0.05 / len(scores)) * scores.standard_errors
     ends = scores.intervals(level=0.9, adjust="bonferroni", errors="rows")
-    expected = scores.estimates[:, None] + np.stack([-reach, reach], axis=1)
+    expected = scores.scores[:, None] + np.stack([-reach, reach], axis=1)
     assert_allclose(ends, expected, rtol=1e-12)
     # tests of the total error know from how many groups it is
     scores = made_up_scores(rng, n_groups=20)
     se, mc = scores.standard_errors, scores.monte_carlo
     total = np.sqrt(se**2 + mc**2)
     degrees = total**4 / (mc**4 / 19)
-    p = 2 * stats.t.sf(np.abs(scores.estimates / total), degrees)
+    p = 2 * stats.t.sf(np.abs(scores.scores / total), degrees)
     assert_allclose(scores.p_values(), p, rtol=1e-12)
     none = made_up_scores(rng, monte_carlo=np.zeros(10))
     assert_array_equal(none.p_values(), none.p_values(errors="rows"))

@@ -188,7 +188,7 @@ def test_a_pipeline_by_names_gives_the_same_with_any_library():
     plain = PEOPLE.astype({"city": str, "score": float})
     sets = [("city", "score"), ("age", "ok")]
     result, other = (
-        ILOCO(BY_NAME, DataSplit(), sets=sets).fit(table, Y).result_.estimates
+        ILOCO(BY_NAME, DataSplit(), sets=sets).fit(table, Y).result_.scores
         for table in (plain, in_polars(plain))
     )
     assert_allclose(result, other, rtol=1e-9, atol=1e-12)

@@ -1,6 +1,7 @@
 """Scores as tables, words, cards and files; what all results keep has its contract."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from propopt.interactions.inference import ErrorRange
 
 
 COLUMNS = (
-    "feature_1 feature_2 estimate se se_mc se_total ci_low ci_high stat p_one p_two "
+    "feature_1 feature_2 score se se_mc se_total ci_low ci_high stat p_one p_two "
     "p_adj reject n_patches_min degenerate effective_rows used"
 )
 
@@ -29,12 +30,12 @@ def test_a_table_has_a_row_for_each_set_with_its_names(rng):
     names = (frame["feature_1"] + frame["feature_2"]).tolist()
     assert " ".join(names) == "ab ac ad ae bc bd be cd ce de"
     for column, values in {
-        "estimate": made.estimates,
+        "score": made.scores,
         "se": made.standard_errors,
         "se_mc": made.monte_carlo,
         "se_total": made.total_errors,
         "n_patches_min": made.counts,
-        "stat": made.estimates / made.total_errors,
+        "stat": made.scores / made.total_errors,
         "p_one": made.p_values("greater"),
         "p_two": made.p_values("two-sided"),
     }.items():
@@ -42,7 +43,7 @@ def test_a_table_has_a_row_for_each_set_with_its_names(rng):
     for order in (1, 3):
         reference = list(made_up_scores(rng, order=order).to_frame().columns)
         features = [f"feature_{k + 1}" for k in range(order)]
-        assert reference[: order + 1] == [*features, "estimate"]
+        assert reference[: order + 1] == [*features, "score"]
     made = made_up_scores(rng, names=("age", 1, "c", "d", "e"))
     assert made.labels.points[:2] == ("age × 1", "age × c")
     assert made.labels.features == ("age", "1", "c", "d", "e")
@@ -51,9 +52,9 @@ def test_a_table_has_a_row_for_each_set_with_its_names(rng):
 
 def test_the_largest_and_the_most_negative_come_first_and_pairs_are_a_matrix(rng):
     made = made_up_scores(rng)
-    ordered = np.sort(made.estimates)
-    assert_array_equal(made.top(3)["estimate"], ordered[::-1][:3])
-    assert_array_equal(made.most_negative(2)["estimate"], ordered[:2])
+    ordered = np.sort(made.scores)
+    assert_array_equal(made.top(3)["score"], ordered[::-1][:3])
+    assert_array_equal(made.most_negative(2)["score"], ordered[:2])
     best = made.top(1, level=0.99, adjust="holm")
     frame = made.to_frame(level=0.99, adjust="holm")
     pd.testing.assert_frame_equal(best, frame.loc[best.index])
@@ -62,7 +63,7 @@ def test_the_largest_and_the_most_negative_come_first_and_pairs_are_a_matrix(rng
     matrix = made.matrix()
     assert_array_equal(matrix, matrix.T)
     assert np.isnan(np.diag(matrix)).all()
-    assert_array_equal(matrix[tuple(made.sets.T)], made.estimates)
+    assert_array_equal(matrix[tuple(made.sets.T)], made.scores)
     with pytest.raises(InvalidInput, match="expected pairs, got sets of 3"):
         made_up_scores(rng, order=3).matrix()
 
@@ -71,7 +72,7 @@ def with_unused(rng, not_used, **fields):
     """Scores of sets with features that are not used are zero, without error."""
     drawn = made_up_scores(rng, order=fields.get("order", 2))
     used = ~np.isin(drawn.sets, not_used).any(axis=1)
-    for name in ("estimates", "standard_errors", "monte_carlo"):
+    for name in ("scores", "standard_errors", "monte_carlo"):
         fields[name] = np.where(used, getattr(drawn, name), 0.0)
     return made_up_scores(rng, not_used=not_used, **fields)
 
@@ -83,7 +84,7 @@ def test_a_file_has_all_that_scores_may_have(rng, tmp_path, order):
         (0, 3),
         order=order,
         effective_rows=np.array(np.nan),
-        notes=("one", "two"),
+        patch_error=0.002,
         columns=(("a",), (0, 1), ("c", "d"), ("e",), ("f",)),
         error_range=ErrorRange(0.0, 2.5, proved=True),
         n_patches=1500,
@@ -118,23 +119,23 @@ FEW_PATCHES = {
     "monte_carlo": np.array([0.8, 0.05, 0.25]),
 }
 SOME = [0.2, 0.1, 0.3]
-CAUTIONS = [  # estimates, fields, how the card begins, and the numbers of the caution
-    (SOME, CARRIED, "3", r"error of 1 pair \(at least 2\.5\)"),
-    (SOME, NO_ERROR, "2", "patches is unknown for 1 pair"),
+CAUTIONS = [  # scores, fields, the number of clear ones, the numbers of the caution
+    (SOME, CARRIED, 3, r"error of 1 pair \(at least 2\.5\)"),
+    (SOME, NO_ERROR, 2, "patches is unknown for 1 pair"),
     (
         [0.0, 0.1, 0.3],
         AS_SEEN,
-        "1",
+        1,
         r"1 pair: .* 0 to 2 \(observed\)\. .* 50 rows",
     ),
-    ([0.0, 0.1, 0.3], PROVED, "1", r"1 pair: .* 0 to 2\. .* 50 rows"),
+    ([0.0, 0.1, 0.3], PROVED, 1, r"1 pair: .* 0 to 2\. .* 50 rows"),
     (
         SOME,
         {**FEW_PATCHES, "n_patches": 1500},
-        "",
+        0,
         "2 of 3 pairs: .* up to 8 times .* n_patches=96000 or more",
     ),
-    (SOME, FEW_PATCHES, "", "64 times as many"),
+    (SOME, FEW_PATCHES, 0, "64 times as many"),
 ]
 
 
@@ -153,7 +154,7 @@ def sure(rng, estimates, order=2, **fields):
     """Scores of sets of three features, with some errors and counts."""
     count = len(estimates)
     defaults = {
-        "estimates": np.array(estimates),
+        "scores": np.array(estimates),
         "standard_errors": np.full(count, 0.01),
         "monte_carlo": np.zeros(count),
         "counts": np.ones(count),
@@ -161,14 +162,18 @@ def sure(rng, estimates, order=2, **fields):
     return made_up_scores(rng, n_features=3, order=order, **{**defaults, **fields})
 
 
-@pytest.mark.parametrize(("estimates", "fields", "title", "message"), CAUTIONS)
-def test_what_is_told_to_be_doubtful(rng, estimates, fields, title, message):
+@pytest.mark.parametrize(("estimates", "fields", "clear", "message"), CAUTIONS)
+def test_what_is_told_to_be_doubtful(rng, estimates, fields, clear, message):
     made = sure(rng, estimates, **fields)
     (caution,) = made.cautions
     assert re.search(message, caution)
     assert len(caution.split()) <= 25
-    assert made.document().title.startswith(title)
-    assert ("its error is unknown" in str(made)) == np.isnan(made.total_errors).any()
+    document = made.document()
+    assert document.dangers == (caution,)
+    if fields.keys() != FEW_PATCHES.keys() and "n_patches" not in fields:
+        assert document.facts["clear"].value == f"{clear} of 3 pairs"
+    intervals = document.blocks[0].frame["interval"].tolist()
+    assert intervals.count("unknown") == np.isnan(made.total_errors).sum()
     assert not sure(rng, [0.2, -0.1, 3.0]).cautions
     patches = {**FEW_PATCHES, "monte_carlo": np.full(3, 0.1)}
     assert not sure(rng, SOME, **patches).cautions
@@ -187,26 +192,35 @@ def test_features_that_are_not_used_score_zero_with_that_word(rng):
     assert ">not used<" in made._repr_html_()
 
 
-def test_a_card_of_many_has_the_largest():
+def test_a_card_has_the_largest_and_counts_of_all():
     values = {(j, k): (-1.0) ** k * (j + k) for k in range(6) for j in range(k)}
-    card = scores_of("abcdef", values, n_candidates=1225).document()
-    bars = card.blocks[0].first(10)
-    assert [abs(row.value) for row in bars.rows] == [9, 8, 7, 7, 6, 6, 5, 5, 5, 4]
-    assert bars.others_in_words.startswith("5 others, at most 4 in size; 5 of them")
-    assert "for all 1,225 sets" in card.trust[0].sentence
-    assert re.match("6 pairs of 15 interact: .* needs .*; in 9 each can", card.title)
+    made = scores_of("abcdef", values, n_candidates=1225, n_patches=800)
+    document = replace(made, patch_error=0.0015).document()
+    table = document.blocks[0]
+    sizes = [abs(low + high) for low, high, _ in table.bars["score"]]
+    assert sizes[:10] == [9, 8, 7, 7, 6, 6, 5, 5, 5, 4]
+    assert table.total == 15
+    lines = [line for *_, line in table.bars["score"]]
+    order = np.argsort(-np.abs(made.scores), kind="stable")
+    np.testing.assert_array_equal(lines, made.intervals()[order])
+    facts = document.facts
+    assert facts["clear"].value == "15 of 15 pairs"
+    assert facts["clear"].note == "9 below 0"
+    assert facts["patches"].value == 800
+    assert "0.15%" in facts["patches"].note
+    assert "patches" not in scores_of("abcdef", values).document().facts
 
 
 @pytest.mark.parametrize(
-    ("order", "estimates", "title"),
+    ("order", "scores", "clear"),
     [
-        (1, [0.5, 0.1, 0.001], "2 features of 3 matter: errors are larger without"),
-        (1, [0.5, -0.1, 0.0], "1 feature of 3 matters: .* smaller without 1 other"),
-        (1, [-0.5, -0.1, 0.0], "No feature of 3 .* smaller without 2 features"),
-        (2, [0.0, 0.0, 0.0], "No pair of 3"),
-        (3, [0.5], "1 triple of 1 interacts: .* needs all"),
-        (3, [-0.5], "No triple of 1 .* in 1 of them fewer features suffice"),
+        (1, [0.5, 0.1, 0.001], ("2 of 3 features", "")),
+        (1, [0.5, -0.1, 0.0], ("2 of 3 features", "1 below 0")),
+        (2, [0.0, 0.0, 0.0], ("0 of 3 pairs", "")),
+        (3, [0.5], ("1 of 1 triple", "")),
+        (3, [-0.5], ("1 of 1 triple", "1 below 0")),
     ],
 )
-def test_the_headline_is_a_finding(rng, order, estimates, title):
-    assert re.match(title, sure(rng, estimates, order=order).document().title)
+def test_clear_scores_are_counted(rng, order, scores, clear):
+    fact = sure(rng, scores, order=order).document().facts["clear"]
+    assert (fact.value, fact.note) == clear

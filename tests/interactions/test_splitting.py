@@ -59,7 +59,7 @@ def test_scores_are_the_co_moebius_transform_of_refits(estimator):
 
     for order in (1, 2, 3, 4):
         sets = source.features.all_sets(order)
-        result = set_scores(source, sets)["estimates"]
+        result = set_scores(source, sets)["scores"]
         expected = [co_moebius(game, tuple(one)) for one in sets.tolist()]
         assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
         if find_spec("shapiq"):
@@ -166,7 +166,7 @@ def test_a_splitter_says_which_rows_are_fitted_and_judged(splitter, groups):
         z[test] = (Y[test] - without.predict(X[test][:, 1:])) ** 2
         z[test] -= (Y[test] - model.predict(X[test])) ** 2
     assert scores.n_rows == len(rows)
-    assert scores.estimates[0] == pytest.approx(z[rows].mean(), rel=1e-10)
+    assert scores.scores[0] == pytest.approx(z[rows].mean(), rel=1e-10)
     shares = np.array([len(test) for _, test in pairs]) / len(rows)
     fits = [LinearRegression().fit(X[one], Y[one]).predict(X) for one, _ in pairs]
     assert_allclose(source.predict(X), shares @ fits, rtol=1e-10)
@@ -176,7 +176,7 @@ def test_a_splitter_says_which_rows_are_fitted_and_judged(splitter, groups):
         [(np.isin(every, a), np.isin(every, b)) for a, b in pairs],
     ):
         again, _ = judged(DataSplit(cv=given, groups=groups), order=1)
-        assert_array_equal(again.estimates, scores.estimates)
+        assert_array_equal(again.scores, scores.scores)
         assert_array_equal(again.standard_errors, scores.standard_errors)
 
 
@@ -184,7 +184,7 @@ def test_a_splitter_says_which_rows_are_fitted_and_judged(splitter, groups):
 def test_splitters_see_seeds_classes_and_groups():
     splitter = KFold(3, shuffle=True)
     one, two, other = (
-        judged(DataSplit(cv=splitter), random_state=seed)[0].estimates
+        judged(DataSplit(cv=splitter), random_state=seed)[0].scores
         for seed in (1, 1, 2)
     )
     assert_array_equal(one, two)
@@ -195,7 +195,7 @@ def test_splitters_see_seeds_classes_and_groups():
     groups = pd.Series(GROUPS, index=np.arange(60)[::-1])
     result = ILOCO(learner, DataSplit(groups=groups)).fit(X, labels).result_
     assert result.n_row_groups == 6
-    assert "6 were tested" in result._repr_html_()
+    assert "6 tested" in result.document().facts["interval"].note
     assert "12 groups" in result.method
     # scores have Student's law of the number of groups
     scores, source = judged(DataSplit(groups=GROUPS), order=1)

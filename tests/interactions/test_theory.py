@@ -38,7 +38,7 @@ def by_splitting(learner, table, seed=0, **settings):
 
 def z_scores(result, expected):
     with np.errstate(invalid="ignore"):  # 0/0 of features that are not used
-        return (result.estimates - expected) / result.total_errors
+        return (result.scores - expected) / result.total_errors
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_ideal_learners_by_splitting(terms, order, expected):
     reference = ideal_scores(variances(terms), result.sets, Refitted(), kind)
     assert_allclose(reference, expected, atol=1e-14)
     assert np.abs(z_scores(result, reference)).max() < 5.0
-    assert (result.estimates > 8 * result.standard_errors).all()
+    assert (result.scores > 8 * result.standard_errors).all()
 
 
 @pytest.mark.parametrize("kind", [PatchesOfOneSize, Minipatches])
@@ -84,11 +84,11 @@ def test_ideal_learners_by_patches(kind):
     reference = ideal_scores(variances(PAPER), result.sets, shares, SQUARED)
     used = ~result.are_not_used  # by patches of one size others are not zero
     assert used.sum() == (45 if is_fixed else 10)
-    assert np.abs((result.estimates - reference)[~used]).max(initial=0.0) < 1e-12
+    assert np.abs((result.scores - reference)[~used]).max(initial=0.0) < 1e-12
     assert np.abs(z_scores(result, reference)[used]).max() < 7.0
     null = (result.sets >= 5).all(axis=1)
     # what is not shared by chance: the mean over ten null pairs is told from zero
-    assert (result.estimates[null].mean() > 0.12) == is_fixed
+    assert (result.scores[null].mean() > 0.12) == is_fixed
     assert reference[null] == pytest.approx(0.2755 if is_fixed else 0.0, abs=5e-5)
 
 
@@ -181,7 +181,7 @@ def test_coverage_of_splits():
         model = by_splitting(LinearRegression(), rows, run, sets=sets)
         new, result = simulation.rows_without_noise(4000), model.result_
         target = set_scores(model.refit_errors_.evaluate_on(*new), result.sets)[
-            "estimates"
+            "scores"
         ]
         held.append(has(result, target))
     assert np.abs(np.mean(held, axis=0) - 0.895).max() <= 0.055
@@ -223,7 +223,7 @@ def test_fits_in_blocks_are_those_of_the_package(estimator, learner, kind):
     scheme = kind(n_patches=600, rows=20, n_features=2)
     result = ILOCO(estimator, scheme, random_state=9, progress=False).fit(X, y).result_
     reference = at_once.Ensemble(learner, scheme, X, y, seed=9).scores()
-    for name in ("estimates", "standard_errors", "monte_carlo", "counts"):
+    for name in ("scores", "standard_errors", "monte_carlo", "counts"):
         mine, theirs = getattr(reference, name), getattr(result, name)
         assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6, err_msg=name)
 
@@ -245,8 +245,8 @@ def test_coverage_of_small_tables(kind):
         new = simulation.rows_without_noise(1000)
         target = ensemble.judged(*new, scores.sets)
         both = np.hypot(scores.standard_errors, target["standard_errors"])
-        distance = np.abs(scores.estimates - target["estimates"])
+        distance = np.abs(scores.scores - target["scores"])
         wide = distance <= norm.ppf(0.95) * both
-        result.append([has(scores, target["estimates"]), wide])
+        result.append([has(scores, target["scores"]), wide])
     plain, wider = np.mean(result, axis=(0, 2))
     assert 0.8 <= plain <= wider <= 0.96

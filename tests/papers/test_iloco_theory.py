@@ -69,7 +69,7 @@ def test_scores_of_all_patches_at_all_rows(shares, error):
     source = enumerated(shares, error)
     for order in (1, 2, 3):
         sets = FEATURES.all_sets(order)
-        result = set_scores(source, sets)["estimates"]
+        result = set_scores(source, sets)["scores"]
         expected = ideal_scores(VARIANCES, sets, shares, error)
         assert_allclose(result, expected, atol=1e-15)
 
@@ -200,7 +200,7 @@ def test_least_squares_on_many_rows(kind):
         warnings.simplefilter("ignore", PropoptWarning)  # of absolute errors
         result = model.fit(X, y).result_
     expected = linear_refit_scores(b, sigma, result.sets, kind)
-    scores = (result.estimates - expected) / result.standard_errors
+    scores = (result.scores - expected) / result.standard_errors
     assert np.abs(scores).max() < 5.0
     assert np.abs(expected / result.standard_errors).max() > 50.0  # zero is told
 

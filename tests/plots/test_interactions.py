@@ -52,8 +52,8 @@ def test_intervals_are_the_bars_of_the_document():
     reach = 0.1 * norm.isf(0.1 / 2 / 45)
     expected = [(value - reach, value + reach) for value in (2.0, -1.0, 0.4, 0.1)]
     np.testing.assert_allclose(lines, expected, rtol=1e-12)
-    bars = scores.document().blocks[0]
-    np.testing.assert_allclose(lines, [row.interval for row in bars.rows], rtol=1e-12)
+    spans = scores.document().blocks[0].bars["score"]
+    np.testing.assert_allclose(lines, [line for *_, line in spans], rtol=1e-12)
     assert names_below(axes) == ["a × b in \\$", "b in \\$ × c", "c × d", "a × c"]
     drawn = sorted(axes.patches, key=lambda bar: bar.get_y())
     assert [bar.get_width() for bar in drawn] == [2.0, -1.0, 0.4, 0.1]

@@ -15,7 +15,7 @@ def scores_of(names, estimates, errors=0.1, order=2, **fields):
     given = {
         "sets": np.array(list(estimates), dtype=np.intp).reshape(-1, order),
         "names": tuple(names),
-        "estimates": values,
+        "scores": values,
         "standard_errors": np.full(len(values), errors),
         "monte_carlo": np.zeros(len(values)),
         "counts": np.full(len(values), 100.0),
@@ -34,7 +34,7 @@ def made_up_scores(rng, n_features=5, order=2, **fields):
     given = {
         "sets": sets,
         "names": names,
-        "estimates": errors * rng.normal(scale=5.0, size=len(sets)),
+        "scores": errors * rng.normal(scale=5.0, size=len(sets)),
         "standard_errors": errors,
         "monte_carlo": 0.3 * errors[::-1],
         "counts": rng.integers(30, 60, size=len(sets)).astype(np.float64),

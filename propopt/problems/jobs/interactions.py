@@ -26,7 +26,7 @@ from propopt.interactions.features import (
 from propopt.interactions.iloco import Scheme
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.refits import Refits
-from propopt.interactions.scores import SET_NOUNS, intervals_in_words
+from propopt.interactions.scores import intervals_in_words
 from propopt.problems.jobs.job import (
     JobOutput,
     JobRun,
@@ -243,7 +243,6 @@ class InteractionsSection(JobSection):
             "mean_error_of_a_constant": constant,
             "interrupted": interrupted,
             "patches": None if stop is None else stop.record,
-            "notes": [*result.notes, *result.cautions],
         }
 
         def table(scores: InteractionScores, path: str) -> None:
@@ -323,8 +322,8 @@ def write_interactions_figure(
             )
         for scores, axes in zip(some, panels[-len(some) :, 0], strict=True):
             interaction_intervals(scores, ax=axes, n_sets=_DRAWN, **how)
-            noun = SET_NOUNS.get(scores.order, "set") + "s"
-            axes.set_title(_counted(len(scores), noun), loc="left")
+            heading = _counted(len(scores), f"{scores.noun}s")
+            axes.set_title(heading, loc="left")
         title = (
             capitalised(result.explained),
             f"{result.n_rows:,} rows; {intervals_in_words(result, **how)}",

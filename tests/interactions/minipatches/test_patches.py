@@ -308,7 +308,7 @@ def test_scores_of_any_order_are_those_of_brute_force(order):
     rows = literal_scores(source, sets)
     assert_allclose(result.rows, rows, atol=1e-9)  # errors are 10^4
     scores = set_scores(source, sets)
-    assert_allclose(scores["estimates"], source.row_weights @ rows / 6, atol=1e-9)
+    assert_allclose(scores["scores"], source.row_weights @ rows / 6, atol=1e-9)
     # √((G − 1)/G Σ_g (z̄_(−g) − mean)²), the jackknife over groups of patches
     distance = result.replicates - result.replicates.mean(axis=0)
     jackknife = np.sqrt(4 / 5 * (distance**2).sum(axis=0))
@@ -336,7 +336,7 @@ def test_a_group_without_which_nothing_is_left_has_no_replicate():
     whole = np.isfinite(groups).all(axis=(0, 1))
     assert 0 < sum(whole) < len(whole)
     scores = set_scores(source, sets)
-    assert np.isfinite(scores["estimates"]).all()
+    assert np.isfinite(scores["scores"]).all()
     assert_array_equal(np.isfinite(scores["monte_carlo"]), whole)
     # a set that no patch leaves out is named with what would do
     source = random_source(12, 14, 7, n_in_patch=4)

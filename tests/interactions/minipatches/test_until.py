@@ -56,7 +56,7 @@ def is_same(result, other):
         np.array(result.predictions).tobytes() == np.array(other.predictions).tobytes()
     )
     assert result.used == other.used
-    for name in ("estimates", "standard_errors", "monte_carlo"):
+    for name in ("scores", "standard_errors", "monte_carlo"):
         ours, theirs = (getattr(scores(one), name) for one in (result, other))
         np.testing.assert_array_equal(ours, theirs)
     return True
@@ -77,9 +77,7 @@ def test_a_run_stops_at_the_first_look_that_is_precise(requested, between):
         10_000,
     )
     assert result.stop.share == pytest.approx(share(requested[800]), rel=1e-12)
-    note = f"{100 * result.stop.share:.2g} % (estimated) of the error of a constant"
-    assert result.stop.notes[0].startswith("800 patches were fitted: they leave")
-    assert note in result.stop.notes[0]
+    assert result.relative_patch_error == result.stop.share
 
 
 @pytest.mark.parametrize("factor", [0.999, 1.001])
@@ -106,8 +104,8 @@ def test_where_it_stops_does_not_depend_on_the_sets_that_are_scored(between):
     for sets in ([(0, 1)], [(2, 5), (3, 4)]):
         result = ILOCO(Quick(), scheme, sets=sets).fit(X, Y).result_
         assert result.n_patches == 800
-        assert result.notes[-1].startswith("800 patches were fitted")
-        assert result.main.notes == ()
+        assert 0.0 < result.patch_error <= between
+        assert np.isnan(result.main.patch_error)
 
 
 def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
@@ -154,7 +152,8 @@ def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(req
     assert (Minipatches().precision, Minipatches().most) == (0.002, 10_000)
     assert Minipatches(n_patches=20_000).precision is None
     assert requested[566].stop.why == "as requested"
-    assert requested[566].notes == scores(requested[566]).notes == ()
+    assert np.isnan(requested[566].stop.share)
+    assert np.isnan(scores(requested[566]).patch_error)
 
 
 @pytest.mark.parametrize("until", [0.0, 1.0, -0.1, np.nan, True, "1 %"])

@@ -27,7 +27,7 @@ def are_equal(one, other):
     assert one.predictions.tobytes() == other.predictions.tobytes()
     pairs = one.features.all_sets(2)
     mine, theirs = set_scores(one, pairs), set_scores(other, pairs)
-    for name in ("estimates", "standard_errors", "monte_carlo", "counts"):
+    for name in ("scores", "standard_errors", "monte_carlo", "counts"):
         assert mine[name].tobytes() == theirs[name].tobytes()
 
 
