@@ -58,8 +58,8 @@ def test_files_and_print_hold_what_the_library_finds(forest):
     assert stored["findings"] == counts
     for told in (
         *(f"\n\n{to_text(saved.document(row))}\n" for row in rows.index),
-        *(f"\n{rule} (" for rule in counts),
-        "Worst finding: ",
+        *(f"\n  {rule} " for rule in counts),
+        "\n\nLIME diagnosis · ",
         f"wrote {forest.folder}/file_lime.csv, _diagnosis.csv, _path.csv, .svg, .npz",
     ):
         assert told in printed
