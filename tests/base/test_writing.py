@@ -175,9 +175,9 @@ def test_a_full_disk_ends_in_one_sentence_after_the_front(file, out):
     suffixes = (".csv", ".svg", ".npz", ".json")
     reasons = [f"cannot write {out / 'cubic'}{s}: File too large" for s in suffixes]
     assert run.stderr == f"propopt: {'; '.join(reasons)}\n"
-    assert "3 optimized" in run.stdout
-    front = run.stdout.partition("All optima\n")[2].splitlines()
-    assert [line.split()[0] for line in front[1:4]] == ["1", "1", "1"]
+    assert "3 optima" in run.stdout
+    front = run.stdout.partition("differences removed\n")[2].splitlines()
+    assert [line.split()[0] for line in front[:3]] == ["0.1", "1.0", "10.0"]
     assert names(out) == ["cubic_attributions.csv"]  # the only one so small
 
 
@@ -215,7 +215,7 @@ def test_a_folder_that_is_gone_loses_no_front(file, out, capsys, monkeypatch):
     monkeypatch.setattr(po.problems.Problem, "sweep", sweeping)
     assert main(["sweep", str(file), "-o", str(out), "-q"]) == 5
     printed = capsys.readouterr()
-    assert "3 optimized" in printed.out
+    assert "3 optima" in printed.out
     assert f"there is no folder {out}" in printed.err
 
 
