@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -61,6 +61,10 @@ def opened(model: Any) -> Any:
     return FittedModel.of(model)
 
 
+Data: TypeAlias = TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None
+"""A schema, or a table or documents to make one of."""
+
+
 def is_for_texts(model: Any, data: object) -> bool:
     """Whether ``data`` are documents, a text schema, or input for a model of texts."""
     if isinstance(data, TextSchema | str | bytes) or is_documents(data):
@@ -78,7 +82,7 @@ def wrap(
     *,
     gradient: Callable[[Any], object] | None = None,
     input_shape: Sequence[int] | ImageShape | None = None,
-    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
+    data: Data = None,
     batch_rows: int | None = None,
     outcome: Outcome | None = None,
 ) -> Function:
@@ -509,7 +513,7 @@ def wrap_with_table(
     X: Any,
     target: Target,
     output: Output,
-    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None,
+    data: Data,
     batch_rows: int | None = None,
     outcome: Outcome | None = None,
 ) -> tuple[Function, ReferenceTable]:

@@ -266,12 +266,11 @@ class NoisyNeighbourhoods:
     def _frequencies(self) -> dict[int, Array]:
         """The frequencies of the categories of each categorical column."""
         columns = () if self.schema is None else self.schema.columns
-        coded = (
-            (j, column)
+        return {
+            j: column.frequencies
             for j, column in enumerate(columns)
             if isinstance(column, CategoricalColumn)
-        )
-        return {j: column.frequencies for j, column in coded}
+        }
 
     def _samples_around(
         self,

@@ -14,7 +14,7 @@ from typing import Any, Self, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Indices, Points
+from propopt.base.arrays import Indices, Points
 from propopt.base.errors import InvalidInput
 from propopt.base.text import value_in_words
 from propopt.tables.frames import Labels, group_sums
@@ -65,18 +65,17 @@ class Players:
                 if (names := categories.get(self.columns[members[0]])) is not None:
                     words[name] = names
                 continue
-            indices = members.tolist()
-            cells = [self._written(points[:, j], j, categories) for j in indices]
+            cells = []
+            for j in members.tolist():
+                column = self.columns[j]
+                names = categories.get(column)
+                values_of_column = points[:, j].tolist()
+                cells.append(
+                    [f"{column} {value_in_words(x, names)}" for x in values_of_column]
+                )
             codes, values = pd.factorize(
                 np.array([", ".join(row) for row in zip(*cells, strict=True)], object)
             )
             values_of_players[:, player] = codes
             words[name] = tuple(values)
         return {"points": values_of_players, "categories": words}
-
-    def _written(
-        self, values: Array, j: int, categories: Mapping[str, tuple[str, ...]]
-    ) -> list[str]:
-        name = self.columns[j]
-        names = categories.get(name)
-        return [f"{name} {value_in_words(x, names)}" for x in values.tolist()]

@@ -431,19 +431,14 @@ class Labels:
         """The names for some rows, by their positions."""
         if self.points is None and self.texts is None:
             return self
-        return self._with(_selected(self.points, rows), _selected(self.texts, rows))
+        points = _selected(self.points, rows)
+        return replace(self, points=points, texts=_selected(self.texts, rows))
 
     def of_columns(self) -> Labels:
         """The names of the features without those of the rows."""
         if self.points is None and self.texts is None:
             return self
-        return self._with(None, None)
-
-    def _with(
-        self, points: tuple[Hashable, ...] | None, texts: tuple[str, ...] | None
-    ) -> Labels:
-        """The same names of features with those of other rows."""
-        return Labels(points, self.features, self.columns, self.kind, texts)
+        return replace(self, points=None, texts=None)
 
     def of_features(self, order: NDArray[np.intp]) -> Labels:
         """The names with the features in another order."""

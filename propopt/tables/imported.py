@@ -343,22 +343,17 @@ class _Reader:
                 bases = np.asarray(bases)[..., self.position]
             source += self._which(count)
             values = self._of_class(values)
-        names = explanation.feature_names
-        return replace(self._by_columns(values, bases, names, source), units="output")
-
-    def _by_columns(
-        self, values: Any, bases: Any, names: Any, source: str
-    ) -> ImportedAttributions:
-        """Rows by position, and columns by name if there are names."""
         W = read_array(values, self.label, ndim=2)
+        names = explanation.feature_names
         features = None if names is None else tuple(map(str, names))
         if features is not None and len(features) != W.shape[1]:
             self._refuse(
                 f"expected a name for each of {W.shape[1]} features, got "
                 f"{len(features)}"
             )
-        labels = Labels(features=features)
-        return self._in_order(W, base_values_of(bases, len(W)), labels, source)
+        base = base_values_of(bases, len(W))
+        result = self._in_order(W, base, Labels(features=features), source)
+        return replace(result, units="output")
 
     def _pairs(self, rows: Sequence[Any]) -> ImportedAttributions:
         """Lists of names or conditions with weights; LIME's have local intercepts."""

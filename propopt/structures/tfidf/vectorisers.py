@@ -294,7 +294,12 @@ def document_features(
             "which depend on the words deleted between them"
         )
     n_checks = N_CHECKS
-    if not _has_runs(vectoriser) or _touches(document):
+    # a letter next to a word, so that deletion could join it to another
+    beside = "".join(
+        document.text[max(o.start - 1, 0) : o.start] + document.text[o.end : o.end + 1]
+        for o in document.occurrences
+    )
+    if not _has_runs(vectoriser) or _LETTER.search(beside):
         most = min(_MOST_CHECKS, _CHARACTERS // max(len(document.text), 1))
         n_checks = max(N_CHECKS, most)
     bits = _some_bits(document, n_checks)
@@ -344,15 +349,6 @@ def _has_runs(vectoriser: Vectoriser) -> bool:
     custom = counter.tokenizer, counter.preprocessor, counter.strip_accents
     fixed = tuple(counter.ngram_range) == (1, 1) or has_fitted(counter, "vocabulary_")
     return fixed and custom == (None, None, None)
-
-
-def _touches(document: TextDocument) -> bool:
-    """Whether a letter is next to a word, so that deletion could join it to another."""
-    neighbouring = (
-        document.text[max(o.start - 1, 0) : o.start] + document.text[o.end : o.end + 1]
-        for o in document.occurrences
-    )
-    return _LETTER.search("".join(neighbouring)) is not None
 
 
 def _some_bits(document: TextDocument, n_checks: int) -> Mask:
