@@ -37,7 +37,7 @@ print(reasons.sheet(patient))
 # The threshold is a choice: more reasons are clear after smaller changes, fewer after
 # larger ones.
 deltas = {0.02: "#56b4e9", 0.1: "#0072b2", 0.5: "#003a5c"}
-shares = {delta: best.reasons(delta=delta).shares for delta in deltas}
+shares = {delta: best.reasons(small_change=delta).clear_rows for delta in deltas}
 for delta, clear in shares.items():
     print(f"changes by {delta:4} log-odds:", *map("{:6.1%}".format, clear))
 assert shares[0.02][0] >= shares[0.1][0] >= shares[0.5][0] > 0.0

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self, final
 
 import numpy as np
 
 from propopt.base.arrays import Indices
-from propopt.base.document import Finding
-from propopt.base.text import plural, rounded_percent
+from propopt.base.document import share_text
+from propopt.base.text import plural
 
 
 SAMPLED_ABOVE: Final = 2_000
 """Rows up to which reports use every row; shares of as many are known to 2.2 %."""
 
+LEVEL: Final = 0.95
+"""The level of intervals of shares."""
+
 _NORMAL: Final = 1.959963984540054
-"""The quantile of the normal law for two-sided 95 % intervals."""
+"""The quantile of the normal law for two-sided intervals of this level."""
 
 
 @final
@@ -70,17 +72,9 @@ class RowSample:
         return max(low, 0.0), min(high, 1.0)
 
     def percent(self, share: float, count: int) -> str:
-        """A share in whole per cent, with its interval if rows were sampled."""
+        """A share in per cent, with its interval if rows were sampled."""
         if self.is_whole:
-            return rounded_percent(share)
+            return share_text(share)
         low, high = self.interval(share, count)
-        ends = f"{math.floor(100.0 * low)} to {math.ceil(100.0 * high)} %"
-        return f"{rounded_percent(share)} ({ends})"
-
-    def findings(self) -> Iterator[Finding]:
-        """The statement on shares of sampled rows; none for a whole table."""
-        if not self.is_whole:
-            words = (
-                f"shares are of {self.in_words()}, with 95 % intervals in parentheses"
-            )
-            yield Finding(words, "estimated")
+        ends = f"{math.floor(100.0 * low)} to {math.ceil(100.0 * high)}%"
+        return f"{share_text(share)} ({ends})"

@@ -313,13 +313,10 @@ class Quantity:
         return {self.event: "higher", self.opposite: "lower"}.get(towards, towards)
 
     def decision(self, towards: str) -> str:
-        """The decision for which the output is higher or lower, in words."""
-        words = self.in_words()
-        if self.opposite is not None and self.event is not None:
-            other = f"{self.opposite} (lower {words})"
-            return self.event if towards == "higher" else other
-        article = "" if words.startswith("log-odds") else "a "
-        return f"{article}{towards} {words}"
+        """The decision: the name of a class, or "a higher output"."""
+        names = {"higher": self.event, "lower": self.opposite}
+        named = None if self.opposite is None else names.get(towards)
+        return named or f"a {towards} output"
 
     @property
     def _is_of_class(self) -> bool:

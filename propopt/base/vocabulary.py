@@ -74,6 +74,12 @@ TERMS: Final[Mapping[str, Term]] = {
         "those whose interval excludes 0."
     ),
     "clear rows": Term("Share of the rows in which the sign (the rank) is clear."),
+    "clearly +": Term("Share of the rows in which the sign is clearly +."),
+    "clearly −": Term("Share of the rows in which the sign is clearly −."),
+    "clearly first": Term(
+        "Share of the rows in which no small change of the row gives another feature "
+        "the largest size (value)."
+    ),
     # ---- facts of explanations
     "base": Term(
         "Mean prediction over the background, for LIME over its samples; in an audit "

@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask
-from propopt.base.document import Finding
 from propopt.base.errors import InvalidInput
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.completeness import is_completeness
@@ -158,7 +157,6 @@ _LEVEL = 0.975
 class TargetHalfWidths:
     """Half-widths of 95 % intervals, for the target's error alone."""
 
-    note: Finding  # their source, for readers
     # (N, D): half-widths, which add up at most for pairs; or (B, N, D): moves of W with
     # blocks of the target, of mean zero, scaled by t_{B−1}(0.975)/√(B(B−1))
     numbers: Array
@@ -211,8 +209,7 @@ def target_half_widths(
     ]
     estimates = [target.estimate for target in targets]
     if estimates and all(e is not None and e.exact for e in estimates):
-        exact = Finding("the target is computed exactly", "computed")
-        return TargetHalfWidths(exact, np.zeros(best.shape))
+        return TargetHalfWidths(np.zeros(best.shape))
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     # W is linear in its target: squared losses and given row sums only
     is_linear = all(map(is_squared, program.losses))
@@ -221,18 +218,14 @@ def target_half_widths(
         part = DrawCovariance(QuadraticPart(program), blocks)
         inner = near_optimal.hessian
         inner = inner.inner if isinstance(inner, ScaledHessian) else inner
-        moves = part.moved(best.weights[targets[0].name], inner)
-        words = f"errors of the target from {len(moves)} blocks are included"
-        return TargetHalfWidths(Finding(words, "estimated"), moves)
+        return TargetHalfWidths(part.moved(best.weights[targets[0].name], inner))
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
-        unknown = "the error of the target is unknown and not included"
-        return TargetHalfWidths(Finding(unknown, "assumed"), np.zeros(best.shape))
+        return TargetHalfWidths(np.zeros(best.shape))
     # degrees of freedom by the number of blocks, if available
     B = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(B - 1, _LEVEL) if B > 1 else ndtri(_LEVEL))
-    included = Finding("standard errors of the target are included", "estimated")
-    return TargetHalfWidths(included, np.asarray(factor * errors))
+    return TargetHalfWidths(np.asarray(factor * errors))
 
 
 # ---- The order of the features of one row

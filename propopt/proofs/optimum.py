@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
-from propopt.base.checks import read_only
+from propopt.base.checks import read_nonnegative, read_only
 from propopt.base.codecs import arrays_of
 from propopt.base.declared import Declared, field, transient
 from propopt.base.document import Fact
@@ -308,12 +308,14 @@ SHARE: Final = 0.05
 """A small change of a row, as a share of the root mean square size of a row."""
 
 
-def small_change(best: Optimum) -> float:
-    """δ of an explanation: 5 % of the root mean square size of a row.
+def small_change_of(best: Optimum, given: float | None = None) -> float:
+    """δ of an explanation: by default 5 % of the root mean square size of a row.
 
     By the reference rows where it has them, so that it is the same for one row alone.
     """
-    return SHARE * _row_size(best)
+    if given is None:
+        return SHARE * _row_size(best)
+    return read_nonnegative(given, "small_change")
 
 
 def _row_size(best: Optimum) -> float:

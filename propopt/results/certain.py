@@ -12,12 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask
-from propopt.base.checks import read_nonnegative, read_option
+from propopt.base.checks import read_option
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding
+from propopt.base.document import Document, Fact, share_text
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import BATCH_BUDGET
-from propopt.base.text import for_quantity, plural, rounded_percent
 from propopt.losses import Program
 from propopt.losses.restricted import entry_support
 from propopt.proofs.near_optimal import (
@@ -27,8 +26,12 @@ from propopt.proofs.near_optimal import (
     in_order,
     target_half_widths,
 )
-from propopt.proofs.optimum import Optimum, small_change
-from propopt.results.clear import SignsAndRanks
+from propopt.proofs.optimum import Optimum, small_change_of
+from propopt.results.clear import (
+    SignsAndRanks,
+    sampling_error_of,
+    unit_of_attributions,
+)
 from propopt.tables.frames import Labels, group_sums
 
 
@@ -38,7 +41,7 @@ _MOST_WORK = 1e10
 
 @final
 class NearOptimalConclusions(
-    SignsAndRanks, kind="propopt certain", noun="saved certain statements", version=5
+    SignsAndRanks, kind="propopt certain", noun="saved certain statements", version=6
 ):
     """Signs and ranks that all near-optimal explanations share.
 
@@ -48,11 +51,11 @@ class NearOptimalConclusions(
     *certain* if every explanation within the budget has it, including the error of the
     target. Zero among the signs means "not certain", never "zero".
 
-    The budget is a distance δ in the unit of the attributions. It corresponds to an
-    increase of the objective by aδ², with the weight a of faithfulness: the cost in
-    faithfulness of moving one row by δ. Every explanation within the budget is at most
-    δ from the optimum, over all rows jointly. The budget neither vanishes with the
-    optimum nor grows with the number of rows.
+    The budget is a small change of a row: a distance δ in the unit of the attributions.
+    It corresponds to an increase of the objective by aδ², with the weight a of
+    faithfulness: the cost in faithfulness of moving one row by δ. Every explanation
+    within the budget is at most δ from the optimum, over all rows jointly. The budget
+    neither vanishes with the optimum nor grows with the number of rows.
 
     Parameters
     ----------
@@ -74,14 +77,19 @@ class NearOptimalConclusions(
         computed ranks.
     order : {"size", "value"}
         Whether ranks are those of |w| or of w.
-    budget : float
+    small_change : float
         δ, in the unit of the attributions.
+    unit : str
+        The unit of the attributions.
     rate : float
         a, so that β = aδ².
     optimum : float
         The objective of the explanation.
-    notes : tuple of Finding
-        Notes on the sampling error, and on rows without computed ranks.
+    sampling_error : float
+        The root mean square error of sampled values, as a share of their size; NaN if
+        unknown.
+    are_bounds : bool
+        Whether half-widths of rows that were not named are upper bounds.
     labels : Labels
         Names of points and features.
     present : array of bool (N, D), optional
@@ -109,9 +117,9 @@ class NearOptimalConclusions(
     prices: Attributions = field("N D", low=0.0, infinite=True)
     order_prices: Array = field("N D-1", low=0.0, infinite=True)
     order: OrderBy
-    budget: float = field(low=0.0)
     rate: float = field(low=0.0)
     optimum: float = field(low=0.0)
+    are_bounds: bool = False
     present: Mask | None = field("N D", default=None)
 
     def validate(self) -> None:
@@ -126,7 +134,7 @@ class NearOptimalConclusions(
                 raise InvalidInput(f"{name}: not zero for a feature that a row lacks")
 
     @property
-    def share(self) -> float:
+    def certain_signs(self) -> float:
         """The share of signs on which all near-optimal explanations agree."""
         return float(np.count_nonzero(self.signs)) / max(self.count, 1)
 
@@ -155,20 +163,21 @@ class NearOptimalConclusions(
     def to_frame(self) -> pd.DataFrame:
         """A table of how often near-optimal explanations agree on a sign, by feature.
 
-        ``certain``, ``positive`` and ``negative`` are shares of rows in which the sign
-        is certain, and certainly positive or negative; ``median_distance`` of signs,
-        ``median_half_width`` and ``mean_size`` of |w| are in units of the attributions;
-        ``certain_first`` is the share of rows with the feature certainly first. All
-        refer to rows in which the feature is present, and are NaN without such rows.
+        ``certain_rows``, ``certainly_positive`` and ``certainly_negative`` are shares
+        of rows in which the sign is certain, and certainly positive or negative;
+        ``median_distance`` of signs, ``median_half_width`` and ``mean_size`` of |w| are
+        in units of the attributions; ``certainly_first`` is the share of rows with the
+        feature certainly first. All refer to rows in which the feature is present, and
+        are NaN without such rows.
         """
         measures = {
-            "certain": (self.signs != 0, "mean"),
-            "positive": (self.signs > 0, "mean"),
-            "negative": (self.signs < 0, "mean"),
+            "certain_rows": (self.signs != 0, "mean"),
+            "certainly_positive": (self.signs > 0, "mean"),
+            "certainly_negative": (self.signs < 0, "mean"),
             "median_distance": (self.distances, "median"),
             "median_half_width": (self.half_widths, "median"),
             "mean_size": (np.abs(self.attributions), "mean"),
-            "certain_first": (self.worst_ranks == 1, "mean"),
+            "certainly_first": (self.worst_ranks == 1, "mean"),
         }
         columns = {
             name: pd.DataFrame(np.where(self._present, values, np.nan)).agg(how)
@@ -220,44 +229,21 @@ class NearOptimalConclusions(
         return table.assign(distance_of_order=[*orders, np.nan][:count])
 
     def __repr__(self) -> str:
-        notes = "; ".join(note.sentence for note in self.notes)
-        return (
-            f"NearOptimalConclusions({self.share:.0%} of {self.count:,} signs, within "
-            f"{self.budget:.3g} of the optimum; {notes})"
-        )
+        signs = f"{share_text(self.certain_signs)} of {self.count:,} signs"
+        return f"NearOptimalConclusions({signs}, {self._change} {self.unit})"
 
     def document(self) -> Document:
         """Summarise which signs and ranks all near-optimal explanations share."""
-        share = rounded_percent(self.share)
-        proved = (
-            "proved for all explanations that exceed the minimal objective by at most "
-            "the loss of faithfulness from moving one row of attributions by "
-            f"{self.budget:.3g}"
-        )
-        columns = {x: (x, rounded_percent) for x in ("certain", "positive", "negative")}
-        columns["median_distance"] = ("budget", "{:.3g}".format)
-        return Document(
-            title=f"{share} of {plural(self.count, 'sign')} are certain"
-            f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
-            subtitle="share of rows in which near-optimal explanations agree on the "
-            "sign; median distance (budget) at which another sign is possible",
-            blocks=[self._largest(columns, " of rows")],
-            trust=[Finding(proved, "proved"), *self.notes],
-            settings={
-                "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
-                "objective": f"{self.optimum:.6g}",
-                "ranks": f"by {self.order} of the attributions",
-            },
-            chapters=self._table,
-            names=self.features,
-        )
+        note = self.are_bounds * "at least, " + self._change
+        fact = Fact("certain signs", self.certain_signs, "%", note=note)
+        return self._card("Certain signs", {"certain_rows": "certain rows"}, fact)
 
 
 def certain_of(
     best: Optimum,
     program: Program,
     *,
-    budget: float | None,
+    small_change: float | None,
     rows: Sequence[Hashable] | None,
     order: OrderBy,
     groups: Mapping[str, Sequence[str]] | None = None,
@@ -270,15 +256,14 @@ def certain_of(
     optimal_set = NearOptimal.around(best, program)
     scales = best.scales
     optimal_set = optimal_set if scales is None else optimal_set.scaled(scales)
-    delta = small_change(best) if budget is None else budget
-    delta = read_nonnegative(delta, "budget")
+    delta = small_change_of(best, small_change)
     rate = optimal_set.modulus
     assert best.certificate is not None, "NearOptimal.around checks it"
     optimum = best.certificate.value
     # in a metric ω the least cost of moving a row by δ, a δ²/max ω
     beta = rate * delta**2
-    sampling_error = target_half_widths(best, program, optimal_set)
-    sampling_error = sampling_error if scales is None else sampling_error.scaled(scales)
+    half_widths = target_half_widths(best, program, optimal_set)
+    half_widths = half_widths if scales is None else half_widths.scaled(scales)
     support = entry_support(program)
     present = np.ones(W.shape, bool) if support is None else support.mask
     is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK
@@ -287,7 +272,7 @@ def certain_of(
         W = W @ sums.T
         present = (present @ sums.T) > 0.0
         optimal_set = optimal_set.of_sums(sums)
-        sampling_error = sampling_error.of_sums(sums)
+        half_widths = half_widths.of_sums(sums)
         labels = Labels(labels.points, names)
     exact = None  # if it is too large
     if groups is None or is_little:
@@ -303,27 +288,14 @@ def certain_of(
         for n in ranked:
             here = np.flatnonzero(present[n])
             variances[n, here] = np.diag(optimal_set.hessian.block_of(n, here))
-    widths = optimal_set.reach(beta, variances) + sampling_error.of_entries()
+    widths = optimal_set.reach(beta, variances) + half_widths.of_entries()
     widths = np.where(present, widths, 0.0)
     pairs = partial(
-        compared, near_optimal=optimal_set, beta=beta, scatter=sampling_error, by=order
+        compared, near_optimal=optimal_set, beta=beta, scatter=half_widths, by=order
     )
     best_ranks, worst_ranks, order_prices = _orders(
         W, present, widths, ranked, order, pairs
     )
-    notes = [sampling_error.note]
-    if exact is None and len(ranked) < N:
-        words = (
-            "half-widths of rows that were not named are upper bounds; "
-            "certain(rows=...) computes the exact ones"
-        )
-        notes.append(Finding(words, "proved"))
-    elif len(ranked) < N:
-        words = (
-            "ranks of rows that were not named follow from half-widths; "
-            "certain(rows=...) computes the exact ones"
-        )
-        notes.append(Finding(words, "proved"))
     return NearOptimalConclusions(
         attributions=W,
         signs=(np.sign(W) * (np.abs(W) > widths)).astype(np.int8),
@@ -333,10 +305,12 @@ def certain_of(
         worst_ranks=worst_ranks,
         order_prices=order_prices,
         order=order,
-        budget=delta,
+        small_change=delta,
+        unit=unit_of_attributions(best),
         rate=rate,
         optimum=optimum,
-        notes=tuple(notes),
+        sampling_error=sampling_error_of(best),
+        are_bounds=exact is None and len(ranked) < N,
         labels=labels,
         present=None if support is None else present,
         quantity=best.quantity,

@@ -20,7 +20,8 @@ subtracted from each form, and those of two columns are added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, final
 
@@ -31,13 +32,25 @@ from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.cards import N_ON_CARD
-from propopt.base.checks import read_nonnegative, read_option
+from propopt.base.checks import read_option
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding, Table
+from propopt.base.document import (
+    Document,
+    Fact,
+    Facts,
+    Span,
+    Table,
+    number_text,
+    shape_text,
+    share_text,
+    subtitle_of,
+    title_of,
+)
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, for_quantity, plural, rounded_percent
+from propopt.base.text import Quantity
+from propopt.base.vocabulary import Basis
 from propopt.proofs.near_optimal import ZERO, OrderBy
-from propopt.proofs.optimum import Optimum, blocks_of, small_change
+from propopt.proofs.optimum import Optimum, blocks_of, small_change_of
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
 
@@ -58,7 +71,9 @@ class SignsAndRanks(Result):
     signs: NDArray[np.int8] = field("N D")
     best_ranks: NDArray[np.int64] = field("N D", low=1)
     worst_ranks: NDArray[np.int64] = field("N D", low=1)
-    notes: tuple[Finding, ...] = ()
+    small_change: float = field(low=0.0)
+    unit: str
+    sampling_error: float = field(low=0.0, missing=True, infinite=True)
     labels: Labels = Labels()
     quantity: Quantity | None = None
 
@@ -83,34 +98,36 @@ class SignsAndRanks(Result):
         """The names of the features, in the order of columns."""
         return self.labels.feature_names(self.shape[1])
 
-    def _largest(
-        self,
-        columns: Mapping[str, tuple[str, Callable[[float], str]]],
-        where: str = "",
-    ) -> Table:
-        """Columns of the table for the largest features, an average of the others.
+    def _card(self, kind: str, columns: Mapping[str, str], fact: Fact) -> Document:
+        """A card of the largest features, with labels for columns of shares."""
+        table = self.to_frame().dropna(subset="mean_size")  # others are in no row
+        table = table.sort_values("mean_size", ascending=False, kind="stable")
+        largest = table[:N_ON_CARD]
+        sizes = largest["mean_size"]
+        shares = {x: largest[name].map(share_text) for name, x in columns.items()}
+        unit = self.unit if self.unit == SLOPES else f"contributions, in {self.unit}"
+        return Document(
+            title=title_of(kind, self.quantity),
+            subtitle=subtitle_of(self.quantity, shape_text(*self.shape), unit),
+            blocks=[
+                Table(
+                    pd.DataFrame({"mean size": sizes, **shares}),
+                    total=len(table),
+                    bars={"mean size": [*map(Span.of, sizes)]},
+                ),
+                Facts([fact, sampling_fact(self.sampling_error)]),
+            ],
+            chapters=self._table,
+        )
 
-        Each column of :meth:`to_frame` has its head and the format of its numbers.
-        """
-        adjective = next(iter(columns))
-        every = self.to_frame().dropna(subset=adjective)  # others are in no row
-        table = every.sort_values("mean_size", ascending=False, kind="stable")
-        heads, formats = zip(*columns.values(), strict=True)
-        lines = [
-            [str(name), *(show(x) for show, x in zip(formats, values, strict=True))]
-            for name, *values in table[[*columns]][:N_ON_CARD].itertuples()
-        ]
-        rest = ""
-        if others := table[adjective][N_ON_CARD:].tolist():
-            average = rounded_percent(float(np.mean(others)))
-            words = plural(len(others), "other")
-            rest = f"{words}, on average {adjective} in {average}{where}"
-        return Table.of(("feature", *heads), lines, rest)
+    @property
+    def _change(self) -> str:
+        return f"small change {number_text(self.small_change)}"
 
 
 @final
 class Clear(
-    SignsAndRanks, kind="propopt clear", noun="saved clear statements", version=2
+    SignsAndRanks, kind="propopt clear", noun="saved clear statements", version=3
 ):
     """Signs and ranks that no small change of the row's attributions flips.
 
@@ -129,15 +146,13 @@ class Clear(
         The rank of a column in its row, from 1, lies between these.
     by : {"size", "value"}
         Whether ranks are those of |w| or of w.
-    delta : float
+    small_change : float
         δ, the Euclidean length of a change, in the unit of the attributions.
     unit : str
         The unit of the attributions.
-    ends : str
-        Where else signs and ranks are equal, in words; empty if only changes by δ are
-        considered.
-    notes : tuple of Finding
-        Notes on the sampling error.
+    sampling_error : float
+        The root mean square error of sampled values, as a share of their size; NaN if
+        unknown. Standard errors are subtracted before a sign or a rank is clear.
     labels : Labels
         Names of points and features.
     quantity : Quantity, optional
@@ -148,7 +163,7 @@ class Clear(
     >>> import numpy as np, propopt as po
     >>> W = np.array([[2.0, -1.0, 0.1], [1.5, -0.05, 1.4]])
     >>> parts = po.results.Explanation(attributions=W, method="mine", units="output")
-    >>> clear = parts.clear(delta=0.2)
+    >>> clear = parts.clear(0.2)
     >>> clear.sign
     array([[ True,  True, False],
            [ True, False,  True]])
@@ -158,9 +173,6 @@ class Clear(
     """
 
     by: OrderBy
-    delta: float = field(low=0.0)
-    unit: str
-    ends: str = ""
 
     @property
     def sign(self) -> Mask:
@@ -173,29 +185,25 @@ class Clear(
         return self.best_ranks == self.worst_ranks
 
     @property
-    def share(self) -> float:
+    def clear_signs(self) -> float:
         """The share of nonzero attributions whose sign no small change flips."""
-        return share_of(self.signs, self.attributions)
-
-    @property
-    def meaning(self) -> str:
-        """The condition under which a sign or rank is clear, in words."""
-        also = f", and is the same in {self.ends}" if self.ends else ""
-        start = "stays if the attributions of its row move by a distance of up to "
-        return f"{start}{self.delta:.2g} ({self.unit}){also}"
+        W = self.attributions
+        count = int(np.count_nonzero(np.abs(W) > dust_of(W)))
+        return float(np.count_nonzero(self.signs)) / count if count else 1.0
 
     def to_frame(self) -> pd.DataFrame:
         """A table of how often the sign of each feature is clear, one row each.
 
-        ``clear``, ``positive`` and ``negative`` are shares of all rows in which the
-        sign is clear, and clearly positive or negative; ``clear_first`` is the share of
-        rows with the feature clearly first; ``mean_size`` is the mean of |w|.
+        ``clear_rows``, ``clearly_positive`` and ``clearly_negative`` are shares of all
+        rows in which the sign is clear, and clearly positive or negative;
+        ``clearly_first`` is the share of rows with the feature clearly first;
+        ``mean_size`` is the mean of |w|.
         """
         columns = {
-            "clear": self.sign,
-            "positive": self.signs > 0,
-            "negative": self.signs < 0,
-            "clear_first": self.worst_ranks == 1,
+            "clear_rows": self.sign,
+            "clearly_positive": self.signs > 0,
+            "clearly_negative": self.signs < 0,
+            "clearly_first": self.worst_ranks == 1,
             "mean_size": np.abs(self.attributions),
         }
         index = pd.Index(self.features, name="feature")
@@ -203,35 +211,22 @@ class Clear(
         return pd.DataFrame(means, index=index)
 
     def __repr__(self) -> str:
-        return (
-            f"Clear({self.share:.0%} of signs, within {self.delta:.3g} {self.unit}; "
-            f"{'; '.join(x.sentence for x in self.notes)})"
-        )
+        signs = share_text(self.clear_signs)
+        return f"Clear({signs} of signs, {self._change} {self.unit})"
 
     def document(self) -> Document:
         """Summarise which signs no small change of their row of attributions flips."""
-        shares = {x: (x, rounded_percent) for x in ("clear", "positive", "negative")}
-        shares["clear_first"] = ("first", rounded_percent)
-        return Document(
-            title=f"{rounded_percent(self.share)} of signs are clear"
-            f"{for_quantity(self.quantity)}, over {plural(self.shape[0], 'row')}",
-            subtitle="share of rows in which the sign of a feature is clear, and in "
-            f"which it clearly has the largest {self.by}",
-            blocks=[self._largest(shares)],
-            trust=[Finding(f"clear: {self.meaning}", "assumed"), *self.notes],
-            settings={
-                "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
-                "ranks": f"by {self.by} of the attributions",
-            },
-            chapters=self._table,
-            names=self.features,
-        )
-
-
-def share_of(signs: NDArray[np.int8], W: Attributions) -> float:
-    """The share of clear signs among nonzero attributions; 1 if all are zero."""
-    count = int(np.count_nonzero(np.abs(W) > dust_of(W)))
-    return float(np.count_nonzero(signs)) / count if count else 1.0
+        labels = {
+            "clear_rows": "clear rows",
+            "clearly_positive": "clearly +",
+            "clearly_negative": "clearly −",
+            "clearly_first": "clearly first",
+        }
+        basis = sampling_fact(self.sampling_error).basis
+        fact = Fact("clear signs", self.clear_signs, "%", basis, self._change)
+        card = self._card("Clear signs", labels, fact)
+        has_all = self.shape[1] <= N_ON_CARD
+        return replace(card, chapters=tuple) if has_all else card
 
 
 def dust_of(W: Attributions) -> Array:
@@ -244,6 +239,27 @@ def unit_of(quantity: Quantity | None) -> str:
     return "units of the output" if quantity is None else quantity.unit
 
 
+def unit_of_attributions(best: Optimum) -> str:
+    """The unit of contributions, or slopes."""
+    return unit_of(best.quantity) if best.units == "output" else SLOPES
+
+
+SLOPES: Final = "slopes"
+"""The unit of attributions that are slopes."""
+
+
+def sampling_error_of(best: Optimum) -> float:
+    """The root mean square error of the target as a share; NaN if it is not counted."""
+    is_counted = is_exact(best) or best.standard_errors is not None
+    return best.target.share if best.target is not None and is_counted else math.nan
+
+
+def sampling_fact(error: float) -> Fact:
+    """The sampling error of a result, which is estimated unless it is zero."""
+    basis: Basis = "estimated" if error > 0.0 else "computed"
+    return Fact("sampling error", error, "%", basis)
+
+
 def is_exact(best: Optimum) -> bool:
     """Whether the target of an explanation was computed without sampling error."""
     return best.target is not None and best.target.value == 0.0
@@ -252,13 +268,13 @@ def is_exact(best: Optimum) -> bool:
 def clear_of(
     best: Optimum,
     *,
-    delta: float | None = None,
+    small_change: float | None = None,
     by: OrderBy = "size",
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Clear:
     """Compute the result of :meth:`propopt.results.Explanation.clear`."""
     read_option(by, OrderBy, "order")
-    delta = small_change(best) if delta is None else read_nonnegative(delta, "delta")
+    delta = small_change_of(best, small_change)
     parts = list[tuple[NDArray[Any], ...]]()
     for some in blocks_of(best):
         rows = _Rows(some, delta, groups)
@@ -270,10 +286,9 @@ def clear_of(
         best_ranks=first,
         worst_ranks=last,
         by=by,
-        delta=delta,
-        unit=rows.unit,
-        ends=rows.ends_in_words,
-        notes=(rows.sampling,),
+        small_change=delta,
+        unit=unit_of_attributions(best),
+        sampling_error=sampling_error_of(best),
         labels=best.labels
         if groups is None
         else replace(rows.labels, points=best.labels.points),
@@ -283,7 +298,7 @@ def clear_of(
 
 def clear_rows(best: Optimum) -> tuple[Array, float, float]:
     """Shares of rows (D,) with clear signs, that of nonzero signs, δ; without ranks."""
-    delta = small_change(best)
+    delta = small_change_of(best)
     clear = np.zeros(best.shape[1])
     count = 0
     for some in blocks_of(best):
@@ -312,15 +327,13 @@ class _Rows:
         labels = best.labels
         self.keeps_sums = best.units == "output"
         self.delta = delta
-        self.unit = unit_of(best.quantity) if self.keeps_sums else "slopes"
         before = best.contributions if self.keeps_sums else best.gradient
-        errors, self.sampling = _sampling(best)
+        errors = _sampling_errors(best)
         ends = (
             []
             if before is None
             else [before, 2.0 * W - before if self.keeps_sums else W]
         )
-        self.ends_in_words = ends_in_words(best)
         self.n_columns = W.shape[1]  # before groups are summed
         self.sizes: Array = np.ones(W.shape[1])
         if groups is not None:
@@ -394,27 +407,11 @@ class _Rows:
         return self.delta * np.sqrt(np.maximum(squares - preserved, 0.0))
 
 
-def ends_in_words(best: Optimum) -> str:
-    """Where else a clear sign has to be equal, in words; maybe empty."""
-    precision = "exact" if is_exact(best) else "estimated"
-    if best.units != "output":
-        return "" if best.gradient is None else f"the {precision} slopes"
-    if best.contributions is None:
-        return ""
-    return f"the {precision} contributions and in values twice as far from them"
-
-
-def _sampling(best: Optimum) -> tuple[Array, Finding]:
-    """The standard errors subtracted for sampled values, and a note on them."""
-    nothing = np.zeros(best.shape)
+def _sampling_errors(best: Optimum) -> Array:
+    """The multiples of standard errors that are subtracted for sampled values."""
     errors = best.standard_errors
-    if errors is None and is_exact(best):
-        return nothing, Finding("the target is computed exactly", "computed")
     if errors is None:
-        words = "the sampling error is not known and not included"
-        return nothing, Finding(words, "assumed")
+        return np.zeros(best.shape)
     blocks = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))
-    words = f"{factor:.3g} standard errors of sampled values are subtracted"
-    lost = np.where(np.isfinite(errors), factor * errors, np.inf)
-    return lost, Finding(words, "estimated")
+    return np.where(np.isfinite(errors), factor * errors, np.inf)

@@ -493,7 +493,7 @@ class ExplainedTable(
 
     def clear(
         self,
-        delta: float | None = None,
+        small_change: float | None = None,
         *,
         order: OrderBy = "size",
         groups: Mapping[str, Sequence[str]] | None = None,
@@ -503,7 +503,7 @@ class ExplainedTable(
 
         As :meth:`propopt.results.Explanation.clear`, for the rows of :meth:`rows`.
         """
-        return self.rows(rows).clear(delta, order=order, groups=groups)
+        return self.rows(rows).clear(small_change, order=order, groups=groups)
 
     def reasons(
         self,
@@ -512,7 +512,7 @@ class ExplainedTable(
         groups: Mapping[str, Sequence[str]] | None = None,
         *,
         least_share: float = LEAST_SHARE,
-        delta: float | None = None,
+        small_change: float | None = None,
         rows: Sequence[int] | None = None,
     ) -> Reasons:
         """List the k largest contributions of rows towards a decision.
@@ -526,7 +526,7 @@ class ExplainedTable(
             towards=towards,
             groups=groups,
             least_share=least_share,
-            delta=delta,
+            small_change=small_change,
             drawn_from=n if rows is None and n > MOST_LISTED else None,
         )
 

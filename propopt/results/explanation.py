@@ -741,7 +741,7 @@ class Explanation(
 
     def clear(
         self,
-        delta: float | None = None,
+        small_change: float | None = None,
         *,
         order: OrderBy = "size",
         groups: Mapping[str, Sequence[str]] | None = None,
@@ -749,14 +749,14 @@ class Explanation(
         """Find signs and ranks that no small change of the row's attributions flips.
 
         A sign or a rank is clear if it survives all changes of its row's attributions
-        by ``delta`` that preserve their sum. It must also be the same in the
+        by ``small_change`` that preserve their sum. It must also be the same in the
         contributions before optimization, and at twice the move away from them. For
         slopes, these are the slopes before optimization, and there is no sum. If
-        neither is known, only changes by ``delta`` are considered.
+        neither is known, only changes by ``small_change`` are considered.
 
         Parameters
         ----------
-        delta : float, optional
+        small_change : float, optional
             The length of the change, Euclidean, in the unit of the attributions; by
             default 5 % of the root mean square size of a row.
         order : {"size", "value"}
@@ -772,7 +772,7 @@ class Explanation(
         Raises
         ------
         InvalidInput
-            If ``delta`` is negative, or a group has an unknown feature.
+            If ``small_change`` is negative, or a group has an unknown feature.
 
         Examples
         --------
@@ -782,14 +782,14 @@ class Explanation(
         ...     attributions=W, method="mine", units="output"
         ... )
         >>> clear = parts.clear()
-        >>> round(clear.delta, 3), clear.sign.tolist()
+        >>> round(clear.small_change, 3), clear.sign.tolist()
         (0.112, [[True, True, False]])
         """
-        return clear_of(self, delta=delta, by=order, groups=groups)
+        return clear_of(self, small_change=small_change, by=order, groups=groups)
 
     def certain(
         self,
-        budget: float | None = None,
+        small_change: float | None = None,
         objective: Objective | PropertyLoss | None = None,
         *,
         rows: Sequence[Hashable] | None = None,
@@ -805,7 +805,7 @@ class Explanation(
 
         Parameters
         ----------
-        budget : float, optional
+        small_change : float, optional
             δ for each statement, in the unit of the attributions: β = aδ², with a the
             weight of faithfulness, is the cost in faithfulness of moving one row by δ.
             By default 5 % of the root mean square size of a row. Every explanation
@@ -840,11 +840,11 @@ class Explanation(
         >>> import numpy as np, propopt as po
         >>> objective = po.GradientMatching(np.array([[3.0, 0.01], [2.0, -0.02]]))
         >>> best = po.solve(objective + po.PairwiseRobustness(po.graphs.chain_graph(2)))
-        >>> best.certain().to_frame()[["certain", "positive"]]
-                 certain  positive
+        >>> best.certain().to_frame()[["certain_rows", "certainly_positive"]]
+                 certain_rows  certainly_positive
         feature
-        x0           1.0       1.0
-        x1           0.0       0.0
+        x0                1.0                 1.0
+        x1                0.0                 0.0
         """
         given = None
         program = self.scaled_program
@@ -852,7 +852,12 @@ class Explanation(
             given, program = self._program_of(objective, "certain")
         explanation = self if given is None else with_certificate(self, given)
         return certain_of(
-            explanation, program, budget=budget, rows=rows, order=order, groups=groups
+            explanation,
+            program,
+            small_change=small_change,
+            rows=rows,
+            order=order,
+            groups=groups,
         )
 
     def reasons(
@@ -862,7 +867,7 @@ class Explanation(
         groups: Mapping[str, Sequence[str]] | None = None,
         *,
         least_share: float = LEAST_SHARE,
-        delta: float | None = None,
+        small_change: float | None = None,
         rows: Sequence[Hashable] | None = None,
     ) -> Reasons:
         """List the k largest contributions of each row towards a decision.
@@ -885,7 +890,7 @@ class Explanation(
         least_share : float
             A contribution below this share of all those towards the decision in its
             row is no reason. The sheet reports their number.
-        delta : float, optional
+        small_change : float, optional
             The change of a row that clear reasons survive, in the unit of the output;
             by default 5 % of the root mean square size of a row.
         rows : sequence of labels or ints, optional
@@ -911,9 +916,13 @@ class Explanation(
         ...     attributions=W, method="mine", units="output"
         ... )
         >>> print(parts.reasons(k=2).sheet(0))
-        Row 0: reasons for a higher output, in units of the output
-          1. x0: +2, clear
-          2. x2: +0.5, clear
+        Row 0
+        for a higher output, in units of the output
+          feature  contribution  clear
+          x0                2.0  yes
+          x2                0.5  yes
+        <BLANKLINE>
+          sampling error  unknown
         """
         N = self.shape[0]
         positions = None
@@ -926,7 +935,7 @@ class Explanation(
             groups=groups,
             rows=positions,
             least_share=least_share,
-            delta=delta,
+            small_change=small_change,
         )
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:

@@ -8,13 +8,14 @@ neither add nor remove any. Direction and rank are clear if neither a small chan
 the row nor optimization turns them (:mod:`propopt.results.clear`). A group is treated
 as one sum, not feature by feature.
 
-For log-odds, f(x_n) − φ_nd and f(x_n) are two probabilities. Their difference is the
-size of φ_nd at this prediction, in per cent. It is not the prediction of the model for
-a row without the feature.
+For log-odds, f(x_n) − φ_nd and f(x_n) are two probabilities. Their difference, in
+percentage points, is the size of φ_nd at this prediction. It is not the prediction of
+the model for a row without the feature.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final, Literal, TypeAlias
@@ -25,30 +26,32 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from propopt.base.arrays import Array, Mask, Values
+from propopt.base.cards import to_text
 from propopt.base.checks import read_count, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
-    Chapter,
     Document,
-    Finding,
+    Fact,
+    Facts,
     Table,
     minus,
+    share_text,
+    subtitle_of,
     table_chapter,
+    title_of,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.row_sample import RowSample
-from propopt.base.text import (
-    Quantity,
-    in_percent,
-    plain_name,
-    plural,
-    printable,
-    rounded_percent,
-)
-from propopt.base.vocabulary import Basis
+from propopt.base.row_sample import LEVEL, RowSample
+from propopt.base.text import Quantity, plain_name, plural
 from propopt.proofs.near_optimal import in_order
 from propopt.proofs.optimum import Optimum, of_rows
-from propopt.results.clear import Clear, clear_of, dust_of, is_exact
+from propopt.results.clear import (
+    Clear,
+    clear_of,
+    dust_of,
+    sampling_error_of,
+    sampling_fact,
+)
 from propopt.results.result import Result
 from propopt.tables.frames import group_sums
 
@@ -68,12 +71,12 @@ MOST_LISTED: Final = 100_000
 _MEMBERS: Final = 3
 """Features of a group with a value in words: those of the largest contributions."""
 
+_NAMED: Final = 3
+"""Features that are named for each rank."""
 
-_HEAD: Final = ("reason", "rows", "clear")
 
-
-class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
-    """The k largest contributions of each row towards a decision, in words.
+class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
+    """The k largest contributions of each row towards a decision.
 
     Reasons are sorted by row and rank. A row with fewer than k contributions towards
     the decision has fewer reasons. A reason is *clear* if its direction and its rank
@@ -109,16 +112,16 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         share, and of those that are smaller than the k listed ones.
     unit : str
         The unit of contributions.
-    source : str
-        The origin of the contributions, in words.
     least_share : float
         The least share of all contributions towards the decision that is a reason.
-    meaning : str
-        The property of a clear reason, in words.
-    notes : tuple of Finding
-        Notes on the origin of the numbers and on the sampling error.
-    predictions : array (R,), optional
-        f(x) of the row of each reason, for log-odds.
+    small_change : float
+        The change of a row that clear reasons survive, in units of the output.
+    sampling_error : float
+        The root mean square error of sampled contributions, as a share of their size;
+        NaN if unknown.
+    points : array (R,), optional
+        The change of the probability by each contribution, in percentage points, for
+        log-odds and probabilities of a class.
     quantity : Quantity, optional
         The explained quantity.
     drawn_from : int, optional
@@ -130,10 +133,10 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
     >>> W = np.array([[2.0, -1.0, 0.5], [1.5, -0.5, 0.45]])
     >>> parts = po.results.Explanation(attributions=W, method="mine", units="output")
     >>> lower = parts.reasons(groups={"pair": ["x1", "x2"]}, towards="lower")
-    >>> lower.to_frame()["words"]
-    0                        pair (x1, x2): −0.5, clear
-    1    pair (x1, x2): −0.05, direction not clear
-    Name: words, dtype: object
+    >>> lower.to_frame()[["feature", "contribution", "clear"]]
+      feature  contribution  clear
+    0    pair         -0.50   True
+    1    pair         -0.05  False
     """
 
     names: tuple[Hashable, ...] = field()
@@ -152,11 +155,10 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
     small: NDArray[np.int64] = field("M", low=0)
     more: NDArray[np.int64] = field("M", low=0)
     unit: str
-    source: str
     least_share: float = field(low=0.0, high=1.0)
-    meaning: str
-    notes: tuple[Finding, ...] = ()
-    predictions: Values | None = field("R", default=None)
+    small_change: float = field(low=0.0)
+    sampling_error: float = field(low=0.0, missing=True, infinite=True)
+    points: Values | None = field("R", default=None)
     quantity: Quantity | None = None
     drawn_from: int | None = None
 
@@ -171,7 +173,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         rows: Sequence[int] | None = None,
         drawn_from: int | None = None,
         least_share: float = LEAST_SHARE,
-        delta: float | None = None,
+        small_change: float | None = None,
     ) -> Reasons:
         """Collect the reasons of an explanation in units of the output.
 
@@ -194,7 +196,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         least_share : float
             A contribution below this share of all those towards the decision in its row
             is no reason; from 0 to below 1.
-        delta : float, optional
+        small_change : float, optional
             The change of a row that clear reasons survive, in units of the output; by
             default 5 % of the root mean square size of a row.
 
@@ -206,8 +208,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         Raises
         ------
         InvalidInput
-            If attributions are slopes, ``delta`` is negative, or ``groups`` are not
-            disjoint, nonempty lists of features.
+            If attributions are slopes, ``small_change`` is negative, or ``groups``
+            are not disjoint, nonempty lists of features.
         """
         named = towards if best.quantity is None else best.quantity.side(towards)
         direction: Any = read_option(named, Towards, "towards")
@@ -229,7 +231,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
             rows = RowSample.of(N).rows.tolist()
         requested = np.arange(N) if rows is None else np.array(rows, np.int64)
         some = best if rows is None else of_rows(best, requested)
-        clear = clear_of(some, delta=delta, by="value", groups=groups)
+        clear = clear_of(some, small_change=small_change, by="value", groups=groups)
         W = some.attributions
         sums = np.eye(D)
         names = labels.feature_names(D)
@@ -251,6 +253,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         n = np.repeat(np.arange(len(count)), count)
         r = np.arange(len(n)) - np.repeat(np.cumsum(count) - count, count)
         d = order[n, r]
+        contributions = side * keys[n, d]
         return cls(
             names=tuple(map(labels.row, requested.tolist())),
             k=k,
@@ -265,7 +268,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
                 for i, j in zip(n.tolist(), d.tolist(), strict=True)
             ),
             are_groups=merged[d],
-            contributions=side * keys[n, d],
+            contributions=contributions,
             attributions=clear.attributions[n, d],
             best_ranks=np.minimum(best_ranks[n, d], r + 1),
             worst_ranks=np.maximum(worst_ranks[n, d], r + 1),
@@ -273,11 +276,10 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
             small=(keys > 0.0).sum(axis=1) - every,
             more=every - count,
             unit=clear.unit,
-            source=_source(best),
             least_share=float(least_share),
-            meaning=clear.meaning,
-            notes=(*_origin(best), *clear.notes),
-            predictions=_log_odds(best, requested[n]),
+            small_change=clear.small_change,
+            sampling_error=sampling_error_of(best),
+            points=_points(best, requested[n], contributions),
             quantity=best.quantity,
             drawn_from=drawn_from,
         )
@@ -321,7 +323,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         return self.best_ranks == self.worst_ranks
 
     @property
-    def shares(self) -> tuple[float, ...]:
+    def clear_rows(self) -> tuple[float, ...]:
         """For each rank, the share of reasons whose direction and rank are clear."""
         clear_by_rank = [
             self.clear[self.ranks == rank] for rank in range(1, self.k + 1)
@@ -334,68 +336,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         count = len(self.names)
         return RowSample(np.arange(count), self.drawn_from or count)
 
-    @property
-    def probabilities(self) -> Array | None:
-        """Probabilities (R, 2) without and with each contribution to log-odds.
-
-        None for other units.
-        """
-        if self.predictions is None:
-            return None
-        ends = [self.predictions - self.contributions, self.predictions]
-        return expit(np.stack(ends, axis=1))
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Each reason in words, such as "Complains = yes: +2.1 log-odds, clear".
-
-        They include the optimized contribution if it differs, and for log-odds the
-        probabilities at the prediction minus this contribution and at the prediction.
-        """
-        forms = {True: "{} ({})", False: "{} = {}"}
-        named = [
-            forms[bool(is_group)].format(feature, minus(value)) if value else feature
-            for feature, value, is_group in zip(
-                self.features, self.values, self.are_groups, strict=True
-            )
-        ]
-        steps = [""] * len(named)
-        if self.probabilities is not None:
-            steps = [
-                " ({} → {})".format(*map(in_percent, pair))
-                for pair in self.probabilities
-            ]
-        moved = np.full(len(named), bool(self.source))
-        unit = f" {self.unit}" if self._is_named else ""
-        return tuple(
-            f"{name}: {minus(f'{phi:+.3g}')}{unit}{step}, {clarity}"
-            + (f"; optimized {minus(f'{w:+.3g}')}" if is_moved else "")
-            for name, phi, step, clarity, w, is_moved in zip(
-                named,
-                self.contributions,
-                steps,
-                self._clarities(),
-                self.attributions,
-                moved,
-                strict=True,
-            )
-        )
-
-    def _clarities(self) -> Iterator[str]:
-        """Whether direction and rank of each reason are clear, in words."""
-        for low, high in zip(self.best_ranks, self.worst_ranks, strict=True):
-            if high > self.n_features:
-                yield "direction not clear"
-            elif low == high:
-                yield "clear"
-            else:
-                yield f"direction clear, rank {ordinal(low)} to {ordinal(high)}"
-
     def to_frame(self) -> pd.DataFrame:
         """The reasons as a table, one row each, for software that writes notices.
 
         Columns are ``row``, ``rank``, ``feature``, ``value``, ``contribution`` (which
-        determines ranks), ``optimized``, ``unit``, ``clear`` and ``words``.
+        determines ranks), ``optimized``, ``unit``, ``points`` (missing unless the
+        output is of a class), ``clear``, ``best_rank`` and ``worst_rank`` (the rank
+        clearly lies between these; the worst is beyond the number of features if the
+        direction is not clear), and ``sampling_error``.
         """
         return pd.DataFrame(
             {
@@ -406,13 +354,16 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
                 "contribution": self.contributions,
                 "optimized": self.attributions,
                 "unit": pd.Series([self.unit] * len(self.rows), dtype=object),
+                "points": np.nan if self.points is None else self.points,
                 "clear": self.clear,
-                "words": pd.Series(self.words, dtype=object),
+                "best_rank": self.best_ranks,
+                "worst_rank": self.worst_ranks,
+                "sampling_error": self.sampling_error,
             }
         )
 
     def sheet(self, row: Hashable) -> str:
-        """The reasons of one row as a text with a line for each.
+        """The reasons of one row as a table, as text.
 
         Parameters
         ----------
@@ -422,7 +373,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
         Returns
         -------
         str
-            A title and a line for each reason.
+            A title and a line for each reason, with its value, contribution and whether
+            direction and rank are clear, or else the possible ranks.
 
         Raises
         ------
@@ -440,112 +392,98 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=4):
 
     def sheets(self) -> Iterator[str]:
         """The sheets of all rows, in order."""
-        words = self.words
+        listed = self._listed
+        facts = [Facts([sampling_fact(self.sampling_error)])]
         ends = np.searchsorted(self.rows, np.arange(len(self.names) + 1))
         for m, (start, end) in enumerate(pairwise(ends)):
-            lines = [f"Row {self.names[m]}: reasons for {self._side}"]
-            if not self._is_named:
-                lines[0] += f", in {self.unit}"
-            lines += [f"  {r}. {x}" for r, x in enumerate(words[start:end], 1)]
-            lines += [f"  {x}" for x in self._rest(m, end - start)]
-            yield "\n".join(map(printable, lines))
-
-    def _rest(self, m: int, count: int) -> Iterator[str]:
-        """Sentences about the contributions that are not listed."""
-        small = int(self.small[m])
-        more = int(self.more[m])
-        if more:
-            yield f"{plural(more, 'smaller contribution')} not listed (k = {self.k})."
-        if small:
-            least = f"below {100.0 * self.least_share:g} % of their sum"
-            yield f"{plural(small, 'contribution')} {least}."
-        if not small and not count:
-            yield f"No contribution makes the {self._output} {self.towards}."
-        elif not small and count < self.k:
-            yield "No other contribution has this direction."
+            blocks = [self._of_row(m, listed[start:end])]
+            shown = [*blocks, *facts] if self.sampling_error != 0.0 else blocks
+            yield to_text(Document(**self._head(f"Row {self.names[m]}"), blocks=shown))
 
     @property
-    def _output(self) -> str:
-        return "output" if self.quantity is None else self.quantity.in_words()
-
-    @property
-    def _is_named(self) -> bool:
-        """Whether the unit has a name, such as log-odds, to show with each number."""
-        return not self.unit.startswith("units of")
-
-    @property
-    def _side(self) -> str:
-        """The decision in words, such as "a lower price", or the name of a class."""
+    def decision(self) -> str:
+        """The name of a class, or "a higher output" or "a lower output"."""
         if self.quantity is None:
             return f"a {self.towards} output"
         return self.quantity.decision(self.towards)
 
+    def _head(self, kind: str, *size: str) -> dict[str, str]:
+        """The title, and a line with model, size, decision and unit."""
+        parts = (*size, f"for {self.decision}, in {self.unit}")
+        return {
+            "title": title_of(kind, self.quantity),
+            "subtitle": subtitle_of(self.quantity, *parts),
+        }
+
+    def _of_row(self, m: int, listed: pd.DataFrame) -> Table:
+        """The listed reasons of one row, and the number of others."""
+        more = int(self.more[m])
+        rest = f"{more} more" if more else "" if len(listed) else "none"
+        return Table(listed.set_index("feature"), rest=rest)
+
+    @property
+    def _listed(self) -> pd.DataFrame:
+        """The feature, value, contribution, points and clarity of each reason."""
+        table = self.to_frame()[["feature", "value", "contribution", "points"]]
+        table["value"] = table["value"].map(minus)
+        unclear = self.worst_ranks > self.n_features
+        ranks = zip(self.best_ranks, self.worst_ranks, unclear, strict=True)
+        table["clear"] = [
+            "no" if lost else "yes" if low == high else f"rank {low} to {high}"
+            for low, high, lost in ranks
+        ]
+        known = {"value": any(self.values), "points": self.points is not None}
+        return table.drop(columns=[name for name in known if not known[name]])
+
     def document(self) -> Document:
-        """Summarise how often small changes of a row leave its reasons unchanged."""
-        N = len(self.names)
+        """Summarise by rank how often reasons are clear, and which are frequent."""
         sample = self._sample
-        rows = f"{N:,} rows" if sample.is_whole else f"row of {sample.in_words()}"
-        of = "each of" if sample.is_whole else "each"
-        most = f"; up to {self.k} of {of} {rows}" if N > 1 else ""
-        blocks = [Table.of(_HEAD, [*self._by_rank])] if N > 1 else []
+        is_one = len(self.names) == 1
+        kind = f"Row {self.names[0]}" if is_one else "Reasons"
+        head = self._head(kind, *[sample.in_words()] * (not is_one))
+        facts = [
+            Fact("small change", self.small_change),
+            sampling_fact(self.sampling_error),
+        ]
+        if not sample.is_whole:
+            facts.append(Fact("interval", LEVEL, "%"))
+        listed = self._listed
         return Document(
-            title=f"Reasons for {self._side}: {self._finding}",
-            subtitle=f"contributions to {self._side}, in {self.unit}, largest first"
-            f"{most}; clear: share of the rows with a reason of this rank",
-            blocks=blocks if N > 1 else [*map(Finding, self.words)],
-            trust=[
-                Finding(f"clear: {self.meaning}", "assumed"),
-                *sample.findings(),
-                *self.notes,
-            ],
+            **head,
+            blocks=[self._of_row(0, listed) if is_one else self._by_rank, Facts(facts)],
             settings={
-                "ranked": plural(self.n_features, "feature or group"),
-                "least share": f"{100.0 * self.least_share:g} % of all in this "
-                "direction",
+                "features": f"{self.n_features:,}",
+                "least share": share_text(self.least_share),
             },
-            chapters=self._row_by_row,
+            chapters=lambda: [
+                table_chapter(
+                    "Reasons, row by row",
+                    self.to_frame()[["row", "rank"]].join(listed),
+                )
+            ],
         )
 
-    def _row_by_row(self) -> list[Chapter]:
-        table = self.to_frame()[["row", "rank", "words"]]
-        return [table_chapter("Reasons, row by row", table)]
-
     @property
-    def _finding(self) -> str:
-        """How often the first reason is clear, as a clause."""
-        if not self.shares:
-            return "no row has a reason"
-        if len(self.names) == 1:
-            return f"the first is {'clear' if self.clear[0] else 'not clear'}"
-        rows = int((self.ranks == 1).sum())
-        sample = self._sample
-        where = plural(rows, "row") if sample.is_whole else "rows"
-        share = sample.percent(self.shares[0], rows)
-        return f"the first reason is clear in {share} of {where}"
-
-    @property
-    def _by_rank(self) -> Iterator[tuple[str, str, str]]:
-        """Table rows: a rank, the number of rows with it, and the clear share."""
-        counts = np.bincount(self.ranks)[1:].tolist()
-        for rank, (n, share) in enumerate(zip(counts, self.shares, strict=True), 1):
-            yield ordinal(rank), f"{n:,}", self._sample.percent(share, n)
+    def _by_rank(self) -> Table:
+        """For each rank its rows, the clear share, and its most frequent features."""
+        lines = []
+        for rank, share in enumerate(self.clear_rows, 1):
+            features = np.array(self.features, object)[self.ranks == rank]
+            often = ", ".join(
+                f"{name} {share_text(count / len(features))}"
+                for name, count in Counter(features).most_common(_NAMED)
+            )
+            shown = self._sample.percent(share, len(features))
+            lines.append((f"{rank}", f"{len(features):,}", shown, often))
+        return Table.of(("rank", "rows", "clear rows", "most often"), lines)
 
     def __repr__(self) -> str:
-        shares = ", ".join(map(rounded_percent, self.shares)) or "none"
+        shares = ", ".join(map(share_text, self.clear_rows)) or "none"
         return (
             f"Reasons({plural(len(self.rows), 'reason')} of "
             f"{plural(len(self.names), 'row')} towards {self.towards}; clear by "
             f"rank: {shares})"
         )
-
-
-def ordinal(rank: int) -> str:
-    """``1st``, ``2nd``, ``3rd``, ``4th``."""
-    last = rank % 10 if rank % 100 not in (11, 12, 13) else 0
-    return f"{rank}{_ENDINGS.get(last, 'th')}"
-
-
-_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 def _ranks(
@@ -564,31 +502,17 @@ def _ranks(
     return first, np.where(sure, last, K + 1)
 
 
-def _source(best: Optimum) -> str:
-    """The contributions that rank reasons, in words, if not the attributions."""
-    if best.contributions is None:
-        return ""
-    return f"{'exact' if is_exact(best) else 'estimated'} contributions"
-
-
-def _origin(best: Optimum) -> Iterator[Finding]:
-    """Notes on the contributions that rank reasons, and on probabilities."""
-    basis: Basis = "computed" if is_exact(best) else "estimated"
-    if source := _source(best):
-        yield Finding(f"reasons are ranked by {source}", basis)
-    if _log_odds(best, np.arange(0)) is not None:
-        words = "per cent: the probability at the prediction minus this contribution, "
-        yield Finding(f"{words}and at the prediction", basis)
-
-
-def _log_odds(best: Optimum, rows: NDArray[np.int64]) -> Values | None:
-    """The predictions of rows if they are log-odds of one class, else None."""
+def _points(best: Optimum, rows: NDArray[np.int64], phi: Array) -> Values | None:
+    """100 (p(f) − p(f − φ)) for outputs that determine the probability p of a class."""
     quantity = best.quantity
+    kind = "" if quantity is None or quantity.words is not None else quantity.kind
+    if kind == "probability":
+        return 100.0 * phi
     values = best.prediction
-    if quantity is None or values is None or not np.isfinite(values).all():
+    if kind != "log_odds" or values is None or not np.isfinite(values).all():
         return None
-    is_plain = quantity.kind == "log_odds" and quantity.words is None
-    return values[rows] if is_plain else None
+    f = values[rows]
+    return np.asarray(100.0 * (expit(f) - expit(f - phi)))
 
 
 def _of_group(best: Optimum, phi: Array, n: int, members: NDArray[np.intp]) -> str:

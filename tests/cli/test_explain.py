@@ -161,7 +161,7 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
         reasons.document().title
     )
     stored = trees.stored["reasons"]
-    assert stored["clear"] == list(reasons.shares)
+    assert stored["clear"] == list(reasons.clear_rows)
     assert (stored["k"], stored["towards"]) == (3, "higher")
     # the option alone takes all defaults, and adds nothing where they are asked for
     plain = done(TREES.replace("{}", "{kind: contributions}"), "--reasons", "-q")

@@ -374,7 +374,7 @@ def test_certain_half_widths_are_those_of_dense_matrices(trees):
     """β of the budget, and the inverse of half the Hessian where sums are kept."""
     best = po.explain(trees.model, X)
     delta = 0.03
-    result = best.certain(budget=delta)
+    result = best.certain(small_change=delta)
     # in z = (w − Φ)/√ω over the null space of sums
     L = np.diag(trees.S.sum(axis=1)) - trees.S
     H = np.kron(np.eye(N) + 2.0 * B_OF_8 * L, np.eye(D))
@@ -391,7 +391,7 @@ def test_certain_half_widths_are_those_of_dense_matrices(trees):
 
 def test_certain_half_widths_of_one_row_are_those_of_dense_matrices(trees):
     best, expected = po.explain(trees.model, NEW, data=X), closed(trees, NEW)
-    result = best.certain(budget=0.03)
+    result = best.certain(small_change=0.03)
     roots = np.sqrt(trees.omega)
     kept = np.linalg.svd(roots[None])[2][1:].T
     beta = 0.03**2 / trees.omega.max()

@@ -272,7 +272,7 @@ def test_a_folder_has_the_conclusions_of_memory(in_memory, suffix, tmp_path):
     some = explained.rows(chosen)
     assert some.labels.points == (15, 3, 10)
     assert some.attributions.tobytes() == best.attributions[chosen].tobytes()
-    for options in ({}, {"order": "value"}, {"groups": groups}, {"delta": 0.1}):
+    for options in ({}, {"order": "value"}, {"groups": groups}, {"small_change": 0.1}):
         found, expected = explained.clear(**options, rows=chosen), best.clear(**options)
         for name in ("signs", "best_ranks", "worst_ranks"):
             every = getattr(expected, name)
@@ -292,7 +292,7 @@ def test_a_folder_has_the_conclusions_of_memory(in_memory, suffix, tmp_path):
         )
         assert found.notes == expected.notes
     every = explained.reasons()
-    assert (every.shares, every.drawn_from) == (best.reasons().shares, None)
+    assert (every.clear_rows, every.drawn_from) == (best.reasons().clear_rows, None)
 
 
 def test_rows_are_read_from_their_parts_alone(explainer, source, tmp_path):

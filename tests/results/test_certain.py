@@ -57,7 +57,7 @@ def test_prices_and_half_widths_are_the_golden_ones():
     curve = po.sweep(objective(), {"pairwise_robustness": [0.5, 1.0]})
     again = curve.optimized[0].certain()  # is read before it is judged
     np.testing.assert_allclose(again.in_shares, SIGN_PRICES, rtol=0, atol=1e-9)
-    widths = BEST.certain(budget=0.3).half_widths
+    widths = BEST.certain(small_change=0.3).half_widths
     expected = 0.3 * np.sqrt(INVERSE_DIAGONAL)
     np.testing.assert_allclose(widths, expected, rtol=0, atol=1e-9)
 
@@ -100,7 +100,7 @@ LARGEST = po.losses.MaxDifferenceRobustness(POINTS)
 def test_further_convex_losses_make_the_set_no_wider(extra):
     problem = objective() + extra
     best = po.solve(problem, tolerance=1e-9)
-    certain, narrower = best.certain(budget=1.0), []
+    certain, narrower = best.certain(small_change=1.0), []
     beta = 1.0
     for position in [(0, 0), (2, 1), (3, 2)]:
         reach = max(
@@ -119,7 +119,7 @@ def test_bounds_leave_no_near_optimal_explanation_outside():
     bound = po.PairwiseRobustness(POINTS) <= 1.5
     problem = po.GradientMatching(G) + 0.25 * po.Smoothness(FEATURES)
     best = po.solve(problem, subject_to=[bound], tolerance=1e-8)
-    certain = best.certain(budget=1.0)
+    certain = best.certain(small_change=1.0)
     level = best.objective + 1.0
     for position in [(0, 0), (1, 2), (2, 1)]:
         for sign in (1.0, -1.0):
@@ -127,7 +127,7 @@ def test_bounds_leave_no_near_optimal_explanation_outside():
             reach = largest(problem, level, form, bounds=[bound])
             reach -= sign * best.attributions[position]
             assert reach <= certain.half_widths[position] + 1e-6
-    without = po.solve(problem).certain(budget=1.0)  # the multiplier counts
+    without = po.solve(problem).certain(small_change=1.0)  # the multiplier counts
     assert certain.half_widths.max() < without.half_widths.max()
 
 
@@ -168,7 +168,7 @@ def test_the_errors_of_a_difference_are_those_of_its_blocks():
     common = np.concatenate([noise, noise, 0.0 * noise], axis=2)
     target = Estimate.of_blocks(G + 2.0 * common, source="blocks", n_draws=10)
     problem = po.GradientMatching(target) + 0.5 * po.PairwiseRobustness(POINTS)
-    certain = po.solve(problem).certain(budget=0.0, order="value")
+    certain = po.solve(problem).certain(small_change=0.0, order="value")
     W = certain.attributions
     for n in range(4):  # features 0 and 1 are ordered for sure, none has a sign
         first = 0 if W[n, 0] > W[n, 1] else 1
@@ -180,7 +180,7 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     exact = BEST.certain()
     monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
-    np.testing.assert_allclose(ball.half_widths, ball.budget, rtol=1e-12)
+    np.testing.assert_allclose(ball.half_widths, ball.small_change, rtol=1e-12)
     assert [note.basis for note in ball.notes] == ["assumed", "proved"]
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
     np.testing.assert_allclose(named.half_widths[0], ball.half_widths[0], rtol=1e-12)
@@ -199,14 +199,14 @@ def test_tables_agree_with_what_is_certain():
     fixed = certain.best_ranks == certain.worst_ranks
     assert fixed.tolist() == [[False] * 4, [True] * 4]
     robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
-    table = po.solve(po.GradientMatching(values) + robust).certain(budget=0.3).of_row(0)
+    table = po.solve(po.GradientMatching(values) + robust).certain(small_change=0.3).of_row(0)
     assert table["attribution"].abs().is_monotonic_decreasing
     assert np.isnan(table["distance_of_order"].iloc[-1])
     certain = BEST.certain()
     table = certain.to_frame()
-    both = table["positive"] + table["negative"]
-    np.testing.assert_allclose(table["certain"], both, rtol=1e-15)
-    np.testing.assert_allclose(table["certain"].mean(), certain.share)
+    both = table["certainly_positive"] + table["certainly_negative"]
+    np.testing.assert_allclose(table["certain_rows"], both, rtol=1e-15)
+    np.testing.assert_allclose(table["certain_rows"].mean(), certain.certain_signs)
 
 
 def test_what_has_no_objective_is_given_one(tmp_path):
@@ -216,12 +216,12 @@ def test_what_has_no_objective_is_given_one(tmp_path):
         loaded.certain()
     again = loaded.certain(objective=objective())
     np.testing.assert_array_equal(again.prices, BEST.certain().prices)
-    assert BEST.certain(objective=with_target(G + 1.0)).share < BEST.certain().share
+    assert BEST.certain(objective=with_target(G + 1.0)).certain_signs < BEST.certain().certain_signs
     mine = po.results.Explanation(attributions=G, method="mine")
     with pytest.raises(InvalidInput, match="give the objective"):
         mine.certain()
     # any attributions can be certified: what is far from the optimum is not certain
-    assert mine.certain(objective=objective()).share < 1.0
+    assert mine.certain(objective=objective()).certain_signs < 1.0
 
 
 def test_what_has_no_near_optimal_set_is_refused():
@@ -229,7 +229,7 @@ def test_what_has_no_near_optimal_set_is_refused():
     with pytest.raises(Refused, match="no squared gradient-matching"):
         po.solve(po.GradientMatching(G, norm="l1") + robust).certain()
     constant = po.solve(po.GradientMatching(np.ones((4, 3))) + robust).certain()
-    assert constant.share == 1.0
+    assert constant.certain_signs == 1.0
     assert np.isinf(constant.in_shares).all()  # an optimum of zero, without a warning
     assert "<table" in constant._repr_html_()
 
@@ -244,13 +244,13 @@ def test_with_sums_of_rows_half_widths_are_those_of_clarabel(features):
         problem = problem + 0.3 * _PullOfFeatures()
         problem = po.losses.Objective(tuple(t for t in problem.terms if t[0] != 0.25))
     best = po.solve(problem, subject_to=[po.losses.Completeness(TOTAL)])
-    certain = best.certain(budget=0.2, order="value")
+    certain = best.certain(small_change=0.2, order="value")
     level = best.objective + 0.2**2
     for position in [(0, 0), (1, 2), (3, 1)]:
         extreme = largest(problem, level, unit(G.shape, (position, 1.0)), TOTAL)
         reach = extreme - best.attributions[position]
         assert certain.half_widths[position] == pytest.approx(reach, rel=1e-6)
-    free = po.solve(problem).certain(budget=0.2)
+    free = po.solve(problem).certain(small_change=0.2)
     assert (certain.half_widths < free.half_widths).all()
     # an order, at a level where it is overturned
     n, (d, e) = 0, np.argsort(-best.attributions[0])[:2]
@@ -302,7 +302,7 @@ def largest_entry(level, position, sums):
 @each_way
 def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums):
     best = solved(sums)
-    certain = best.certain(budget=0.5)
+    certain = best.certain(small_change=0.5)
     level = best.objective + 0.5**2
     for position in ((0, 1), (1, 2), (3, 4), (5, 1)):
         reach = largest_entry(level, position, sums) - best.attributions[position]
@@ -312,7 +312,7 @@ def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums)
     for values in (certain.signs, certain.half_widths, certain.prices):
         assert not values[~PRESENT].any()
     share = np.count_nonzero(certain.signs) / PRESENT.sum()
-    assert certain.share == pytest.approx(share)
+    assert certain.certain_signs == pytest.approx(share)
     order = np.argsort(-np.abs(certain.attributions[2]))[:3]
     assert list(certain.of_row(2).index) == [f"x{d}" for d in order]
     assert certain.of_row(4).empty
@@ -320,7 +320,7 @@ def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums)
     # shares of a word are of documents that have it
     table, has = certain.to_frame(), PRESENT[:, 1]
     reference = (certain.signs[has, 1] != 0).mean()
-    assert table["certain"]["x1"] == pytest.approx(reference)
+    assert table["certain_rows"]["x1"] == pytest.approx(reference)
     median = np.median(certain.half_widths[has, 1])
     assert table["median_half_width"]["x1"] == pytest.approx(median)
     assert table.loc["x3"].isna().all()  # in no document

@@ -64,7 +64,7 @@ def least(kind, groups):
 
 
 def requested(kind="free", groups=False, **how):
-    how = {"budget": BUDGET, "order": "value", **how}
+    how = {"small_change": BUDGET, "order": "value", **how}
     return best(kind).certain(groups=GROUPS if groups else None, **how)
 
 
@@ -181,10 +181,10 @@ def test_a_budget_is_a_distance_whatever_the_weights_and_the_rows(weight, rows):
     np.testing.assert_allclose(certain.distances, np.abs(phi), rtol=1e-9)
     # by default 5 % of the root mean square of row sizes, so that not all is certain
     size = np.sqrt((PHI**2).sum(axis=1).mean())
-    assert plain.certain().budget == pytest.approx(0.05 * size, rel=1e-12)
+    assert plain.certain().small_change == pytest.approx(0.05 * size, rel=1e-12)
     of_others = dataclasses.replace(plain, row_size=20.0)
-    assert of_others.certain().budget == pytest.approx(1.0, rel=1e-12)
-    assert of_others.certain().share == pytest.approx((np.abs(phi) > 1.0).mean())
+    assert of_others.certain().small_change == pytest.approx(1.0, rel=1e-12)
+    assert of_others.certain().certain_signs == pytest.approx((np.abs(phi) > 1.0).mean())
 
 
 @pytest.mark.parametrize("by", ["size", "value"])
@@ -216,4 +216,4 @@ def test_ranks_by_half_widths_hold_in_every_near_optimal_explanation(monkeypatch
     assert (ball.worst_ranks >= exact.worst_ranks).all()
     certainly_first = ball.worst_ranks[:, 0] == 1
     assert certainly_first.mean() > 0.5
-    assert ball.to_frame()["certain_first"].iloc[0] == certainly_first.mean()
+    assert ball.to_frame()["certainly_first"].iloc[0] == certainly_first.mean()

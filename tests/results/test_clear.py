@@ -165,9 +165,9 @@ def test_signs_and_places_are_the_same_at_every_weight_up_to_twice():
 
 def test_delta_is_5_percent_of_the_reference_rows_and_rows_stand_alone():
     size = np.sqrt((W**2).sum(axis=1).mean())
-    assert parts().clear().delta == pytest.approx(0.05 * size, rel=1e-12)
+    assert parts().clear().small_change == pytest.approx(0.05 * size, rel=1e-12)
     whole = parts(row_size=4.0)
-    assert whole.clear().delta == 0.2
+    assert whole.clear().small_change == 0.2
     for n in range(N):
         one = parts(W[[n]], PHI[[n]], row_size=4.0).clear()
         for ours, all_rows in zip(
@@ -180,7 +180,7 @@ def test_delta_is_5_percent_of_the_reference_rows_and_rows_stand_alone():
         conclusions(large), conclusions(parts().clear()), strict=True
     ):
         np.testing.assert_array_equal(ours, other)
-    assert parts().clear(0.0).delta == 0.0
+    assert parts().clear(0.0).small_change == 0.0
 
 
 @pytest.mark.parametrize("by", BY)
@@ -201,7 +201,7 @@ def test_columns_of_zeros_are_alike_however_many(by):
             above = (gap > reach) & (np.add.outer(keys, keys) > total)
         np.testing.assert_array_equal(clear.best_ranks[n], 1 + above.sum(axis=0))
         np.testing.assert_array_equal(clear.worst_ranks[n], 900 - above.sum(axis=1))
-    assert clear.share == clear.sign.sum() / W.size  # zeros have no sign
+    assert clear.clear_signs == clear.sign.sum() / W.size  # zeros have no sign
 
 
 def test_rows_with_one_or_two_columns():
@@ -212,7 +212,7 @@ def test_rows_with_one_or_two_columns():
     assert two.order.all()  # v = (t, −t): sizes 2 + t and 1 + t keep their order
     zero = parts(np.zeros((2, 3)), None).clear()
     assert not zero.sign.any()
-    assert zero.share == 1.0
+    assert zero.clear_signs == 1.0
     assert "<table" in zero._repr_html_()
 
 
@@ -264,12 +264,12 @@ def cancer():
 
 def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
     shares = [
-        cancer(n, robustness=w).clear().share for n in (40, 160) for w in (0, 0.1)
+        cancer(n, robustness=w).clear().clear_signs for n in (40, 160) for w in (0, 0.1)
     ]
     assert 0.4 < min(shares) < max(shares) < 0.9
     assert max(shares) - min(shares) < 0.15
     plain = cancer(40, robustness=0)
-    assert plain.certain().share < 0.9
+    assert plain.certain().certain_signs < 0.9
     note = Finding("the target is computed exactly", "computed")
     assert plain.clear().notes == (note,)
     assert plain.clear().document().trust[-1] == note

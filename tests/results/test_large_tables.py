@@ -100,7 +100,7 @@ def test_a_sample_depends_on_the_number_of_rows_alone():
 
 def test_blocks_of_rows_change_no_number(monkeypatch):
     best, groups = parts(50), {"pair": ["x0", "x2"]}
-    cases = [{}, {"order": "value"}, {"groups": groups}, {"delta": 0.3}]
+    cases = [{}, {"order": "value"}, {"groups": groups}, {"small_change": 0.3}]
 
     def views():
         return best.to_text(), [best.clear(**case) for case in cases]
@@ -114,7 +114,7 @@ def test_blocks_of_rows_change_no_number(monkeypatch):
     for one, other in zip(whole, blocks, strict=True):
         for name in ("attributions", "signs", "best_ranks", "worst_ranks"):
             assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
-        assert (one.delta, one.labels) == (other.delta, other.labels)
+        assert (one.small_change, one.labels) == (other.small_change, other.labels)
 
 
 def test_some_rows_have_the_clear_signs_and_reasons_that_they_have_among_all():
@@ -122,7 +122,7 @@ def test_some_rows_have_the_clear_signs_and_reasons_that_they_have_among_all():
     chosen = [41, 3, 17]
     some, every = of_rows(best, np.array(chosen)), best.clear()
     clear = some.clear()
-    assert clear.delta == every.delta
+    assert clear.small_change == every.small_change
     for name in ("signs", "best_ranks", "worst_ranks"):
         assert np.array_equal(getattr(clear, name), getattr(every, name)[chosen])
     assert some.to_frame().index.tolist() == chosen
@@ -150,7 +150,7 @@ def test_reasons_of_a_sample_say_so_and_their_intervals_hold(
     words = f"shares are of {sample.in_words()}, with 95 % intervals in parentheses"
     assert Finding(words, "estimated") in document.trust
     counts = np.bincount(some.ranks)[1:]
-    for share, exact, count in zip(some.shares, every.shares, counts, strict=True):
+    for share, exact, count in zip(some.clear_rows, every.clear_rows, counts, strict=True):
         low, high = sample.interval(share, int(count))
         assert low <= exact <= high
         assert high - low < 2.0 / count**0.5

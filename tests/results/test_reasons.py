@@ -71,7 +71,7 @@ def test_the_largest_contributions_of_the_model_are_there(groups, towards, least
 def test_a_reason_is_clear_if_its_direction_and_rank_are(groups, towards):
     best, delta = parts(), 0.2
     reasons = best.reasons(
-        k=D, towards=towards, groups=GROUPS if groups else None, delta=delta
+        k=D, towards=towards, groups=GROUPS if groups else None, small_change=delta
     )
     clear = best.clear(delta, order="value", groups=GROUPS if groups else None)
     names = ["x0", "pair", "x2", "x4", "x5"] if groups else [f"x{d}" for d in range(D)]
@@ -103,13 +103,13 @@ def test_a_column_that_speaks_against_the_decision_is_no_reason_for_it():
 def test_ties_are_clear_of_nobody_and_zeros_are_no_reasons():
     w = np.array([[2.0, 2.0, 1.0, 0.0], [3.0, 3.0, -1.0, 0.0], [-1.0, -2.0, 0.0, 0.0]])
     result = parts(w, None)
-    reasons = result.reasons(k=3, delta=0.1)
+    reasons = result.reasons(k=3, small_change=0.1)
     table = reasons.to_frame()
     assert table["row"].tolist() == [0, 0, 0, 1, 1]
     assert table["rank"].tolist() == [1, 2, 3, 1, 2]
     assert table["clear"].tolist() == [False, False, True, False, False]
-    assert reasons.shares == (0.0, 0.0, 1.0)
-    lower = result.reasons(k=3, towards="lower", delta=0.1)
+    assert reasons.clear_rows == (0.0, 0.0, 1.0)
+    lower = result.reasons(k=3, towards="lower", small_change=0.1)
     assert lower.features == ("x2", "x1", "x0")
     assert lower.clear.all()
     assert result.reasons(rows=[2]).to_frame().empty
@@ -216,7 +216,7 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     assert {note.basis for note in reasons.notes} == {"computed"}
     assert reasons.source == "exact contributions"
     by_rank = table.groupby("rank")["clear"].mean()
-    np.testing.assert_allclose(reasons.shares, by_rank)
+    np.testing.assert_allclose(reasons.clear_rows, by_rank)
     reasons.to_csv(tmp_path / "reasons.csv")
     text = (tmp_path / "reasons.csv").read_text(encoding="utf-8")
     assert ",'=balance," in text

@@ -58,7 +58,7 @@ _OF_DRAWS = ("precision", "max_evaluations")
         dict[str, list[str]] | None,
         "features that count as one reason: lists by the name of the group",
     ),
-    delta=(
+    small_change=(
         Nonnegative | None,
         "the change of attributions that a clear reason withstands, in the unit of the "
         "output; by default 5 % of the root mean square size of a row",
@@ -292,10 +292,10 @@ def _in_original_units(best: Explanation, unscaled: pd.DataFrame | None) -> Expl
 
 def _reasons_manifest(reasons: Reasons) -> dict[str, Any]:
     """Entries of the manifest on reasons."""
-    names = ("k", "towards", "source", "least_share", "meaning")
+    names = ("k", "towards", "least_share", "small_change", "clear_rows")
     fields = {name: getattr(reasons, name) for name in names}
-    notes = [note.sentence for note in reasons.notes]
-    return {**fields, "notes": notes, "clear": reasons.shares}
+    error = reasons.sampling_error
+    return {**fields, "sampling_error": None if np.isnan(error) else error}
 
 
 def _output_parts(best: Explanation) -> dict[str, Any]:

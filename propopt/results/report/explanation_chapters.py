@@ -15,7 +15,6 @@ from propopt.base.document import (
     table_chapter,
 )
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
-from propopt.base.text import plural
 from propopt.proofs.optimum import Optimum, is_sampled, of_rows
 from propopt.results.reasons import Reasons, Towards
 from propopt.results.report.explorer import Explorer, FrontPath
@@ -78,17 +77,14 @@ def _reasons(best: Optimum) -> Iterator[Chapter]:
 def _reasons_towards(best: Optimum, towards: Towards) -> Iterator[Chapter]:
     """Reasons of the first or of sampled rows, in one direction."""
     N = best.shape[0]
-    n = min(best.shape[0], _ROWS_WITH_REASONS)
-    if N > SAMPLED_ABOVE:
-        drawn = RowSample.of(N).rows.tolist()
-        reasons = Reasons.of(best, towards=towards, rows=drawn, drawn_from=N)
-        document = reasons.document()
-        yield Chapter(document.title, [*document.trust, *document.blocks])
-        yield from document.chapters()
-        return
-    document = Reasons.of(best, towards=towards, rows=range(n)).document()
-    lead = f"Reasons of the first {n} of {plural(N, 'row')}." if n < N else ""
-    yield Chapter(document.title, [*document.trust, *document.blocks], lead)
+    n = min(N, _ROWS_WITH_REASONS)
+    is_sample = N > SAMPLED_ABOVE
+    rows = RowSample.of(N).rows.tolist() if is_sample else range(n)
+    drawn_from = N if is_sample else None
+    reasons = Reasons.of(best, towards=towards, rows=rows, drawn_from=drawn_from)
+    document = reasons.document()
+    lead = f"The first {n} of {N:,} rows." if n < N and not is_sample else ""
+    yield Chapter(f"Reasons for {reasons.decision}", document.blocks, lead)
     yield from document.chapters()
 
 
