@@ -113,7 +113,10 @@ def test_an_honest_result_is_not_refused(job, honest, capsys):
         assert "derived: losses, objectives and lower bounds" in said
     if job in ("slopes", "parts", "offset"):
         best = po.results.Explanation.load(honest(job) / "result.npz")
-        assert f"derived: {100 * best.clear().clear_signs:.3g} % of signs are clear" in said
+        assert (
+            f"derived: {100 * best.clear().clear_signs:.3g} % of signs are clear"
+            in said
+        )
 
 
 @pytest.mark.parametrize("job", ["slopes", "default", "parts", "offset", "effects"])

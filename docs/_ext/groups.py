@@ -78,19 +78,19 @@ GROUPS = {
     "propopt.results.Reasons": {
         "The reasons": "names rows ranks features values contributions attributions "
         "best_ranks worst_ranks small more",
-        "What a reason is": "k towards are_groups n_features least_share meaning",
-        "What is explained": "predictions quantity unit source notes drawn_from",
+        "What a reason is": "k towards are_groups n_features least_share small_change",
+        "What is explained": "quantity unit points sampling_error drawn_from",
     },
     "propopt.results.NearOptimalConclusions": {
         "What is certain": "attributions signs half_widths prices best_ranks "
         "worst_ranks order order_prices",
-        "Among which explanations": "budget rate optimum",
-        "What is explained": "labels present quantity notes",
+        "Among which explanations": "small_change rate optimum are_bounds",
+        "What is explained": "labels present quantity unit sampling_error",
     },
     "propopt.results.Clear": {
         "What is clear": "attributions signs best_ranks worst_ranks",
-        "After which changes": "by delta unit ends",
-        "What is explained": "labels quantity notes",
+        "After which changes": "by small_change",
+        "What is explained": "labels quantity unit sampling_error",
     },
     "propopt.results.Audit": {
         "What was found": "findings pairs rows front",

@@ -115,7 +115,7 @@ class SignsAndRanks(Result):
                     total=len(table),
                     bars={"mean size": [*map(Span.of, sizes)]},
                 ),
-                Facts([fact, sampling_fact(self.sampling_error)]),
+                Facts([fact, error_fact(self.sampling_error)]),
             ],
             chapters=self._table,
         )
@@ -222,7 +222,7 @@ class Clear(
             "clearly_negative": "clearly −",
             "clearly_first": "clearly first",
         }
-        basis = sampling_fact(self.sampling_error).basis
+        basis = error_fact(self.sampling_error).basis
         fact = Fact("clear signs", self.clear_signs, "%", basis, self._change)
         card = self._card("Clear signs", labels, fact)
         has_all = self.shape[1] <= N_ON_CARD
@@ -249,12 +249,12 @@ SLOPES: Final = "slopes"
 
 
 def sampling_error_of(best: Optimum) -> float:
-    """The root mean square error of the target as a share; NaN if it is not counted."""
+    """The sampling error; NaN if no standard errors are subtracted for it."""
     is_counted = is_exact(best) or best.standard_errors is not None
-    return best.target.share if best.target is not None and is_counted else math.nan
+    return best.sampling_error if is_counted else math.nan
 
 
-def sampling_fact(error: float) -> Fact:
+def error_fact(error: float) -> Fact:
     """The sampling error of a result, which is estimated unless it is zero."""
     basis: Basis = "estimated" if error > 0.0 else "computed"
     return Fact("sampling error", error, "%", basis)

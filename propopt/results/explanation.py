@@ -182,7 +182,7 @@ class Explanation(
     :meth:`top` the columns that matter most. ``gap`` is the proved share by which any
     explanation could still be better. :meth:`clear` has the signs and ranks that no
     small change of a row's attributions turns, :meth:`certain` those of every
-    near-optimal explanation, :meth:`reasons` the reasons of each row in sentences.
+    near-optimal explanation, :meth:`reasons` the reasons of each row.
     :meth:`save` writes a file.
 
     >>> import numpy as np, propopt as po
@@ -919,8 +919,8 @@ class Explanation(
         Row 0
         for a higher output, in units of the output
           feature  contribution  clear
-          x0                2.0  yes
-          x2                0.5  yes
+          x0               2.00  yes
+          x2               0.50  yes
         <BLANKLINE>
           sampling error  unknown
         """

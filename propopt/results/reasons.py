@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any, Final, Literal, TypeAlias
 
@@ -30,6 +31,7 @@ from propopt.base.cards import to_text
 from propopt.base.checks import read_count, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
+    Block,
     Document,
     Fact,
     Facts,
@@ -49,8 +51,8 @@ from propopt.results.clear import (
     Clear,
     clear_of,
     dust_of,
+    error_fact,
     sampling_error_of,
-    sampling_fact,
 )
 from propopt.results.result import Result
 from propopt.tables.frames import group_sums
@@ -393,12 +395,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
     def sheets(self) -> Iterator[str]:
         """The sheets of all rows, in order."""
         listed = self._listed
-        facts = [Facts([sampling_fact(self.sampling_error)])]
+        facts = [Facts([error_fact(self.sampling_error)])]
+        facts = facts if self.sampling_error != 0.0 else []
         ends = np.searchsorted(self.rows, np.arange(len(self.names) + 1))
         for m, (start, end) in enumerate(pairwise(ends)):
-            blocks = [self._of_row(m, listed[start:end])]
-            shown = [*blocks, *facts] if self.sampling_error != 0.0 else blocks
-            yield to_text(Document(**self._head(f"Row {self.names[m]}"), blocks=shown))
+            table = self._of_row(m, listed[start:end])
+            yield to_text(self._card([table, *facts], f"Row {self.names[m]}"))
 
     @property
     def decision(self) -> str:
@@ -407,13 +409,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
             return f"a {self.towards} output"
         return self.quantity.decision(self.towards)
 
-    def _head(self, kind: str, *size: str) -> dict[str, str]:
-        """The title, and a line with model, size, decision and unit."""
+    def _card(self, blocks: Sequence[Block], kind: str, *size: str) -> Document:
+        """Blocks below a title, and a line with model, size, decision and unit."""
         parts = (*size, f"for {self.decision}, in {self.unit}")
-        return {
-            "title": title_of(kind, self.quantity),
-            "subtitle": subtitle_of(self.quantity, *parts),
-        }
+        return Document(
+            title=title_of(kind, self.quantity),
+            subtitle=subtitle_of(self.quantity, *parts),
+            blocks=blocks,
+        )
 
     def _of_row(self, m: int, listed: pd.DataFrame) -> Table:
         """The listed reasons of one row, and the number of others."""
@@ -438,29 +441,27 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
     def document(self) -> Document:
         """Summarise by rank how often reasons are clear, and which are frequent."""
         sample = self._sample
-        is_one = len(self.names) == 1
-        kind = f"Row {self.names[0]}" if is_one else "Reasons"
-        head = self._head(kind, *[sample.in_words()] * (not is_one))
+        listed = self._listed
         facts = [
             Fact("small change", self.small_change),
-            sampling_fact(self.sampling_error),
+            error_fact(self.sampling_error),
         ]
         if not sample.is_whole:
             facts.append(Fact("interval", LEVEL, "%"))
-        listed = self._listed
-        return Document(
-            **head,
-            blocks=[self._of_row(0, listed) if is_one else self._by_rank, Facts(facts)],
+        if len(self.names) == 1:
+            table = self._of_row(0, listed)
+            card = self._card([table, Facts(facts)], f"Row {self.names[0]}")
+        else:
+            ranks = self._by_rank
+            card = self._card([ranks, Facts(facts)], "Reasons", sample.in_words())
+        frame = self.to_frame()[["row", "rank"]].join(listed)
+        return replace(
+            card,
             settings={
                 "features": f"{self.n_features:,}",
                 "least share": share_text(self.least_share),
             },
-            chapters=lambda: [
-                table_chapter(
-                    "Reasons, row by row",
-                    self.to_frame()[["row", "rank"]].join(listed),
-                )
-            ],
+            chapters=lambda: [table_chapter("Reasons, row by row", frame)],
         )
 
     @property

@@ -224,7 +224,9 @@ def test_documents_by_themselves_have_a_program_of_their_own(fitted):
     assert proof.gap < 1e-12
     assert po.proofs.certify(objective, 1.01 * W, bounds=program.bounds).gap > 1e-5
     certain = result.certain()
-    alone = explainer.explain(NEW[:1], progress=False).certain(small_change=certain.small_change)
+    alone = explainer.explain(NEW[:1], progress=False).certain(
+        small_change=certain.small_change
+    )
     frame = pd.DataFrame(certain.half_widths, columns=result.labels.features)
     own = pd.Series(alone.half_widths[0], index=alone.labels.features)
     np.testing.assert_allclose(frame.loc[0, own.index], own, rtol=1e-9)

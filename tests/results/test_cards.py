@@ -76,7 +76,8 @@ def test_the_value_of_a_cell_has_one_text(tmp_path):
         axes = po.plots.plot_row(best, 0, X=X_, ax=Figure().subplots())
         plots.append("\n".join(label.get_text() for label in axes.get_yticklabels()))
     sides = [best.reasons(k=9, towards=side) for side in ("higher", "lower")]
-    letter = "\n".join(word for side in sides for word in side.words)
+    listed = [side.document().blocks[0].frame["value"] for side in sides]
+    letter = "\n".join(f"{x} = {value}" for each in listed for x, value in each.items())
     for name, (_, text) in CELLS.items():
         cell = f"{name} = {text}"
         assert card["value"][name] == text

@@ -148,12 +148,11 @@ def test_the_target_error_widens_by_what_solving_for_each_block_says():
     plain, certain = po.solve(objective() + SPARSE).certain(), best.certain()
     wider = certain.half_widths - plain.half_widths
     np.testing.assert_allclose(wider, T_7 * best.standard_errors, atol=1e-4)
-    assert certain.notes[0].basis == "estimated"
+    assert certain.sampling_error == best.target.share > 0.0
     # nothing for an exact target, and nothing for one with unknown errors
-    assert BEST.certain().notes[0].basis == "assumed"
+    assert np.isnan(BEST.certain().sampling_error)
     exact = Estimate(values=G.copy(), source="exact", exact=True)
-    certain = po.solve(with_target(exact)).certain()
-    assert certain.notes[0].basis == "computed"
+    assert po.solve(with_target(exact)).certain().sampling_error == 0.0
     reference = dataclasses.replace(
         BEST, standard_errors=np.full(G.shape, 0.01)
     ).certain()
@@ -181,7 +180,11 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     monkeypatch.setattr("propopt.proofs.hessian.MAX_SPECTRAL_SIZE", 2)
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
     np.testing.assert_allclose(ball.half_widths, ball.small_change, rtol=1e-12)
-    assert [note.basis for note in ball.notes] == ["assumed", "proved"]
+    assert ball.are_bounds
+    assert not exact.are_bounds
+    fact = ball.document().facts["certain signs"]
+    assert (fact.value, fact.basis) == (ball.certain_signs, None)
+    assert fact.note == f"at least, small change {ball.small_change:.3g}"
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
     np.testing.assert_allclose(named.half_widths[0], ball.half_widths[0], rtol=1e-12)
     np.testing.assert_array_equal(named.best_ranks[2], exact.best_ranks[2])
@@ -199,7 +202,11 @@ def test_tables_agree_with_what_is_certain():
     fixed = certain.best_ranks == certain.worst_ranks
     assert fixed.tolist() == [[False] * 4, [True] * 4]
     robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
-    table = po.solve(po.GradientMatching(values) + robust).certain(small_change=0.3).of_row(0)
+    table = (
+        po.solve(po.GradientMatching(values) + robust)
+        .certain(small_change=0.3)
+        .of_row(0)
+    )
     assert table["attribution"].abs().is_monotonic_decreasing
     assert np.isnan(table["distance_of_order"].iloc[-1])
     certain = BEST.certain()
@@ -216,7 +223,10 @@ def test_what_has_no_objective_is_given_one(tmp_path):
         loaded.certain()
     again = loaded.certain(objective=objective())
     np.testing.assert_array_equal(again.prices, BEST.certain().prices)
-    assert BEST.certain(objective=with_target(G + 1.0)).certain_signs < BEST.certain().certain_signs
+    assert (
+        BEST.certain(objective=with_target(G + 1.0)).certain_signs
+        < BEST.certain().certain_signs
+    )
     mine = po.results.Explanation(attributions=G, method="mine")
     with pytest.raises(InvalidInput, match="give the objective"):
         mine.certain()

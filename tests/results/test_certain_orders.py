@@ -184,7 +184,9 @@ def test_a_budget_is_a_distance_whatever_the_weights_and_the_rows(weight, rows):
     assert plain.certain().small_change == pytest.approx(0.05 * size, rel=1e-12)
     of_others = dataclasses.replace(plain, row_size=20.0)
     assert of_others.certain().small_change == pytest.approx(1.0, rel=1e-12)
-    assert of_others.certain().certain_signs == pytest.approx((np.abs(phi) > 1.0).mean())
+    assert of_others.certain().certain_signs == pytest.approx(
+        (np.abs(phi) > 1.0).mean()
+    )
 
 
 @pytest.mark.parametrize("by", ["size", "value"])

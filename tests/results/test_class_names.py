@@ -214,5 +214,5 @@ def test_files_with_names_of_other_classes_are_refused(tmp_path):
 def test_old_files_have_quantities_without_names():
     old = Quantity(model="m", kind="log_odds", label=1, outcome="churn")
     assert old.in_words() == "log-odds of churn = 1"
-    assert old.decision("higher") == "higher log-odds of churn = 1"
+    assert old.decision("higher") == "a higher output"
     assert old.side("lower") == "lower"

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import propopt as po
-from propopt.base.document import Finding
+from propopt.base.document import share_text
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs.sampling_error import TargetError
@@ -156,11 +156,8 @@ def test_signs_and_places_are_the_same_at_every_weight_up_to_twice():
     alone = parts(phi + move, None).clear(0.0)
     assert alone.sign.all()
     assert alone.order[2].all()
-    assert alone.ends == ""
     # slopes have one end at each side: the slopes before, and those that are given
-    mine = slopes(phi + move, phi).clear(0.0)
-    assert mine.sign.all()
-    assert mine.ends == "the estimated slopes"
+    assert slopes(phi + move, phi).clear(0.0).sign.all()
 
 
 def test_delta_is_5_percent_of_the_reference_rows_and_rows_stand_alone():
@@ -227,14 +224,12 @@ def test_standard_errors_are_taken_off():
         s = np.sign(W)
         expected = (s * W > reach) & (s * PHI > reach) & (s * far > reach)
         np.testing.assert_array_equal(sampled.sign, expected)
-        words = f"{factor:.3g} standard errors of sampled values are subtracted"
-        assert sampled.notes == (Finding(words, "estimated"),)
         # with changes by δ they add up
         both = parts(contributions=None, standard_errors=se, **fields).clear(0.3)
         least = 0.3 * np.sqrt(1.0 - 1.0 / D) + reach
         np.testing.assert_array_equal(both.sign, np.abs(W) > least)
-    words = "the sampling error is not known and not included"
-    assert parts().clear().notes == (Finding(words, "assumed"),)
+    assert np.isnan(parts().clear().sampling_error)
+    assert parts().clear().document().facts["sampling error"].number == "unknown"
     unknown = parts(standard_errors=np.where(se > 0.0, np.inf, se)).clear(0.0)
     assert not unknown.sign.any()
     noise = 0.4 * RNG.normal(size=(8, N, D))
@@ -242,6 +237,9 @@ def test_standard_errors_are_taken_off():
     drawn = po.solve(1.0 * po.GradientMatching(estimate)).clear()
     exact = po.solve(1.0 * po.GradientMatching(PHI)).clear()
     assert drawn.sign.sum() < exact.sign.sum()
+    facts = drawn.document().facts
+    assert facts["sampling error"].value == drawn.sampling_error > 0.0
+    assert facts["clear signs"].shown_basis == "estimated"
 
 
 @pytest.fixture(scope="module")
@@ -270,9 +268,29 @@ def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
     assert max(shares) - min(shares) < 0.15
     plain = cancer(40, robustness=0)
     assert plain.certain().certain_signs < 0.9
-    note = Finding("the target is computed exactly", "computed")
-    assert plain.clear().notes == (note,)
-    assert plain.clear().document().trust[-1] == note
+    assert plain.clear().sampling_error == plain.certain().sampling_error == 0.0
+
+
+def test_a_card_has_the_largest_features_and_their_shares():
+    wide = np.concatenate([W, 3.0 * W], axis=1)
+    clear = parts(wide, None).clear(0.15)
+    document = clear.document()
+    table = document.blocks[0]
+    order = np.argsort(-np.abs(wide).mean(axis=0))
+    assert table.frame.index.tolist() == [f"x{d}" for d in order[:10]]
+    assert (table.total, len(table.bars["mean size"])) == (12, 10)
+    shares = clear.to_frame().iloc[order[:10]]
+    for label, name in (
+        ("clear rows", "clear_rows"),
+        ("clearly +", "clearly_positive"),
+        ("clearly −", "clearly_negative"),
+        ("clearly first", "clearly_first"),
+    ):
+        assert table.frame[label].tolist() == [*map(share_text, shares[name])]
+    fact = document.facts["clear signs"]
+    assert (fact.value, fact.note) == (clear.clear_signs, "small change 0.15")
+    assert document.chapters()[0].blocks[0].frame.shape == (12, 5)
+    assert parts().clear().document().chapters() == ()  # the card has all
 
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "clear"))

@@ -1,4 +1,4 @@
-"""Reasons: the largest contributions of the model, in words, and which are clear."""
+"""Reasons: the largest contributions of the model, and which are clear."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression
 
 import propopt as po
-from propopt.base.document import Finding, minus
+from propopt.base.document import Table, share_text
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 
@@ -97,7 +97,6 @@ def test_a_column_that_speaks_against_the_decision_is_no_reason_for_it():
     # without contributions of the model, the attributions have to do
     given = parts(w, None).reasons(least_share=0.0)
     assert given.features[:3] == ("x0", "x1", "x2")
-    assert given.source == ""
 
 
 def test_ties_are_clear_of_nobody_and_zeros_are_no_reasons():
@@ -122,7 +121,7 @@ def test_rows_are_the_requested_ones():
     assert named.names == (4, 3, 0)
     for n, one in ((4, named), (0, named), (4, alone)):
         m = 0 if one is alone else named.names.index(n)
-        for name in ("features", "contributions", "best_ranks", "worst_ranks", "words"):
+        for name in ("features", "contributions", "best_ranks", "worst_ranks"):
             ours = np.array(getattr(every, name))[every.rows == n]
             np.testing.assert_array_equal(
                 ours, np.array(getattr(one, name))[one.rows == m]
@@ -136,12 +135,46 @@ def test_sampled_values_are_noted_and_fewer_reasons_are_clear():
         po.solve(1.0 * po.GradientMatching(target)), units="output", contributions=PHI
     )
     reasons = drawn.reasons()
-    assert reasons.source == "estimated contributions"
-    words = "2.36 standard errors of sampled values are subtracted"
-    assert reasons.notes[1:] == (Finding(words, "estimated"),)
+    assert reasons.sampling_error == drawn.target.share > 0.0
     assert reasons.clear.sum() < parts(PHI).reasons().clear.sum()
-    assert reasons.document().trust[1:] == [*reasons.notes]
-    assert {note.basis for note in reasons.notes} == {"estimated"}
+    fact = reasons.document().facts["sampling error"]
+    assert (fact.value, fact.shown_basis) == (drawn.target.share, "estimated")
+    assert "sampling error" in reasons.sheet(0)  # also in a letter
+    assert np.isnan(parts().reasons().sampling_error)
+
+
+@pytest.mark.parametrize("towards", ["higher", "lower"])
+def test_clear_is_yes_no_or_the_possible_ranks(towards):
+    reasons = parts().reasons(k=D, towards=towards, small_change=0.2)
+    table = reasons.to_frame()
+    expected = {n: [] for n in range(N)}
+    for x in table.itertuples():
+        ranks = f"rank {x.best_rank} to {x.worst_rank}"
+        clear = "yes" if x.clear else "no" if x.worst_rank > D else ranks
+        expected[x.row].append(clear)
+    assert len({x for clear in expected.values() for x in clear}) > 4
+    for n, clear in expected.items():
+        one = parts().reasons(k=D, towards=towards, small_change=0.2, rows=[n])
+        (shown,) = [x for x in one.document().blocks if isinstance(x, Table)]
+        assert shown.frame["clear"].tolist() == clear
+        assert shown.rest == ("" if clear else "none")
+
+
+def test_ranks_have_their_rows_and_most_frequent_features():
+    reasons = parts().reasons(k=3)
+    document = reasons.document()
+    table = reasons.to_frame()
+    (shown,) = [x for x in document.blocks if isinstance(x, Table)]
+    for line in shown.frame.itertuples(index=False):
+        here = table[table["rank"] == int(line.rank)]
+        assert int(line.rows) == len(here)
+        counts = here["feature"].value_counts()
+        name, share = line[3].split(", ")[0].split(" ")
+        assert counts[name] == counts.max()
+        assert share == share_text(counts.max() / len(here))
+    assert document.facts["small change"].value == reasons.small_change
+    row = parts().reasons(k=1, rows=[0]).document().blocks[0]
+    assert row.rest == f"{(PHI[0] >= 0.01 * PHI[0].clip(0).sum()).sum() - 1} more"
 
 
 SLOPES = po.results.Explanation(attributions=PHI, method="mine")
@@ -181,7 +214,7 @@ def customers():
     return result, rows, model
 
 
-def test_words_have_name_value_number_and_unit(customers, tmp_path):
+def test_reasons_have_value_number_points_and_unit(customers, tmp_path):
     result, rows, model = customers
     reasons = result.reasons(k=5, least_share=0.0)
     table = reasons.to_frame()
@@ -189,39 +222,51 @@ def test_words_have_name_value_number_and_unit(customers, tmp_path):
     W = result.to_frame()
     assert len(table) == (PHI > 1e-12).to_numpy().sum()
     chance = pd.Series(model.predict_proba(rows)[:, 1], rows.index)
-    for row, rank, name, value, phi, w, unit, _, sentence in table.itertuples(
-        index=False
-    ):
-        cell = rows.loc[row, name]
+    for x in table.itertuples(index=False):
+        cell = rows.loc[x.row, x.feature]
         if isinstance(cell, str) or pd.isna(cell):
-            assert value == (cell if isinstance(cell, str) else "missing")
+            assert x.value == (cell if isinstance(cell, str) else "missing")
         else:
-            assert float(value) == pytest.approx(cell, rel=1e-3)
-        assert PHI.loc[row, name] == phi
-        assert W.loc[row, name] == w
-        assert (PHI.loc[row] > phi).sum() == rank - 1
-        low = expit(np.log(chance[row] / (1.0 - chance[row])) - phi)
-        step = f"({100 * low:.1f} % → {100 * chance[row]:.1f} %)"
-        assert f"{name} = {minus(value)}: {minus(f'{phi:+.3g}')}" in sentence
-        assert step in sentence
-        assert minus(f"{w:+.3g}") in sentence
-        assert unit == "log-odds"
-        assert sentence in reasons.sheet(row)
+            assert float(x.value) == pytest.approx(cell, rel=1e-3)
+        phi = PHI.loc[x.row, x.feature]
+        assert (x.contribution, x.optimized) == (phi, W.loc[x.row, x.feature])
+        assert (PHI.loc[x.row] > phi).sum() == x.rank - 1
+        p = chance[x.row]
+        low = expit(np.log(p / (1.0 - p)) - phi)
+        assert x.points == pytest.approx(100.0 * (p - low))
+        assert x.unit == "log-odds"
     assert {"missing", "long", "short"} < set(table["value"])
     assert table["clear"].any()
     assert (
         table.loc[table["feature"] == "=balance", "value"].str.fullmatch("\\d+").all()
     )
-    assert reasons.notes[-1] == Finding("the target is computed exactly", "computed")
-    assert {note.basis for note in reasons.notes} == {"computed"}
-    assert reasons.source == "exact contributions"
+    assert (table["sampling_error"] == 0.0).all()
     by_rank = table.groupby("rank")["clear"].mean()
     np.testing.assert_allclose(reasons.clear_rows, by_rank)
     reasons.to_csv(tmp_path / "reasons.csv")
     text = (tmp_path / "reasons.csv").read_text(encoding="utf-8")
     assert ",'=balance," in text
     assert ",=balance" not in text
-    assert "\u05d2\u05d9\u05dc = " in text
+    sheet = reasons.sheet(rows.index[0])
+    assert "points" in sheet
+    assert "sampling error" not in sheet
+
+
+def test_points_are_of_log_odds_and_probabilities_alone(customers):
+    result, rows, _ = customers
+    reasons = result.reasons()
+    of_kind = {
+        kind: dataclasses.replace(
+            result, quantity=dataclasses.replace(result.quantity, kind=kind)
+        ).reasons()
+        for kind in ("probability", "margin")
+    }
+    np.testing.assert_array_equal(
+        of_kind["probability"].points, 100.0 * reasons.contributions
+    )
+    assert of_kind["margin"].points is None
+    assert of_kind["margin"].to_frame()["points"].isna().all()
+    assert "points" not in of_kind["margin"].sheet(rows.index[0])
 
 
 def test_a_group_lists_the_features_that_contribute_most(customers):
@@ -232,7 +277,7 @@ def test_a_group_lists_the_features_that_contribute_most(customers):
     sums = result.grouped({"rest": names[1:]}).to_frame()["rest"]
     table = reasons.to_frame()
     assert set(table["feature"]) == {"rest", "money"}
-    for row, _, name, value, phi, w, *_, sentence in table.itertuples(index=False):
+    for row, _, name, value, phi, w, *_ in table.itertuples(index=False):
         if name == "money":
             assert value == f"=balance = {rows.loc[row, '=balance']}"
             continue
@@ -241,7 +286,6 @@ def test_a_group_lists_the_features_that_contribute_most(customers):
         least = PHI.loc[row, names[1:]].abs().idxmin()
         left = [x for x in names[1:] if x != least]
         assert [x.split(" = ")[0] for x in value.split(", ")] == [*left, "1 more"]
-        assert minus(value) in sentence
 
 
 def test_reasons_of_a_linear_model_have_the_direction_of_its_coefficients():
