@@ -435,8 +435,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
             "no" if lost else "yes" if low == high else f"rank {low} to {high}"
             for low, high, lost in ranks
         ]
-        known = {"value": any(self.values), "points": self.points is not None}
-        return table.drop(columns=[name for name in known if not known[name]])
+        available = {"value": any(self.values), "points": self.points is not None}
+        return table.drop(columns=[name for name, has in available.items() if not has])
 
     def document(self) -> Document:
         """Summarise by rank how often reasons are clear, and which are frequent."""

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, hypergeom
 
 import propopt as po
-from propopt.base.document import Facts, Finding, Table
+from propopt.base.document import Facts, Table
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
