@@ -572,5 +572,4 @@ def table_chapter(title: str, table: pd.DataFrame, caption: str = "") -> Chapter
     room = rows_on_page(table.shape[1])
     rest = f"The first {room:,} of {plural(len(table), 'row')}; the CSV file has all."
     words = [caption, rest if len(table) > room else ""]
-    text = " ".join(filter(None, words)) or "All numbers."
-    return Chapter(title, [Table(table.iloc[:room], text)])
+    return Chapter(title, [Table(table.iloc[:room], " ".join(filter(None, words)))])

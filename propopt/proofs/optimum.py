@@ -215,11 +215,13 @@ def gap_fact(best: Optimum) -> Fact:
 
 def sampling_fact(target: TargetError | None) -> Fact:
     """The root mean square error of a target as a share of its size."""
-    if target is None or math.isnan(target.value):
-        source = "" if target is None else target.source
-        return Fact("sampling error", None, note=source)
-    if not target.n_blocks:
+    if target is None:
+        return Fact("sampling error", None)
+    is_exact = not target.n_blocks and not math.isnan(target.value)
+    if is_exact:
         return Fact("sampling error", 0.0, "%")
+    if math.isnan(target.value + target.share):  # the share, of an earlier file
+        return Fact("sampling error", None, note=target.source)
     return Fact("sampling error", target.share, "%", "estimated", target.source)
 
 

@@ -185,7 +185,7 @@ def test_slopes_of_a_large_table_are_shown_for_a_sample():
     )
     (table,) = blocks_of_chapters(best)["Attributions"]
     rows = table.frame.index.to_numpy()
-    words = f"A sample of {len(rows):,} of {LARGE:,} rows; the CSV file has all."
+    words = f"a sample of {len(rows):,} of {LARGE:,} rows"
     assert words in table.caption
     assert np.array_equal(table.frame.to_numpy(), best.attributions[rows])
 

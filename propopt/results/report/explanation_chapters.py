@@ -11,7 +11,6 @@ from propopt.base.document import (
     Chapter,
     Table,
     rows_on_page,
-    sentence,
     table_chapter,
 )
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
@@ -43,15 +42,14 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
         or best.units != "output"
         or not all(np.isfinite(x).all() for x in (base, prediction, target))
     ):
-        unit = f"{best.units_in_words}."
         N = best.shape[0]
         if N <= SAMPLED_ABOVE:
-            yield table_chapter("Attributions", best.to_frame(), unit)
+            yield table_chapter("Attributions", best.to_frame())
             return
         sample = RowSample.of(N, rows_on_page(best.shape[1]))
-        words = f"{unit} {sentence(sample.in_words())[:-1]}; the CSV file has all."
         frame = of_rows(best, sample.rows).to_frame()
-        yield Chapter("Attributions", [Table(frame, words)])
+        caption = f"{sample.in_words()}; the CSV file has all"
+        yield Chapter("Attributions", [Table(frame, caption)])
         return
     yield from ReviewSheet(
         result=best,
@@ -103,7 +101,6 @@ def rows_and_pairs(
         pairs, first = neighbours.worst(best)
     explorer = Explorer(
         title="One row and its most similar row" if neighbours else "One row",
-        lead=f"Attributions: {best.units_in_words}.",
         best=best,
         neighbours=neighbours,
         front_path=front_path,
@@ -111,10 +108,6 @@ def rows_and_pairs(
     )
     yield explorer.chapter()
     if pairs is not None and neighbours is not None:
-        caption = (
-            f"The {min(WORST_PAIRS, len(pairs))} of {len(neighbours.edges):,} pairs "
-            "that differ most, with the column of the largest difference."
-        )
-        lead = "These pairs of similar rows have the most different explanations."
-        title = "Similar rows that differ most"
-        yield Chapter(title, [Table(pairs, caption)], lead)
+        shown = min(WORST_PAIRS, len(pairs))
+        caption = f"The largest {shown} of {len(neighbours.edges):,} pairs."
+        yield Chapter("Similar rows that differ most", [Table(pairs, caption)])

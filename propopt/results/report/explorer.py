@@ -299,9 +299,9 @@ class Explorer:
     """A row to choose next to its most similar row, perhaps with a trade-off curve."""
 
     title: str
-    lead: str
     best: Optimum
     neighbours: Neighbours | None
+    lead: str = ""
     front_path: FrontPath | None = None
     first_rows: Sequence[int] = ()  # rows at the top of the list
     reference: Array | None = None  # (N, D): dashed bars, without a trade-off curve
