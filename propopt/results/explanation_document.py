@@ -55,16 +55,16 @@ def explanation_document(
     clear, share, delta = clear_rows(explanation)
     table = _one_row if explanation.shape[0] == 1 else _many_rows
     note = f"small change {number_text(delta)}"
+    unit = unit_text(explanation.units, explanation.quantity, explanation.parameters)
+    basis: Basis = "estimated" if is_sampled(explanation) else "computed"
     facts = [
         *_proof(explanation),
         *_change_from_shap(explanation),
-        Fact("clear signs", share, "%", _basis(explanation), note),
+        Fact("clear signs", share, "%", basis, note),
     ]
     return Document(
         title=title_of(kind, explanation.quantity),
-        subtitle=subtitle_of(
-            explanation.quantity, _size(explanation), _unit(explanation)
-        ),
+        subtitle=subtitle_of(explanation.quantity, _size(explanation), unit),
         dangers=_WITHOUT_DATA if "without data" in explanation.parameters else (),
         blocks=[table(explanation, clear), Facts(facts)],
         settings=dict(made_by(explanation)),
@@ -84,10 +84,6 @@ def _size(best: Optimum) -> str:
     if N > 1 or best.labels.points is None:
         return shape_text(N, D)
     return f"row {best.labels.row(0)} · {plural(D, 'feature')}"
-
-
-def _unit(best: Optimum) -> str:
-    return unit_text(best.units, best.quantity, best.parameters)
 
 
 def unit_text(
@@ -130,8 +126,8 @@ def feature_table(
 
 def size_columns(sizes: Values, order: Indices) -> dict[str, Any]:
     """Mean sizes of the largest features, and their shares of all (D,)."""
-    whole = math.fsum(sizes / (sizes.max() or 1.0))  # against overflow
-    shares = sizes / (sizes.max() or 1.0) / (whole or 1.0)
+    relative = sizes / (sizes.max() or 1.0)  # against overflow of the sum
+    shares = relative / (relative.sum() or 1.0)
     return {"mean size": sizes[order], "share": [*map(share_cell, shares[order])]}
 
 
@@ -157,12 +153,14 @@ def _many_rows(best: Optimum, clear: Values) -> Table:
     W = best.attributions
     unit = float(np.abs(W).max()) or 1.0  # against overflow of sums
 
-    def sizes_and_sides(w: Any) -> list[Any]:
+    def sizes_and_sides(w: Array) -> list[Array]:
         v = w / unit
         v = np.where(np.abs(v) <= _ROUNDING, 0.0, v)
-        return [np.abs(v), np.minimum(v, 0.0), np.maximum(v, 0.0), v > 0.0, v < 0.0]
+        sides = np.minimum(v, 0.0), np.maximum(v, 0.0), v > 0.0, v < 0.0
+        return [x.sum(axis=0) for x in (np.abs(v), *sides)]
 
-    sizes, below, above, raises, lowers = _means(W, sizes_and_sides)
+    sums = _sums(sizes_and_sides, W)
+    sizes, below, above, raises, lowers = (x / len(W) for x in sums)
     order = largest(sizes)
     names = _names(best)
     columns = size_columns(unit * sizes, order)
@@ -242,15 +240,12 @@ def sign_text(raises: float, lowers: float) -> str:
     return "+" if raises else "−" if lowers else ""
 
 
-def _means(W: Any, parts_of: Callable[[Any], list[Any]]) -> list[Any]:
-    """Means over all rows of arrays that are computed of W, by sums over blocks."""
-    sums = ([x.sum(axis=0) for x in parts_of(W[rows])] for rows in _blocks(W))
-    return [reduce(np.add, parts) / len(W) for parts in zip(*sums, strict=True)]
-
-
-def _blocks(W: Any) -> list[slice]:
-    """Blocks of rows of bounded size; one block of a small table."""
-    return BATCH_BUDGET.blocks(len(W), 8 * W.shape[1])
+def _sums(parts_of: Callable[..., list[Any]], *arrays: Array) -> list[Any]:
+    """Sums of what follows from each block of rows; small tables are one block."""
+    W = arrays[0]
+    blocks = BATCH_BUDGET.blocks(len(W), 8 * W.shape[1])
+    parts = (parts_of(*(x[rows] for x in arrays)) for rows in blocks)
+    return [reduce(np.add, one) for one in zip(*parts, strict=True)]
 
 
 # ---- Facts: the proof, the distance from SHAP values
@@ -287,10 +282,9 @@ def base_facts(
 ) -> Iterator[Fact]:
     """The base, if shown, or with its standard error if the background is sampled."""
     error = parameters.get("base error", 0.0)
-    if base is not None and error:
-        yield Fact("base", float(base), "", "estimated", f"±{number_text(error)}")
-    elif base is not None and shown:
-        yield Fact("base", float(base))
+    note = f"±{number_text(error)}" if error else ""
+    if base is not None and (error or shown):
+        yield Fact("base", float(base), "", "estimated" if error else None, note)
 
 
 _LARGE: Final = 0.1
@@ -305,35 +299,26 @@ def _change_from_shap(best: Optimum) -> Iterator[Fact]:
         return
     if 0.0 in best.weights.values():  # they are the Shapley values
         return
-    same = 0
-    turned = 0
-    count = 0
-    moved = 0.0
-    size = 0.0
-    blocks = list(_blocks(W))
-    large = _LARGE * np.concatenate([np.abs(phi[x]).max(axis=1) for x in blocks]).mean()
-    for rows in blocks:
-        w = W[rows]
-        exact = phi[rows]
+    large = _LARGE * np.maximum(phi.max(axis=1), -phi.min(axis=1)).mean()
+
+    def compared(w: Array, exact: Array) -> list[Any]:
         sizes = np.abs(exact)
         # columns that are the largest of their row, up to rounding
         firsts = sizes >= (1.0 - 1e-9) * sizes.max(axis=1, keepdims=True)
         first = firsts[np.arange(len(w)), np.abs(w).argmax(axis=1)]
         is_large = sizes > large
-        same += int(first.sum())
-        turned += int((is_large & (np.sign(w) != np.sign(exact))).sum())
-        count += int(is_large.sum())
-        moved += float(np.abs(w - exact).sum())
-        size += float(np.abs(exact).sum())
-    if is_sampled(best):  # their order and signs are sampled, too
-        yield Fact("differs from SHAP", moved / size, "%", "estimated")
-        return
-    yield Fact("differs from SHAP", moved / size, "%")
-    if len(W) == 1:
-        yield Fact("top feature as SHAP", same == 1)
-    else:
-        yield Fact("top feature as SHAP", same / len(W), "% of rows")
-    yield Fact("signs against SHAP", turned, f"of {count:,} large")
+        turned = is_large & (np.sign(w) != np.sign(exact))
+        counts = [np.count_nonzero(x) for x in (first, turned, is_large)]
+        return [*counts, np.abs(w - exact).sum(), sizes.sum()]
+
+    same, turned, count, moved, size = _sums(compared, W, phi)
+    basis: Basis = "estimated" if is_sampled(best) else "computed"
+    yield Fact("differs from SHAP", float(moved / size), "%", basis)
+    if not is_sampled(best):  # else their order and signs are sampled, too
+        alone = len(W) == 1
+        unit = "" if alone else "% of rows"
+        yield Fact("top feature as SHAP", bool(same) if alone else same / len(W), unit)
+        yield Fact("signs against SHAP", int(turned), f"of {count:,} large")
 
 
 _ADDS: Final = 1e-4
@@ -349,10 +334,6 @@ def _shap_values(best: Optimum) -> Array | None:
         return None
     missed = np.abs(phi.sum(axis=1) - (prediction - base))
     return phi if missed.max() <= _ADDS * np.abs(phi).max() else None
-
-
-def _basis(best: Optimum) -> Basis:
-    return "estimated" if is_sampled(best) else "computed"
 
 
 # ---- Settings
