@@ -20,7 +20,6 @@ from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.inductive.bases import read_features
 from propopt.inductive.inputs import (
-    InducingRule,
     read_inducing,
     read_inputs,
     read_kernel,
@@ -294,7 +293,15 @@ class GaussianProcessExplainer(
         values, targets = read_targets(y, gradients, function, X, labels, shape)
         rule = read_inducing(self.inducing)
         rng = read_random_state(self.random_state)
-        prior = self._tuned(self._prior(points, values), rule)
+        prior = self._prior(points, values)
+        criterion = read_criterion(self.optimize)
+        if criterion is not None and rule is not None:
+            raise InvalidInput(
+                "optimize: expected inducing=None; optimize without inducing inputs on "
+                "some of the points, then use the optimized parameters for all"
+            )
+        if criterion is not None:
+            prior = tuned(prior, criterion)
         self._inputs = inputs
         self._targets = targets
         self._process = process = prior.condition(rule, rng)
@@ -442,18 +449,6 @@ class GaussianProcessExplainer(
             kernel=read_kernel(self.kernel, self.lengthscale, points, self.jitter),
             weights=read_weights((self.robustness, self.smoothness), basis),
         )
-
-    def _tuned(self, prior: Prior, rule: InducingRule | None) -> Prior:
-        """The prior after ``optimize``; the given one if that is None."""
-        criterion = read_criterion(self.optimize)
-        if criterion is None:
-            return prior
-        if rule is not None:
-            raise InvalidInput(
-                "optimize: expected inducing=None; optimize without inducing inputs on "
-                "some of the points, then use the optimized parameters for all"
-            )
-        return tuned(prior, criterion)
 
     @property
     def _weights(self) -> WeightPair:

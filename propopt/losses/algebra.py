@@ -276,6 +276,12 @@ class PropertyLoss(Atom, ABC):
             The loss of the N equal rows, at least 0.
         """
         T = self.target
+        if not self.has_target:
+            match self.map:  # couplings of components ignore constants
+                case (
+                    OverPoints(components=parts) | ImplicitOverPoints(components=parts)
+                ) if parts is not None:
+                    return 0.0
         is_squared = isinstance(self.penalty, Squared)
         if is_squared and isinstance(self.map, Identity) and isinstance(T, np.ndarray):
             value = self.penalty.value
@@ -942,7 +948,7 @@ class TrivialLosses:
         if G is None:
             return cls(names, zero, zero, sizes)
         row = _mean_row(G)
-        mean = np.array([_value_of_row(loss, row, len(G)) for loss in losses])
+        mean = np.array([loss.value_of_row(row, len(G)) for loss in losses])
         return cls(names, zero, mean, sizes)
 
     def refuse_underflow(self, weights: Array) -> None:
@@ -977,13 +983,3 @@ def _mean_row(G: Array) -> Array:
         block = plus_row(G[rows], -first)
         remainder = remainder + share[: len(block)] @ block
     return first + remainder
-
-
-def _value_of_row(loss: PropertyLoss, row: Array, n_points: int) -> float:
-    """The loss of equal rows; couplings of components ignore constants."""
-    if not loss.has_target:
-        match loss.map:
-            case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
-                if parts is not None:
-                    return 0.0
-    return loss.value_of_row(row, n_points)

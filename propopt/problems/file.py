@@ -261,7 +261,7 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     ProblemFileError
         ``file:line: path.to.key: message``, with one line for each error.
     """
-    return _checked(yaml_source(path), code)
+    return _checked(path, code)
 
 
 @suggests_arguments
@@ -310,16 +310,12 @@ def read_sections(
     return _checked(Source(dict(sections), Path(folder) / name, name), code)
 
 
-def _checked(source: Source, code: Code) -> ProblemFile:
+def _checked(file: str | Path | Source, code: Code) -> ProblemFile:
+    source = file if isinstance(file, Source) else yaml_source(file)
     with source.locating_errors(), collect_errors() as mistakes:
         mistakes.errors += source.duplicates
         with mistakes.noted():
             schema = read_schema(source)
         if mistakes.errors:
             check_table(source)
-    return ProblemFile(source, schema, code, read=_read)
-
-
-def _read(file: Path | Source, code: Code) -> ProblemFile:
-    """Read another file, or one with other settings."""
-    return _checked(file if isinstance(file, Source) else yaml_source(file), code)
+    return ProblemFile(source, schema, code, read=_checked)

@@ -25,7 +25,7 @@ subgradient of λ‖Z‖₁, the gap at (Z, Y) is at most ‖hẐ − 2Ĝ + Ŷ�
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -74,39 +74,36 @@ class DiagonalLasso:
     def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
         """The optimum, started at that of similar weights if given."""
         with few_threads(len(self._theta)):
-            return self._minimum(lasso, start)
-
-    def _minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        h = 2.0 * (1.0 + lasso.beta * self._theta[:, None] + lasso.gamma * self._nu)
-        weight = lasso.weight
-        smooth = self._backward(self._pull / h)
-        if weight == 0.0:
-            return smooth, np.zeros_like(smooth)
-        Z, Y = (smooth, 0.0 * smooth) if start is None else start
-        Y = np.clip(Y, -weight, weight)
-        Z_hat = self._forward(Z)
-        Y_hat = self._forward(Y)
-        rho = float(np.sqrt(h.min() * np.quantile(h, 0.9)))
-        for step in range(1, _MOST_STEPS + 1):
-            X_hat = (self._pull + rho * Z_hat - Y_hat) / (h + rho)
-            X_hat = _RELAXATION * X_hat + (1.0 - _RELAXATION) * Z_hat
-            Y += rho * self._backward(X_hat)
-            # λ∂‖Z‖₁ ∋ Y: the part that soft thresholding of Y/ρ removes
-            Z = Y.copy()
-            np.clip(Y, -weight, weight, out=Y)
-            Z -= Y
-            Z /= rho
-            last = Z_hat
+            h = 2.0 * (1.0 + lasso.beta * self._theta[:, None] + lasso.gamma * self._nu)
+            weight = lasso.weight
+            smooth = self._backward(self._pull / h)
+            if weight == 0.0:
+                return smooth, np.zeros_like(smooth)
+            Z, Y = (smooth, 0.0 * smooth) if start is None else start
+            Y = np.clip(Y, -weight, weight)
             Z_hat = self._forward(Z)
-            apart = X_hat - Z_hat
-            Y_hat += rho * apart
-            proven = self._relative_gap(h, Z_hat, Y_hat, Z, weight)
-            if proven <= 0.5 * lasso.tolerance:
-                break
-            if step % _BALANCED_EVERY == 0 and step < 0.8 * _MOST_STEPS:
-                rho *= _imbalance(apart, Z_hat - last, Z_hat, Y_hat, rho)
-        slope = self._backward(h * Z_hat - self._pull)
-        return Z, best_dual(Z, slope, weight)
+            Y_hat = self._forward(Y)
+            rho = float(np.sqrt(h.min() * np.quantile(h, 0.9)))
+            for step in range(1, _MOST_STEPS + 1):
+                X_hat = (self._pull + rho * Z_hat - Y_hat) / (h + rho)
+                X_hat = _RELAXATION * X_hat + (1.0 - _RELAXATION) * Z_hat
+                Y += rho * self._backward(X_hat)
+                # λ∂‖Z‖₁ ∋ Y: the part that soft thresholding of Y/ρ removes
+                Z = Y.copy()
+                np.clip(Y, -weight, weight, out=Y)
+                Z -= Y
+                Z /= rho
+                last = Z_hat
+                Z_hat = self._forward(Z)
+                apart = X_hat - Z_hat
+                Y_hat += rho * apart
+                proven = self._relative_gap(h, Z_hat, Y_hat, Z, weight)
+                if proven <= 0.5 * lasso.tolerance:
+                    break
+                if step % _BALANCED_EVERY == 0 and step < 0.8 * _MOST_STEPS:
+                    rho *= _imbalance(apart, Z_hat - last, Z_hat, Y_hat, rho)
+            slope = self._backward(h * Z_hat - self._pull)
+            return Z, best_dual(Z, slope, weight)
 
     def _relative_gap(
         self, h: Array, Z_hat: Array, Y_hat: Array, Z: Array, weight: float
@@ -154,14 +151,11 @@ class Lasso(Solver):
         quadratic = Quadratic.of(program)
         [sparsity] = program.kinds["sparsity"]
         sparsity_index = program.losses.index(sparsity)
-        return _Sparse(_method(quadratic), quadratic, sparsity_index, sparsity.name)
-
-
-def _method(quadratic: Quadratic) -> LassoMethod:
-    """Newton's method, or the eigenbasis for a dense P."""
-    if isinstance(quadratic.P, np.ndarray):
-        return DiagonalLasso(quadratic).minimum
-    return NewtonLasso(quadratic).minimum
+        # a dense Gram matrix has an eigenbasis
+        is_dense = isinstance(quadratic.P, np.ndarray)
+        lasso: Any = DiagonalLasso if is_dense else NewtonLasso
+        method = lasso(quadratic).minimum
+        return _Sparse(method, quadratic, sparsity_index, sparsity.name)
 
 
 def _sparsity_refusal(program: Program) -> str | None:

@@ -586,7 +586,7 @@ class Task:
     @cached_property
     def _target_error(self) -> TargetErrorOperator:
         """Errors of the target, by the eigenbases or the curve of the solver if any."""
-        everything = self.active is None or len(self.active) == len(self.program.losses)
+        everything = self._active_program is self.program
         prepared = vars(self).get("prepared")  # only if prepared already
         if everything and isinstance(prepared, Diagonal):
             return TargetErrorOperator(self.program, bases=prepared.bases)

@@ -21,7 +21,7 @@ JOBS = {
     "  scheme: {kind: split, cv: 0.4}\n",
 }
 SAID = {
-    "sweep": "What more similar explanations cost",
+    "sweep": "All optima",
     "explain": "One row and its most similar row",
     "lime": "coefficients for infinitely many samples",
     "interactions": "Scores",
