@@ -20,7 +20,12 @@ from propopt.explaining.main_effect_rule import MainEffectRule
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.function import EXACT
-from propopt.functions.means import CheckedLink, CheckedStructure
+from propopt.functions.means import (
+    CheckedLink,
+    CheckedStructure,
+    checked_link,
+    link_holds,
+)
 from propopt.laws.background import (
     MOST_ROWS,
     Background,
@@ -300,7 +305,9 @@ class ContributionRule:
         """Exact values for a link of trees, if all sets of columns can be afforded."""
         ready = self._ready_link
         checked = self._checked_link
-        if ready is None or checked is None or not checked.holds(points, prediction):
+        if ready is None or checked is None:
+            return None
+        if not link_holds(*checked, points, prediction):
             return None
         return self._values(ready, points)
 
@@ -316,16 +323,16 @@ class ContributionRule:
     @cached_property
     def _checked_link(self) -> CheckedLink | None:
         names = self.reference.labels.of_columns()
-        return CheckedLink.of(self.function, self.reference.points, names)
+        return checked_link(self.function, self.reference.points, names)
 
     @cached_property
     def _ready_link(self) -> LinkedShapley | None:
         checked = self._checked_link
         background = self.background
         n_rows = len(background.points)
-        if checked is None or checked.linked.steps_of_row(n_rows) > MOST_LINK_STEPS:
+        if checked is None or checked[0].steps_of_row(n_rows) > MOST_LINK_STEPS:
             return None
-        return LinkedShapley(checked.linked, background.game(self.players))
+        return LinkedShapley(checked[0], background.game(self.players))
 
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:

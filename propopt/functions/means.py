@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
@@ -119,35 +119,34 @@ def _not_compared(gaps: Mask, compared_missing: Mask | None) -> Indices:
     return np.unique(np.concatenate([first, *new]))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class CheckedLink:
-    """A link of scores that agrees with a function at reference rows."""
+CheckedLink: TypeAlias = tuple[LinkedScores, float]
+"""A link of scores that agrees with f at reference rows, and the range of f there."""
 
-    linked: LinkedScores
-    spread: float  # the range of f there
 
-    @classmethod
-    def of(
-        cls, function: Function, points: Points, labels: Labels
-    ) -> CheckedLink | None:
-        """The first of f's candidate links that agrees at rows (N, D), or None."""
-        if not function.links:
-            return None
-        rows = _not_compared(_gaps(function, points), None)
-        with function.calls.as_trial():
-            values = function.value_at(points[rows], labels.of_positions(rows))
-        links = (cls(linked, float(np.ptp(values))) for linked in function.links)
-        return next((link for link in links if link.holds(points[rows], values)), None)
+def checked_link(
+    function: Function, points: Points, labels: Labels
+) -> CheckedLink | None:
+    """The first of f's candidate links that agrees at rows (N, D), or None."""
+    if not function.links:
+        return None
+    rows = _not_compared(_gaps(function, points), None)
+    with function.calls.as_trial():
+        values = function.value_at(points[rows], labels.of_positions(rows))
+    spread = float(np.ptp(values))
+    links = ((linked, spread) for linked in function.links)
+    return next((x for x in links if link_holds(*x, points[rows], values)), None)
 
-    def holds(self, points: Points, values: Values) -> bool:
-        """Whether the link gives these values at points (n, D)."""
-        tolerance = self.linked.tolerance
-        epsilon = SINGLE if tolerance >= SINGLE_TOLERANCE else DOUBLE
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            errors = np.abs(self.linked.value(points) - values)
-        allowed = allowed_difference(values, 0.0, epsilon) + tolerance * self.spread
-        return bool((errors <= allowed).all())
+
+def link_holds(
+    linked: LinkedScores, spread: float, points: Points, values: Values
+) -> bool:
+    """Whether a link gives these values at points (n, D), up to a share of a range."""
+    tolerance = linked.tolerance
+    epsilon = SINGLE if tolerance >= SINGLE_TOLERANCE else DOUBLE
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        errors = np.abs(linked.value(points) - values)
+    allowed = allowed_difference(values, 0.0, epsilon) + tolerance * spread
+    return bool((errors <= allowed).all())
 
 
 def _allowed(

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
-from propopt.functions.means import CheckedLink
+from propopt.functions.means import checked_link, link_holds
 from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedScores, LinkedShapley
 from propopt.structures.networks import ScoreLink, Softmax
 from propopt.structures.products.sums import Game
@@ -48,7 +48,7 @@ def boosted(target):
 
 def linked_of(function, data=X):
     points, labels = function.read(data)
-    return CheckedLink.of(function, points, labels)
+    return checked_link(function, points, labels)
 
 
 NUMBERS = X[["b", "c", "e"]]
@@ -109,7 +109,7 @@ def test_contributions_are_those_of_all_coalitions(name):
     model.fit(data, y)
     function = po.wrap(model, target=k, output=output, data=data)
     if link is not None:
-        assert linked_of(function, data).linked.link == link
+        assert linked_of(function, data)[0].link == link
     rows, background = data.iloc[:4], data.iloc[30:47]
     best = po.explain(function, rows, data=background, robustness=0)
     truth = shapley_by_definition(answer(model, output, k), rows, background)
@@ -122,16 +122,14 @@ def test_a_score_that_is_off_is_not_believed():
     model = boosted(Y > 0)
     function = po.wrap(model, output="probability", data=X)
     points, _ = function.read(X)
-    right = linked_of(function)
+    right, spread = linked_of(function)
     values = function.value(X)
-    assert right.holds(points, values)
-    for boxes in right.linked.scores:
-        off = (replace(boxes, values=1.001 * boxes.values),)
-        assert not replace(right, linked=replace(right.linked, scores=off)).holds(
-            points, values
-        )
-    wrong = LinkedScores(right.linked.scores, ScoreLink("exp"))
-    assert not replace(right, linked=wrong).holds(points, values)
+    assert link_holds(right, spread, points, values)
+    for boxes in right.scores:
+        off = replace(right, scores=(replace(boxes, values=1.001 * boxes.values),))
+        assert not link_holds(off, spread, points, values)
+    wrong = LinkedScores(right.scores, ScoreLink("exp"))
+    assert not link_holds(wrong, spread, points, values)
 
 
 def test_a_column_that_no_tree_asks_for_has_exactly_zero():
@@ -148,7 +146,7 @@ def test_a_column_that_no_tree_asks_for_has_exactly_zero():
 
 def test_blocks_of_the_background_have_the_mean_of_all():
     function = po.wrap(boosted(Y > 0), output="probability", data=X)
-    link, (points, _) = linked_of(function).linked, function.read(X)
+    link, (points, _) = linked_of(function)[0], function.read(X)
     whole = LinkedShapley(link, Game(points[:20])).values(points[50:53])
     parts = LinkedShapley(link, Game(points[:20], 4)).of_blocks(points[50:53])
     assert parts.shape == (3, 4, D)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Self, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -304,11 +304,10 @@ class SumOfProducts:
         # generating functions have complex measures
         total = np.full(n_points, self.base + self._constant, P.dtype)
         attributions = np.zeros((self.n_columns, n_points), P.dtype)
-        for batch in self.batches:
-            others, product = _products_of_others(P.take(batch.factors, 0), batch.paths)
-            total += (batch.sums @ product)[0]
-            pulls = (batch.scatter @ others) * R.take(batch.factors, 0)
-            attributions += batch.by_column @ pulls
+        for factors, paths, sums, scatter, by_column in self.batches:
+            others, product = _products_of_others(P.take(factors, 0), paths)
+            total += (sums @ product)[0]
+            attributions += by_column @ ((scatter @ others) * R.take(factors, 0))
         return total, np.ascontiguousarray(attributions.T)
 
     def _compiled_contrasts(
@@ -338,21 +337,21 @@ class SumOfProducts:
     def sums(self, P: Array) -> Values:
         """The sum (N,) of measures P (U, N) of the factors."""
         total = np.full(P.shape[1], self.base + self._constant)
-        for batch in self.batches:
-            product = P[batch.factors[batch.paths[0]]]
-            for indices in batch.paths[1:]:
-                product *= P[batch.factors[indices]]
-            total += (batch.sums @ product)[0]
+        for factors, paths, sums, _, _ in self.batches:
+            product = P[factors[paths[0]]]
+            for indices in paths[1:]:
+                product *= P[factors[indices]]
+            total += (sums @ product)[0]
         return total
 
     def slopes(self, P: Array) -> tuple[Values, Array]:
         """The sum (N,), and its derivatives by the measure of each factor (U, N)."""
         total = np.full(P.shape[1], self.base + self._constant)
         slopes = np.zeros(P.shape)
-        for batch in self.batches:
-            others, product = _products_of_others(P[batch.factors], batch.paths)
-            total += (batch.sums @ product)[0]
-            slopes[batch.factors] += batch.scatter @ others
+        for factors, paths, sums, scatter, _ in self.batches:
+            others, product = _products_of_others(P[factors], paths)
+            total += (sums @ product)[0]
+            slopes[factors] += scatter @ others
         return total, slopes
 
     @property
@@ -385,7 +384,7 @@ class SumOfProducts:
         scatter = (np.tile(values, len(paths)), (index.ravel(), np.arange(paths.size)))
         n = len(factors)
         by_column = (np.ones(n), (self.column[factors], np.arange(n)))
-        return ProductBatch(
+        return (
             factors,
             index,
             sp.csr_array(values[None, :]),
@@ -394,15 +393,11 @@ class SumOfProducts:
         )
 
 
-class ProductBatch(NamedTuple):
-    """A batch of L products of K factors each."""
-
-    factors: Indices  # (F,): the factors that occur
-    paths: Indices  # (K, L): the factors of each product, as positions among these
-    sums: Sparse  # (1, L): sums products, with weights v
-    # (F, K L): v_l where factor k of product l is that of the row
-    scatter: Sparse
-    by_column: Sparse  # (D, F): sums the factors of each column
+ProductBatch: TypeAlias = tuple[Indices, Indices, Sparse, Sparse, Sparse]
+"""A batch of L products of K factors each: the factors (F,) that occur; those of each
+product (K, L), as positions among these; the sums of products with weights v, (1, L);
+v_l where factor k of product l is that of the row (F, K L); and the sums of the factors
+of each column (D, F)."""
 
 
 def _products_of_others(P: Array, paths: Indices) -> tuple[Array, Array]:

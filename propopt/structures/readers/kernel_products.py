@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,26 +27,9 @@ MOST_FACTORS: Final = 4
 """The highest power to which sums of kernels are expanded."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class KernelTerm:
-    """A kernel term scale · exp(−½ Σ_d precision_d (x_d − z_d)²) · (xᵀz)^degree."""
-
-    scale: float  # the weight
-    # (D,): 1/ℓ² of each column, 0 for columns outside the gaussian
-    precision: Array
-    degree: int  # the power of the inner product
-
-    def times(self, other: KernelTerm) -> KernelTerm:
-        """The product of two kernel terms."""
-        return KernelTerm(
-            self.scale * other.scale,
-            self.precision + other.precision,
-            self.degree + other.degree,
-        )
-
-
-Terms: TypeAlias = Sequence[KernelTerm]
+Terms: TypeAlias = Sequence[tuple[float, Array, int]]
+"""Kernels scale · exp(−½ Σ_d precision_d (x_d − z_d)²) · (xᵀz)^degree, each by its
+scale, its precisions 1/ℓ² (D,), 0 for columns outside the gaussian, and its degree."""
 
 
 def kernel_terms(kernel: kernels.Kernel, n_columns: int) -> Terms | Reason:
@@ -54,8 +37,8 @@ def kernel_terms(kernel: kernels.Kernel, n_columns: int) -> Terms | Reason:
     terms = _terms(kernel, n_columns)
     if isinstance(terms, Reason):
         return terms
-    nonzero = [term for term in terms if term.scale != 0.0]
-    if any(term.degree > 0 and term.precision.any() for term in nonzero):
+    nonzero = [term for term in terms if term[0] != 0.0]
+    if any(degree > 0 and precision.any() for _, precision, degree in nonzero):
         return Reason(
             "its kernel multiplies a gaussian by an inner product; sums of such "
             "kernels are exact, and gaussians times constants"
@@ -67,15 +50,15 @@ def _terms(kernel: kernels.Kernel, D: int) -> Terms | Reason:
     none = np.zeros(D)
     match kernel:
         case kernels.Radial("gaussian", lengthscale):
-            return [KernelTerm(1.0, np.broadcast_to(1.0 / lengthscale**2, (D,)), 0)]
+            return [(1.0, np.broadcast_to(1.0 / lengthscale**2, (D,)), 0)]
         case kernels.InnerProduct("constant", (constant,)):
-            return [KernelTerm(constant, none, 0)]
+            return [(constant, none, 0)]
         case kernels.InnerProduct("polynomial", (gamma, offset, degree)) if float(
             degree
         ).is_integer():
             d = int(degree)
             scales = [comb(d, k) * gamma**k * offset ** (d - k) for k in range(d + 1)]
-            return [KernelTerm(scale, none, k) for k, scale in enumerate(scales)]
+            return [(scale, none, k) for k, scale in enumerate(scales)]
         case kernels.KernelPair(first, second, is_product):
             one = _terms(first, D)
             other = _terms(second, D)
@@ -96,15 +79,15 @@ def _terms(kernel: kernels.Kernel, D: int) -> Terms | Reason:
 
 
 def _product(one: Terms, other: Terms) -> Terms:
-    return [a.times(b) for a in one for b in other]
+    return [(a * b, p + q, d + e) for a, p, d in one for b, q, e in other]
 
 
 def _power(terms: Terms | Reason, exponent: float) -> Terms | Reason:
     if isinstance(terms, Reason):
         return terms
-    if len(terms) == 1 and terms[0].degree == 0 and terms[0].scale >= 0.0:
-        term = terms[0]
-        return [KernelTerm(term.scale**exponent, exponent * term.precision, 0)]
+    scale, precision, degree = terms[0]
+    if len(terms) == 1 and degree == 0 and scale >= 0.0:
+        return [(scale**exponent, exponent * precision, 0)]
     if not float(exponent).is_integer() or not 1 <= exponent <= MOST_FACTORS:
         return Reason(
             f"its kernel is a sum of kernels to the power {exponent:g}; whole powers "
@@ -169,32 +152,35 @@ def kernel_sum(
     polynomial = _polynomial(terms, centers, weights)
     if isinstance(polynomial, Reason):
         return polynomial
-    gaussians = [term for term in terms if term.precision.any()]
-    parts = [_bumps(term, centers, weights) for term in gaussians]
+    parts = [
+        _bumps(precision, centers, scale * weights)
+        for scale, precision, _ in terms
+        if precision.any()
+    ]
     return SumOfProducts.sum_of([polynomial, *parts]).plus(base)
 
 
-def _bumps(term: KernelTerm, centers: Array, weights: Array) -> SumOfProducts:
-    """A sum of gaussians, scale · Σ_m weights_m exp(−½ Σ_d precision_d r_md²)."""
+def _bumps(precision: Array, centers: Array, weights: Array) -> SumOfProducts:
+    """A sum of gaussians, Σ_m weights_m exp(−½ Σ_d precision_d r_md²)."""
     n_centers, n_columns = centers.shape
-    used = np.flatnonzero(term.precision)
+    used = np.flatnonzero(precision)
     bumps = Bumps(
         np.tile(used, n_centers),
         centers[:, used].ravel(),
-        np.tile(1.0 / np.sqrt(term.precision[used]), n_centers),
+        np.tile(1.0 / np.sqrt(precision[used]), n_centers),
     )
     paths = np.arange(len(bumps)).reshape(n_centers, len(used))
-    return SumOfProducts(0.0, term.scale * weights, paths, (bumps,), n_columns)
+    return SumOfProducts(0.0, weights, paths, (bumps,), n_columns)
 
 
-def _polynomial(
-    terms: Sequence[KernelTerm], centers: Array, weights: Array
-) -> SumOfProducts | Reason:
+def _polynomial(terms: Terms, centers: Array, weights: Array) -> SumOfProducts | Reason:
     """The terms without gaussian, Σ_m weights_m Σ_k scale_k (xᵀz_m)^k."""
     D = centers.shape[1]
-    flat = [term for term in terms if not term.precision.any()]
-    degrees = sorted({term.degree for term in flat})
-    n_monomials = sum(comb(D + k - 1, k) for k in degrees)
+    scale_of: dict[int, float] = {}
+    for scale, precision, degree in terms:
+        if not precision.any():
+            scale_of[degree] = scale_of.get(degree, 0.0) + scale
+    n_monomials = sum(comb(D + k - 1, k) for k in scale_of)
     if n_monomials > MOST_MONOMIALS:
         return Reason(
             f"its polynomial kernel has {n_monomials:,} monomials of {D} columns; "
@@ -202,8 +188,7 @@ def _polynomial(
         )
     exponents = [np.zeros((0, D), np.intp)]
     coefficients = [np.zeros(0)]
-    for k in degrees:
-        scale = sum(term.scale for term in flat if term.degree == k)
+    for k, scale in sorted(scale_of.items()):
         # the exponents of all monomials of degree k, shape (F, D)
         chosen = np.array([*combinations_with_replacement(range(D), k)], int)
         powers = np.zeros((len(chosen), D), np.intp)
