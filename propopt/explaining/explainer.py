@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, final, overload
@@ -30,7 +30,9 @@ from propopt.explaining.problem import (
 )
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
 from propopt.functions.function import Function
-from propopt.results.explanation import Explanation
+from propopt.functions.outputs import Target
+from propopt.functions.wrapping import opened, several_classes
+from propopt.results.explanation import Explanation, ExplanationsByClass
 from propopt.tables.documents import TextSchema
 from propopt.tables.frames import is_documents, is_frame, table_of_rows
 
@@ -47,13 +49,14 @@ class _Arguments(Settings):
     X: Any
     data: Any = None
     _: KW_ONLY
+    target: Target | list[Any] = None  # type: ignore[assignment]  # or several
     base_margin: RowNumbers = None
     progress: bool | None = None
 
 
 @suggests_arguments
 @takes(_Arguments)
-def explain(given: _Arguments) -> Explanation:
+def explain(given: _Arguments) -> Explanation | Any:
     """Explain a model at the rows of X by contributions that add up in each row.
 
     Give it a fitted model, the rows, and the table that the model was fitted on. It
@@ -99,6 +102,8 @@ def explain(given: _Arguments) -> Explanation:
         The attributions with the names of X, ``losses``, the certified ``gap``, the
         Shapley values (``contributions``), ``base_value``, ``prediction`` and the
         digest of the ``background``. For slopes also ``gradient`` (N, D), their target.
+        For a list of classes as ``target``, and without ``target`` for all classes of
+        a model of three or more, an :class:`propopt.results.ExplanationsByClass`.
 
     Raises
     ------
@@ -166,6 +171,29 @@ def explain(given: _Arguments) -> Explanation:
     the empty text as background, and the words of each document add up. Documents take
     no ``scale``, ``metric``, ``offset``, ``groups`` or ``sample_weight``.
     """
+    classes = _classes_of(given)
+    if not classes:
+        return _explained(given)
+    if given.base_margin is not None:
+        raise InvalidInput(
+            "base_margin: expected none for several classes, which have one each; give "
+            "one class as target"
+        )
+    return ExplanationsByClass(
+        {label: _explained(replace(given, target=label)) for label in classes}
+    )
+
+
+def _classes_of(given: _Arguments) -> list[Any]:
+    """The classes to explain, if they are several."""
+    target = given.target
+    if isinstance(target, list) and len({*map(str, target)}) == len(target):
+        return target  # labels of rows would occur more than once
+    return several_classes(opened(given.model)) if target is None else []
+
+
+def _explained(given: _Arguments) -> Explanation:
+    """One explanation; refuses a target that is no class."""
     X = table_of_rows(given.X, given.data)
     # without a table of two rows or more, rows are explained jointly
     is_joint = joint_setting_of(given) is not None or n_rows_of(given.data) < 2
@@ -424,6 +452,11 @@ class Explainer(Settings):
             ``details["joint_distance"]``   (m,), a bound of the distance from that
                                             joint optimum (Frobenius)
             ``details["similarity"]``       (m,), σ
+            ``details["losses"]``           (m, 2), of which ``losses`` are the sums
+            ``details["value"]``            (m,), the objective of the row, and
+                                            ``excess``, ``value_of_zero``,
+                                            ``violation`` and ``distance``, from which
+                                            the certificate of some rows follows
             ``details["reference_rows"]``   (m, k), indices of the nearest, nearest
                                             first
             =============================== =========================================

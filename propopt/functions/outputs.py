@@ -117,8 +117,8 @@ def check_target(target: object) -> None:
     remedy = (
         "a table goes to data, as in wrap(model, data=X)"
         if len(size) > 1
-        else "the model has learned its labels already: explain one class at a time, "
-        "[po.explain(model, X, data=data, target=label) for label in model.classes_]"
+        else "the model has learned its labels already: give one class; several are "
+        "explained by po.explain(model, X, data=data, target=[*model.classes_])"
     )
     raise InvalidInput(
         "target: expected one class, or the position of an output, got "

@@ -551,9 +551,14 @@ def other_classes(
     structure = function.structure if isinstance(function, NumericalModel) else None
     # one object for all classes, which remembers what readers reported
     fitted = FittedModel.of(model) if structure is None else structure.model
-    labels = fitted.classes
-    if fitted.labels is not None or labels is None or len(labels) < 3:
-        return
-    for label in np.asarray(labels).tolist():
+    for label in several_classes(fitted):
         if label != function.quantity.label:
             yield wrap_with_table(fitted, None, label, output, data)[0]
+
+
+def several_classes(model: Any) -> list[Any]:
+    """The labels of an opened model of three or more classes; of others none."""
+    if not isinstance(model, FittedModel) or model.labels is not None:
+        return []
+    labels = model.classes
+    return [] if labels is None or len(labels) < 3 else np.asarray(labels).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self, final
 
@@ -28,6 +28,7 @@ from propopt.lime.finite_samples import RunScatter
 from propopt.lime.paths import BandwidthPath, path_of_words
 from propopt.lime.records import LimeRecord
 from propopt.lime.text.sampled_words import TextSubject
+from propopt.results.result import Result
 from propopt.tables.documents import TextDocument, vocabulary_of
 from propopt.tables.frames import Labels
 
@@ -179,8 +180,7 @@ class LimeDocuments(
     def _lengths(self) -> list[int]:
         return [document.n_words for document in self.documents]
 
-    def __iter__(self) -> Iterator[pd.Series[Any]]:  # each row has words of its own
-        return map(self.__getitem__, range(len(self)))
+    __iter__ = Result.__iter__  # as each row has words of its own
 
     def _table_of(self, rows: Indices) -> pd.DataFrame:
         betas = self.coefficients

@@ -345,7 +345,7 @@ def of_rows(best: _Best, rows: Indices) -> _Best:
             changed[name] = None if array is None else read_only(array[rows])
     aim = changed["contributions" if best.units == "output" else "gradient"]
     target = best.target
-    if aim is not None and target is not None and target.n_entries:
+    if aim is not None and target is not None:
         changed["target"] = target.of_entries(aim)
     return replace(
         best,
@@ -365,8 +365,13 @@ def _proof_of_rows(best: Optimum, rows: Indices) -> dict[str, Any]:
     if proof is None or terms is None or math.fsum(terms.tolist()) != proof.value:
         if proof is not None and proof.n_rows is None:
             proof = replace(proof, n_rows=best.shape[0])
-        nothing = ("weights", "losses", "details", "problem_data")
-        return {"certificate": proof, **{name: {} for name in nothing}}
+        empty: dict[str, Any] = {
+            "weights": {},
+            "losses": {},
+            "details": {},
+            "problem_data": {},
+        }
+        return {"certificate": proof, **empty}
     details = {name: array[rows] for name, array in best.details.items()}
     sums = details["losses"].sum(axis=0).tolist()
     return {

@@ -4,6 +4,7 @@ from .clear import Clear as Clear
 from .comparison import Comparison as Comparison
 from .explained_table import ExplainedTable as ExplainedTable
 from .explanation import Explanation as Explanation
+from .explanation import ExplanationsByClass as ExplanationsByClass
 from .reasons import Reasons as Reasons
 from .record import Decision as Decision
 from .record import Record as Record

@@ -179,7 +179,8 @@ class Explanation(
     """One attribution for each row and column, with losses and certificate.
 
     Print it for a summary. :meth:`to_frame` is the table of attributions, and
-    :meth:`top` the columns that matter most. ``gap`` is the proved share by which any
+    :meth:`top` the columns that matter most. Rows and columns are selected as those of
+    a DataFrame: ``best[3]`` is a Series, ``best[3:7]`` an explanation. ``gap`` is the proved share by which any
     explanation could still be better. :meth:`clear` has the signs and ranks that no
     small change of a row's attributions turns, :meth:`certain` those of every
     near-optimal explanation, :meth:`reasons` the reasons of each row.
@@ -1029,6 +1030,25 @@ class Explanation(
 
     def __repr__(self) -> str:
         return explanation_text(self)
+
+
+class ExplanationsByClass(dict[Any, Explanation]):
+    """The explanations of several classes of a model, by class.
+
+    >>> import propopt as po
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    >>> by_class = po.explain(model, X.iloc[::5], data=X)
+    >>> list(by_class), by_class.to_frame()[2].shape
+    ([0, 1, 2], (30, 4))
+    """
+
+    def to_frame(self) -> pd.DataFrame:
+        """The attributions (N, K D) of K classes, by class and feature."""
+        tables = {label: best.to_frame() for label, best in self.items()}
+        return pd.concat(tables, axis=1, names=["class", "feature"])
 
 
 # ---- Attributions of other packages as explanations

@@ -10,7 +10,6 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -187,13 +186,8 @@ class Result(Declared, ABC):
         )
 
     def __iter__(self) -> Iterator[Any]:
-        """The items of results that are lists; pandas asks for it before an array."""
-        for n in count():
-            try:
-                item = self[n]
-            except IndexError:
-                return
-            yield item
+        """The items of results with a length; pandas asks for it before an array."""
+        return map(self.__getitem__, range(len(self)))
 
     def __len__(self) -> int:
         """Refuse a length, except in results that are lists."""

@@ -86,7 +86,7 @@ class Selectable(Result):
         return self._selected(key)
 
     @property
-    def loc(self) -> _Indexer:
+    def loc(self) -> Any:
         """Rows by their names, and columns, as ``DataFrame.loc`` selects them."""
         return _Indexer(partial(self._selected, by_name=True))
 
@@ -128,8 +128,11 @@ class _Indexer:
 def _are_names(key: Any) -> bool:
     """Whether a key has names, such as a word, a list of words, or a slice of them."""
     some = (key.start, key.stop) if isinstance(key, slice) else key
-    is_list = isinstance(some, Sized) and np.iterable(some)
-    return is_list and any(isinstance(name, str) for name in islice(some, 2))
+    return (
+        isinstance(some, Sized)
+        and np.iterable(some)
+        and any(isinstance(name, str) for name in islice(some, 2))
+    )
 
 
 def _positions(places: pd.Series[Any], key: Any, noun: str, *, by_name: bool) -> Any:

@@ -491,9 +491,10 @@ def test_signatures_have_the_settings_by_name_and_default(call):
     assert {p.name: p.default for p in own} == {
         name: field.default for name, field in DECLARED.items()
     }
+    several = {"target": "Target | list[Any]"} if call is po.explain else {}
     assert {p.name: p.annotation for p in own} == {
         name: field.type for name, field in DECLARED.items()
-    }
+    } | several
     kinds = {p.kind for p in signature.parameters.values()}
     assert inspect.Parameter.VAR_KEYWORD not in kinds
 
@@ -582,3 +583,28 @@ def test_an_explainer_reads_its_table_once_and_new_rows_once(data):
         assert counted(explainer.fit) == ONCE
         assert counted(explainer.explain, table[:30]) == (1, 0, 1, 0)
         assert counted(explainer.fit, table[:30]) == TWO_TABLES
+
+
+def test_several_classes_are_explained_as_each_alone():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    y = np.array(["low", "mid", "top"])[np.digitize(X.a + X.b, [-0.5, 0.5])]
+    model = sk.DecisionTreeClassifier(max_depth=3).fit(X, y)
+    rows = X.iloc[:4].set_axis(list("pqrs"), axis=0)
+    for target, labels in (None, ["low", "mid", "top"]), (["top", "low"],) * 2:
+        by_class = po.explain(model, rows, data=X, target=target)
+        assert type(by_class) is po.results.ExplanationsByClass
+        assert list(by_class) == labels
+        table = by_class.to_frame()
+        assert table.columns.names == ["class", "feature"]
+        assert list(table.columns) == [(x, name) for x in labels for name in "ab"]
+        for label in labels:
+            alone = po.explain(model, rows, data=X, target=label)
+            assert by_class[label].quantity == alone.quantity
+            np.testing.assert_array_equal(table[label], alone.attributions)
+    assert list(po.explain(model, X)) == ["low", "mid", "top"]
+    with pytest.raises(InvalidInput, match="base_margin: expected none"):
+        po.explain(model, rows, data=X, base_margin=np.zeros(4))
+    two = sk.DecisionTreeClassifier(max_depth=3).fit(X, y == "top")
+    assert po.explain(two, rows, data=X).quantity.label is True
+    function = po.wrap(model, target="mid", data=X)
+    assert po.explain(function, rows, data=X).quantity.label == "mid"
