@@ -180,10 +180,10 @@ class Explanation(
 
     Print it for a summary. :meth:`to_frame` is the table of attributions, and
     :meth:`top` the columns that matter most. Rows and columns are selected as those of
-    a DataFrame: ``best[3]`` is a Series, ``best[3:7]`` an explanation. ``gap`` is the proved share by which any
-    explanation could still be better. :meth:`clear` has the signs and ranks that no
-    small change of a row's attributions turns, :meth:`certain` those of every
-    near-optimal explanation, :meth:`reasons` the reasons of each row.
+    a DataFrame: ``best[3]`` is a Series, ``best[3:7]`` an explanation. ``gap`` is the
+    proved share by which any explanation could still be better. :meth:`clear` has the
+    signs and ranks that no small change of a row's attributions turns, :meth:`certain`
+    those of every near-optimal explanation, :meth:`reasons` the reasons of each row.
     :meth:`save` writes a file.
 
     >>> import numpy as np, propopt as po

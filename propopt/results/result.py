@@ -187,7 +187,7 @@ class Result(Declared, ABC):
 
     def __iter__(self) -> Iterator[Any]:
         """The items of results with a length; pandas asks for it before an array."""
-        return map(self.__getitem__, range(len(self)))
+        yield from map(self.__getitem__, range(len(self)))
 
     def __len__(self) -> int:
         """Refuse a length, except in results that are lists."""

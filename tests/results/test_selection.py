@@ -247,7 +247,7 @@ def test_the_gap_of_rows_that_were_explained_jointly_is_that_of_all(kind, tmp_pa
         assert one.gap == whole.gap
         assert not one.losses
         assert not one.weights
-        assert one.clear().delta == whole.clear().delta
+        assert one.clear().small_change == whole.clear().small_change
     assert one.clear().sign.shape == (2, 4)
     with pytest.raises(InvalidInput, match="objective"):
         some.certain()
