@@ -337,9 +337,6 @@ def test_what_is_not_confirmed_would_be_if_it_were_so(claim, make, change):
     assert claim(change(measured(make))).holds
 
 
-# statements on what they compute themselves
-
-
 # ---- texts, and the package
 
 

@@ -231,6 +231,3 @@ def test_binned_masses_have_the_same_sums(rng):
                 other.losses(abc), every.losses(abc), rtol=2e-14, atol=1e-300
             )
             assert other.optimum(abc) == pytest.approx(every.optimum(abc), rel=2e-14)
-
-
-# ---- pixels are a lattice too
