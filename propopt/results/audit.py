@@ -151,7 +151,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> audit = po.audit(X - X.mean(axis=0), lambda X: X.sum(axis=1), X)
     >>> audit["row sums"].verdict, audit["values"].verdict
-    ('ok', 'unknown')
+    ('ok', 'ok')
     """
 
     findings: tuple[AuditFinding, ...] = field(nonempty=True)
@@ -379,7 +379,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
         ]
         return Document(
             title=title_of("Audit", quantity),
-            subtitle=subtitle_of(quantity, size, source, f"in {self._unit}"),
+            subtitle=subtitle_of(
+                quantity, size, source, f"contributions, in {self._unit}"
+            ),
             dangers=[*self._dangers()],
             blocks=[
                 Table.of(("check", "verdict", "error", "where"), checks),
