@@ -379,9 +379,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
         ]
         return Document(
             title=title_of("Audit", quantity),
-            subtitle=subtitle_of(
-                quantity, size, source, f"contributions, in {self._unit}"
-            ),
+            subtitle=subtitle_of(quantity, size, source, f"in {self._unit}"),
             dangers=[*self._dangers()],
             blocks=[
                 Table.of(("check", "verdict", "error", "where"), checks),
