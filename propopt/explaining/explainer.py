@@ -293,8 +293,8 @@ class Explainer(Settings):
         Values g whose differences between similar rows are not reduced: by default the
         main effects (:func:`propopt.explainers.main_effects`) for contributions, and
         none for slopes. None: no offset. With ``"main_effects"``,
-        ``parameters["main effect"]`` of jointly explained rows also reports the share
-        of differences that main effects explain.
+        ``parameters["main effects"]`` of jointly explained rows is also the share of
+        differences that main effects explain.
     robustness : float or str, optional
         The weight b; ``"knee"`` of the whole trade-off curve; or the reduction of
         differences between similar rows, such as ``"-50%"``

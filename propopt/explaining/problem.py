@@ -754,7 +754,7 @@ class RowsProblem(ExplanationProblem):
         share = main_effects_of(*table).difference_shares(
             best.contributions, self.graph
         )
-        return {"main effect": " ".join(x.sentence for x in share.findings())}
+        return {x.label: x.value for x in share.facts if x.value == x.value}
 
     def best(self) -> tuple[Explanation, ColumnMetric | None]:
         """The optimum for the targets of the rule, to the requested precision.

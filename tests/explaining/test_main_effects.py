@@ -12,6 +12,7 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from propopt.base.document import share_text
 from propopt.base.errors import InvalidInput
 
 
@@ -90,9 +91,7 @@ def test_of_slopes_they_are_mean_slopes():
 
 def test_a_background_is_drawn_where_there_are_more_rows():
     own = po.explainers.main_effects(lambda x: x[:, 0], X, data=B, n_background=20)
-    assert "20 draws of 60 background rows of data" in " ".join(
-        x.sentence for x in own.findings()
-    )
+    assert "20 draws of 60 background rows of data" in own.background
     again = po.explainers.main_effects(lambda x: x[:, 0], X, data=B, n_background=20)
     np.testing.assert_array_equal(
         own.explanation.attributions, again.explanation.attributions
@@ -136,6 +135,7 @@ def test_of_a_sum_and_a_product_the_share_is_that_of_the_closed_form():
     # both halves of a product are alike, and the other two columns are not used: what
     # sums need, spread over two, is all that there is
     assert share.required == pytest.approx(share.interactions, rel=1e-12)
+    assert share.document().facts["required"].value == share.required
     assert share.main_effects + share.required + share.removable == pytest.approx(1.0)
 
 
@@ -183,6 +183,10 @@ def test_shares_are_given_by_the_number_of_neighbours():
         for k in (2, 8)
     }
     assert share.by_neighbors == pytest.approx(near)
+    ends = [share_text(x) for x in sorted(near.values())]
+    facts = share.document().facts
+    assert facts["main effects"].note == f"{ends[0]} to {ends[1]} for 2 to 8 neighbours"
+    assert facts["change to halve it"].value == share.halving_cost**0.5
 
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "main effects"))
@@ -305,6 +309,8 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
     # what sums need is what is left of the flattest that is zero there
     own = po.explainers.main_effects(model, X, data=B)
     share = own.difference_shares(best.contributions, GRAPH)
+    assert best.parameters["main effects"] == pytest.approx(share.main_effects)
+    assert best.parameters["removable"] == pytest.approx(share.removable)
     G = own.explanation.attributions
     lacking = (best.contributions - G).sum(axis=1, keepdims=True)
     smoothest = np.hstack([G[:, :3] + lacking / 3.0, G[:, 3:]])

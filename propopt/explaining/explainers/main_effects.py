@@ -19,7 +19,7 @@ sums t = (Φ − G)1, because R(V) is least at V = t1ᵀ/D.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sized
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
@@ -30,10 +30,20 @@ from propopt.base.arrays import Attributions, Points
 from propopt.base.cards import N_ON_CARD, to_text
 from propopt.base.checks import read_count, read_option
 from propopt.base.declared import field
-from propopt.base.document import Document, Finding, Table
+from propopt.base.document import (
+    Document,
+    Fact,
+    Facts,
+    Span,
+    Table,
+    shape_text,
+    share_text,
+    subtitle_of,
+    title_of,
+)
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import NameKind, suggests_arguments
-from propopt.base.text import for_quantity, in_percent, printable
+from propopt.base.text import plural, printable
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.main_effect_rule import MainEffectRule, partial_dependence
 from propopt.functions import Function
@@ -43,7 +53,7 @@ from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.background import Background, Reference, affordable_rows
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.losses.graphs.points import Graph
-from propopt.proofs.optimum import root_mean_square
+from propopt.results.clear import unit_of
 from propopt.results.explanation import Explanation
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
@@ -93,33 +103,28 @@ class MainEffects(
         """The main effects as a DataFrame (N, D), with the names of the input."""
         return self.explanation.to_frame()
 
-    def findings(self) -> Iterator[Finding]:
-        """Sentences on how main effects were computed, each with its basis."""
-        yield Finding(f"Main effects: {self.explanation.method}.", "assumed")
-        yield Finding(f"Background: {self.background}.", "assumed")
-
     def document(self) -> Document:
         """Summarise the size of the main effect of each column, and its definition."""
-        G = self.explanation.attributions
-        N, D = self.explanation.shape
-        names = self.explanation.labels.feature_names(D)
-        sizes = [root_mean_square(g) for g in G.T]
-        order = np.argsort(-np.array(sizes), kind="stable")[:N_ON_CARD].tolist()
-        rows = [[names[j], f"{sizes[j]:.3g}"] for j in order]
-        head = ("column", "root mean square")
-        _, *others = self.findings()
+        effects = self.explanation
+        sizes = self.to_frame().abs().mean().sort_values(ascending=False, kind="stable")
+        frame = sizes[:N_ON_CARD].rename("mean size").rename_axis("feature").to_frame()
+        bars = [*map(Span.of, frame["mean size"])]
+        what = "mean slopes over the background"
+        if effects.units == "output":
+            what = f"centred partial dependence, in {unit_of(effects.quantity)}"
         return Document(
-            title=f"Main effects of {D} columns"
-            f"{for_quantity(self.explanation.quantity)}",
-            subtitle=f"{N:,} rows; {self.explanation.method}",
-            blocks=[Table.of(head, rows), *others],
-            trust=[
-                Finding("computed without sampling"),
-                Finding("definition and background are a choice", "assumed"),
+            title=title_of("Main effects", effects.quantity),
+            subtitle=subtitle_of(effects.quantity, shape_text(*effects.shape), what),
+            blocks=[
+                Table(frame, total=len(sizes), bars={"mean size": bars}),
+                Facts([Fact("sampling error", 0.0, "%")]),
             ],
-            settings={"model evaluations": f"{self.explanation.evaluations:,}"},
+            settings={
+                "method": effects.method,
+                "background": self.background,
+                "model evaluations": f"{effects.evaluations:,}",
+            },
             chapters=self._table,
-            names=names,
         )
 
     def difference_shares(self, attributions: object, graph: Graph) -> DifferenceShares:
@@ -138,7 +143,7 @@ class MainEffects(
         -------
         DifferenceShares
             With ``main_effects``, ``interactions`` = ``required`` + ``removable`` and
-            ``halving_cost``. Print it for sentences.
+            ``halving_cost``.
 
         Raises
         ------
@@ -182,7 +187,7 @@ class DifferenceShares:
     by_neighbors: dict[int, float]  # main_effects, by the number of neighbours
     n_rows: int
     n_neighbors: int | None  # None if the graph is not one of nearest neighbours
-    made: tuple[Finding, ...]  # how main effects were computed
+    background: str  # the rows that supply the other columns
 
     @property
     def interactions(self) -> float:
@@ -227,49 +232,34 @@ class DifferenceShares:
             by_neighbors=others,
             n_rows=len(phi),
             n_neighbors=count,
-            made=tuple(effects.findings()),
+            background=effects.background,
         )
 
-    def findings(self, noun: str = "row") -> Iterator[Finding]:
-        """The shares in sentences, each with its basis, and how they were computed."""
-        if math.isnan(self.main_effects):
-            yield Finding(f"Similar {noun}s have the same attributions.", "computed")
-            return
-        yield Finding(
-            f"Main effects explain {_percent(self.main_effects)} of the differences "
-            f"between similar {noun}s.",
-            "computed",
-        )
-        if self.by_neighbors:
-            counts = sorted(self.by_neighbors)
-            ends = sorted(self.by_neighbors.values())
-            yield Finding(
-                f"With {counts[0]} to {counts[-1]} neighbours, they explain "
-                f"{_percent(ends[0])} to {_percent(ends[-1])}.",
-                "computed",
-            )
-        yield Finding(
-            f"Different predictions require {_percent(self.required)}; "
-            f"{_percent(self.removable)} are removable.",
-            "computed",
-        )
-        if self.halving_cost > 0.0:
-            change = in_percent(math.sqrt(self.halving_cost))
-            text = "Halving the removable differences changes the values by "
-            text += f"{change} on average."
-            yield Finding(text, "proved")
-        words = (
-            ""
-            if self.n_neighbors is None
-            else f" with {self.n_neighbors} neighbours each"
-        )
-        yield Finding(f"Computed over {self.n_rows:,} {noun}s{words}.", "assumed")
-        yield from self.made
+    @property
+    def facts(self) -> list[Fact]:
+        """The shares, and the change that halves the removable one."""
+        ends = [*map(share_text, sorted(self.by_neighbors.values()))]
+        counts = sorted(self.by_neighbors)
+        note = ""
+        if counts:
+            note = f"{ends[0]} to {ends[-1]} for {counts[0]} to {counts[-1]} neighbours"
+        return [
+            Fact("main effects", _rounded(self.main_effects), "%", note=note),
+            Fact("required", _rounded(self.required), "%"),
+            Fact("removable", _rounded(self.removable), "%"),
+            Fact("change to halve it", math.sqrt(self.halving_cost), "%"),
+        ]
 
-    def document(self, noun: str = "row") -> Document:
-        """The findings as a document, with a noun for rows such as "patient"."""
-        first, *others = self.findings(noun)
-        return Document(title=first.sentence, blocks=others)
+    def document(self) -> Document:
+        """The shares as a card."""
+        parts = [plural(self.n_rows, "row")]
+        if self.n_neighbors is not None:
+            parts.append(plural(self.n_neighbors, "neighbour"))
+        return Document(
+            title="Differences of similar rows",
+            subtitle=subtitle_of(None, *parts, self.background),
+            blocks=[Facts(self.facts)],
+        )
 
     def __str__(self) -> str:
         return to_text(self.document())
@@ -281,19 +271,15 @@ _ROUNDING: Final = 1e-12
 _NO_VALUES: Final = "X: expected a table of numbers or categories, got documents"
 
 _NOTHING: Final = 1e-9
-_WHOLE: Final = 0.0095
-"""Shares shown as 0 %, and shares from which whole per cent are shown."""
+"""Shares that are shown as 0."""
 
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0.0 else math.nan
 
 
-def _percent(share: float) -> str:
-    """A share in whole per cent, with another digit if it is below one."""
-    if abs(share) < _NOTHING:
-        return "0 %"
-    return f"{100.0 * share:.0f} %" if abs(share) >= _WHOLE else in_percent(share)
+def _rounded(share: float) -> float:
+    return 0.0 if abs(share) < _NOTHING else share
 
 
 @suggests_arguments
