@@ -303,8 +303,8 @@ def _spans_html(table: Table, head: str, n: int) -> str:
         element("span", f"left:{left:.1f}%;width:{width:.1f}%;{_SPANS[kind]}", "")
         for kind, left, width in table.spans(head, n)
     )
-    frame = "position:relative;display:inline-block;width:clamp(3em,14vw,10em)"
-    frame += ";height:.85em;margin-right:.8em;vertical-align:-.1em"
+    frame = "position:relative;float:left;width:clamp(3em,14vw,10em);height:.85em"
+    frame += ";margin:.3em .8em 0 0"  # floats have one zero in all rows
     return spans and element("span", frame, spans)
 
 
