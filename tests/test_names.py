@@ -21,6 +21,7 @@ BANNED = {
 EXCEPTIONS = {
     "near_optimal": "the field's term for explanations within a tolerance",
     "NearOptimal": "the same in names of classes",
+    "faithfulness_kept": "the label of cards",
 }
 """Parts of names that may stand, each with a reason."""
 

@@ -368,7 +368,7 @@ def test_an_optimum_is_solved_and_printed_without_scikit_learn():
         "print(json.dumps([text, sorted(sys.modules)]))"
     )
     text, modules = json.loads(_python(code))
-    assert "optimal" in text
+    assert "gap to optimum" in text
     assert "sklearn" not in modules
 
 

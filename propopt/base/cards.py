@@ -114,7 +114,8 @@ def _fact_lines(facts: Facts) -> list[str]:
     wide = max((len(x.label) for x in facts.rows), default=0)
     lines = [f"  {x.label:<{wide}}  {printable(x.text)}" for x in facts.rows]
     half = (len(lines) + 1) // 2
-    first, second = lines[:half], lines[half:]
+    first = lines[:half]
+    second = lines[half:]
     room = max(map(len, first), default=0)
     if room + 2 + max(map(len, second), default=0) > _WIDE:
         return lines
@@ -304,7 +305,7 @@ def _spans_html(table: Table, head: str, n: int) -> str:
         for kind, left, width in table.spans(head, n)
     )
     frame = "position:relative;float:left;width:clamp(3em,14vw,10em);height:.85em"
-    frame += ";margin:.3em .8em 0 0"  # floats have one zero in all rows
+    frame += ";margin:.2em .8em 0 0"  # floats have one zero in all rows
     return spans and element("span", frame, spans)
 
 

@@ -51,7 +51,7 @@ from propopt.results.explanation import Explanation
 from propopt.results.explanation_document import (
     base_facts,
     feature_table,
-    largest,
+    positions_by_size,
     sign_text,
     size_columns,
     unit_text,
@@ -592,7 +592,7 @@ class ExplainedTable(
         shape = f"{shape_text(*self.shape)}, in a folder"
         n = header.n_rows
         sizes = self.sizes / n
-        order = largest(sizes)
+        order = positions_by_size(sizes)
         columns = size_columns(sizes, order)
         if header.units != "output":
             sides = (self.raises / n)[order], (self.lowers / n)[order]

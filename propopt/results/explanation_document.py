@@ -102,7 +102,7 @@ _ON_PAGE: Final = 100
 """Most features in the table."""
 
 
-def largest(sizes: Values) -> Indices:
+def positions_by_size(sizes: Values) -> Indices:
     """The positions of the largest sizes (D,), the largest first."""
     return np.argsort(-sizes, kind="stable")[:_ON_PAGE]
 
@@ -135,7 +135,7 @@ def _one_row(best: Optimum, clear: Values) -> Table:
     """The value and the contribution of each feature, and its SHAP value if known."""
     w = best.attributions[0]
     phi = _shap_values(best)
-    order = largest(np.abs(w))
+    order = positions_by_size(np.abs(w))
     label = "contribution" if best.units == "output" else "slope"
     columns: dict[str, Any] = {label: w[order]}
     if best.points is not None:
@@ -161,7 +161,7 @@ def _many_rows(best: Optimum, clear: Values) -> Table:
 
     sums = _sums(sizes_and_sides, W)
     sizes, below, above, raises, lowers = (x / len(W) for x in sums)
-    order = largest(sizes)
+    order = positions_by_size(sizes)
     names = _names(best)
     columns = size_columns(unit * sizes, order)
     points = best.points

@@ -134,9 +134,9 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=3, eq=T
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 
     def __repr__(self) -> str:
-        kept = [f"{share_text(x)} kept" for x in self.faithfulness_kept.values()]
-        removed = [f"{share_text(x)} of {k} removed" for k, x in self.removed.items()]
-        return f"Shares({', '.join(map(printable, kept + removed))})"
+        words = [f"{share_text(x)} kept" for x in self.faithfulness_kept.values()]
+        words += [f"{share_text(x)} of {k} removed" for k, x in self.removed.items()]
+        return f"Shares({', '.join(map(printable, words))})"
 
     def document(self) -> Document:
         """Summarise the shares, and the sizes of attributions."""
