@@ -537,7 +537,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
         shared["first_rows"] = first
         yield Explorer(
             title="One row and its most similar row" if similar else "One row",
-            lead=f"Bars are the audited values, in {self._unit}.",
+            lead=f"Audited values, in {self._unit}.",
             reference=self.exact,
             dashed="" if self.exact is None else "Dashed: exact values.",
             **shared,
@@ -546,7 +546,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
             path: FrontPath = self.front()
             yield Explorer(
                 title="The same rows, more alike",
-                lead=f"Bars show the chosen point of the curve, in {self._unit}.",
+                lead=f"The chosen point of the curve, in {self._unit}.",
                 front_path=path,
                 **shared,
             ).chapter()

@@ -18,7 +18,6 @@ from propopt.base.document import (
     Fact,
     Table,
     minus,
-    sentence,
 )
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
 from propopt.base.text import plural
@@ -119,30 +118,31 @@ class ReviewSheet:
             fails = self._fails[rows]
             columns["tolerance"] = ["fail" if x else "pass" for x in fails]
         table = pd.DataFrame(columns, index=self._index(rows))
-        caption = f"{sentence(self.unit)} {self._rest(len(rows))}"
+        words = ""
         if (d := self.decision) is not None:
-            caption += f" Decision: {d.above} from {d.threshold:g} on, else {d.below}."
-        return Chapter("Rows", [Table(table, caption)])
+            words = f"decision: {d.above} from {d.threshold:g} on, else {d.below}"
+        return Chapter("Rows", [Table(table, self._caption(len(rows), words))])
 
     def _of_values(self) -> Chapter:
         D = self._values.shape[1]
         is_wide = D <= _COLUMNS
         cells = D + 1 if is_wide else 6 * (_COLUMNS + 1)
         rows = self._failing_first(max(CELLS_ON_PAGE // cells, 1))
-        caption = f"{sentence(self.unit)} {self._rest(len(rows))}"
         if is_wide:
             names = [str(name) for name in self._names]
             lines = [[self._cell(n, j) for j in range(D)] for n in rows]
             table = pd.DataFrame(lines, index=self._index(rows), columns=names)
-            if self.exact is not None:
-                caption += f" {self.noun} / {self.other}, where they differ."
-                if self.tolerance is not None and self._fails.any():
-                    caption += " ✗: beyond the tolerance."
+            has_exact = self.exact is not None
+            words = (
+                f"{self.noun} / {self.other}, where they differ" if has_exact else ""
+            )
+            if has_exact and self.tolerance is not None and self._fails.any():
+                words += " · ✗: beyond the tolerance"
         else:
             table = pd.DataFrame([line for n in rows for line in self._lines(n)])
             table = table.set_index("row")
-            caption += f" Each row lists its {_COLUMNS} largest values."
-        return Chapter("Values", [Table(table, caption)])
+            words = f"the {_COLUMNS} largest values of each row"
+        return Chapter("Values", [Table(table, self._caption(len(rows), words))])
 
     def _cell(self, n: int, j: int) -> str:
         """A value, the exact one if it differs, and a mark if it differs too much."""
@@ -196,14 +196,16 @@ class ReviewSheet:
             failing = np.flatnonzero(self._fails)[:room].tolist()
         return sorted(list(dict.fromkeys([*failing, *sample]))[:room])
 
-    def _rest(self, shown: int) -> str:
+    def _caption(self, shown: int, words: str) -> str:
+        """The unit, the rows that are shown, and more."""
         N = len(self.base)
-        if shown == N:
-            return f"All {plural(N, 'row')}."
-        which = "" if self.tolerance is None else ", including those that fail"
-        count = f"{shown:,} of {N:,} rows"
-        count = f"A sample of {count}" if N > SAMPLED_ABOVE else count
-        return f"{count}{which}; the CSV files have all."
+        rows = plural(N, "row")
+        if shown < N:
+            rows = f"{shown:,} of {rows}"
+            rows = f"a sample of {rows}" if N > SAMPLED_ABOVE else rows
+            rows += "" if self.tolerance is None else ", including those that fail"
+            rows += "; the CSV files have all"
+        return " · ".join(filter(None, (self.unit, rows, words)))
 
     @property
     def _names(self) -> Sequence[Any]:
