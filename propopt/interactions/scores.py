@@ -24,7 +24,6 @@ from propopt.base.document import (
     interval_text,
     share_text,
     signed_text,
-    table_chapter,
 )
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, plain_name, plural, printable
@@ -57,8 +56,8 @@ WORDS_LEVEL: Final = 0.9
 """Simultaneous level of intervals in words."""
 
 
-_ON_PAGE: Final = 15
-"""Number of the largest scores, which are in the first table of a page."""
+_ON_PAGE: Final = 200
+"""Number of the largest scores that are on a page; CSV files have all."""
 
 
 def level_in_words(level: float) -> str:
@@ -697,25 +696,11 @@ class InteractionScores(
             yield Fact("patches", self.n_patches, note=note)
 
     def _chapters(self) -> list[Chapter]:
-        """Chapters with all scores and their intervals, and with single features."""
-        table = self.to_frame(level=WORDS_LEVEL)
-        table = table.sort_values("score", ascending=False, kind="stable")
-        names = [self.name_of(q) for q in table.index]
-        heads = {
-            "score": "score",
-            "ci_low": "from",
-            "ci_high": "to",
-            "p_adj": "p-value, adjusted",
-            "used": "used by a fit",
-        }
-        shown = table[[*heads]].rename(columns=heads)
-        shown.index = pd.Index(names, name=self.noun)
-        title = f"All {self.noun}s, the largest score first"
-        chapters = [table_chapter(title, shown)]
-        if self.main is not None:
-            alone = self.main.document()
-            chapters.append(Chapter(alone.title, alone.blocks))
-        return chapters
+        """The scores of single features."""
+        if self.main is None:
+            return []
+        alone = self.main.document()
+        return [Chapter(alone.title, alone.blocks)]
 
     def __repr__(self) -> str:
         words = [

@@ -269,7 +269,11 @@ class LimeDocuments(
         }
         return pd.DataFrame({name: columns[name] for name in _COLUMNS})
 
+    def _coefficients_on_page(self) -> pd.DataFrame:
+        return self.to_frame()[["document", "word", "count", "coefficient"]]
+
     def _blocks(self, n: int) -> list[Block]:
         """Coefficients and facts, and the text with highlighted words."""
-        text = Markup(marked_html([self.marked_text(n)], self.units))
+        unit = self.units if self.quantity is None else self.quantity.unit
+        text = Markup(marked_html([self.marked_text(n)], unit))
         return [*super()._blocks(n), text]

@@ -26,7 +26,6 @@ from propopt.base.document import (
     Span,
     Table,
     interval_text,
-    minus,
     shape_text,
     share_text,
     signed_text,
@@ -901,20 +900,14 @@ class LimeExplanation(
         """The coefficients of other rows, as far as there is room, and a table."""
         names = self.row_names
         others = [n for n in range(min(len(names), _MOST_CHAPTERS)) if n != shown]
-        frame = self.to_frame().drop(columns=[*_OF_ALL_LINES], errors="ignore")
-        if "value" in frame:
-            frame["value"] = [minus(value_in_words(x)) for x in frame["value"]]
-        frame.columns = frame.columns.str.replace("_", " ")
         return [
             *(Chapter(f"{self.nouns[0]} {names[n]}", self._blocks(n)) for n in others),
-            table_chapter("Coefficients", frame),
+            table_chapter("Coefficients", self._coefficients_on_page()),
         ]
 
-
-_OF_ALL_LINES: Final = (
-    *("n_samples", "single_run_sd_source", "source", "reason", "units"),
-)
-"""Columns of the table that pages leave out, as most have one value."""
+    @abstractmethod
+    def _coefficients_on_page(self) -> pd.DataFrame:
+        """The coefficients of all rows; CSV files have the other columns."""
 
 
 def normal_interval(

@@ -189,6 +189,9 @@ class LimeRows(
         }
         return pd.DataFrame({name: columns[name] for name in _COLUMNS})
 
+    def _coefficients_on_page(self) -> pd.DataFrame:
+        return self._named_table(np.arange(self.shape[0]))
+
     @property
     def _run_settings(self) -> dict[str, str]:
         return {"ridge": f"{self.ridge:g}"}

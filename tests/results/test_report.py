@@ -31,6 +31,11 @@ def best():
     return po.solve(po.GradientMatching(table) + 0.25 * robust)
 
 
+def test_a_page_counts_the_rows_of_a_table_that_it_leaves_out():
+    table = Table(pd.DataFrame({"size": [3.0, 2.0]}), total=9)
+    assert "7 more." in page_of([Document(title="All", blocks=[table])])
+
+
 def test_every_sentence_stands_with_what_it_rests_on():
     statement = [Finding(f"This is {kind}.", kind) for kind in BASES]
     page = page_of([Document(title="All", blocks=statement)])

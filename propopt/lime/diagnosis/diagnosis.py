@@ -258,9 +258,11 @@ class LimeDiagnosis(
             pd.Index(groups, name="rule"),
         )
         frame = self.to_frame()
-        found = frame[frame["kind"] == "finding"].drop(columns=["limit", "kind"])
+        findings = frame[frame["kind"] == "finding"].drop(columns=["limit", "kind"])
         chapters = [Chapter("Rules", [Table(rules)])]
-        return [*chapters, table_chapter("Findings", found)] if len(found) else chapters
+        if len(findings):
+            chapters.append(table_chapter("Findings", findings))
+        return chapters
 
     def _location(self, item: LimeFinding) -> str:
         """The row, if there are others, and the column, if it concerns one."""
