@@ -57,7 +57,7 @@ class GaussianProcess:
 
         def law(queries: Queries, rotated: Array | None) -> NormalLaws:
             kriging = self.mean.predict(  # without smoothness at new points
-                state.weigh_targets(queries.coordinates, p, lam),
+                state.weigh_targets(queries[0], p, lam),
                 state.variance(queries, p, lam),
                 state.slope(queries, p, lam),
                 constants,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final, Self, final
+from typing import Final, Self, TypeAlias, final
 
 import numpy as np
 
@@ -36,14 +36,12 @@ _WORST_CONDITION = 1e13
 """Largest condition of A_j; at it, means had errors of 2e-7, deviations of 1e-5."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Queries:
-    """New points in the eigenbasis of a :class:`Posterior`."""
+Queries: TypeAlias = tuple[Array, Array]
+"""New points in the eigenbasis of a :class:`Posterior`: coordinates and remainders.
 
-    # (m, r): their covariances with the inducing inputs, in the eigenbasis
-    coordinates: Array
-    remainder: Array  # (m,): the prior variance that coordinates do not explain
+Coordinates (m, r) are their covariances with the inducing inputs, in the eigenbasis;
+remainders (m,) are the prior variance that coordinates do not explain.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +69,7 @@ class Posterior(ABC):
     @final
     def slope(self, queries: Queries, p: Array, lam: float) -> Array:
         """Slope by a constant: u = 1 − 1ᵀA⁻¹κ = 1 − Σ_i t_i o_i p_j/(p_j κ_i + λ)."""
-        weighted = queries.coordinates * self.ones
+        weighted = queries[0] * self.ones
         return 1.0 - self.weigh(weighted, p, lam) * p
 
     @final
@@ -151,15 +149,14 @@ class ExactPosterior(Posterior):
         )
 
     def queries(self, X: Points) -> Queries:
-        return Queries(
-            coordinates=self.basis.rotate(self.kernel.cross(X, self.inducing).T).T,
-            remainder=self.kernel.diagonal(X),
-        )
+        covariances = self.kernel.cross(X, self.inducing)
+        return self.basis.rotate(covariances.T).T, self.kernel.diagonal(X)
 
     def variance(self, queries: Queries, p: Array, lam: float) -> Array:
         # k/λ − κᵀA⁻¹κ is zero at observed points, up to rounding of k/λ
-        explained = self.weigh(queries.coordinates**2, p, lam) * p
-        return np.maximum(queries.remainder[:, None] - explained, 0.0) / lam
+        coordinates, remainder = queries
+        explained = self.weigh(coordinates**2, p, lam) * p
+        return np.maximum(remainder[:, None] - explained, 0.0) / lam
 
     def constants(self, p: Array, lam: float) -> Constants:
         ones = self.weigh(self.ones[None] ** 2, p, lam)[0]
@@ -217,12 +214,14 @@ class SparsePosterior(Posterior):
 
     def queries(self, X: Points) -> Queries:
         Phi = self.kernel.cross(X, self.inducing) @ self.projection
-        return Queries(coordinates=Phi, remainder=_remainder(self.kernel, X, Phi))
+        # k − ‖φ‖² is negative only by rounding
+        rest = self.kernel.diagonal(X) - np.einsum("nr,nr->n", Phi, Phi)
+        return Phi, np.maximum(rest, 0.0)
 
     def variance(self, queries: Queries, p: Array, lam: float) -> Array:
         # (k − ‖φ‖²)/λ + φᵀ(p ΦᵀΦ + λ)⁻¹φ: two terms, neither negative
-        explained = self.weigh(queries.coordinates**2, p, lam)
-        return queries.remainder[:, None] / lam + explained
+        coordinates, remainder = queries
+        return remainder[:, None] / lam + self.weigh(coordinates**2, p, lam)
 
     def constants(self, p: Array, lam: float) -> Constants:
         # A⁻¹ = p I − p² Φ(p ΦᵀΦ + λ)⁻¹Φᵀ
@@ -240,9 +239,3 @@ def inverse_root(matrix: Array) -> Array:
     if not positive.any():
         raise InvalidInput("kernel: it is zero at all inducing inputs")
     return vectors[:, positive] / np.sqrt(values[positive])
-
-
-def _remainder(kernel: PointKernel, X: Points, Phi: Array) -> Array:
-    # k − ‖φ‖² is negative only by rounding
-    explained = np.einsum("nr,nr->n", Phi, Phi)
-    return np.maximum(kernel.diagonal(X) - explained, 0.0)

@@ -59,7 +59,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import scipy.linalg as la
@@ -642,21 +642,14 @@ _APART = 1e3
 """Components whose largest entries differ by a smaller factor form one batch."""
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Components of P: their nodes, their part of P, and a bound of its norm."""
-
-    P: Any
-    nodes: NDArray[np.intp] | slice
-    norm: float
+Batch: TypeAlias = tuple[Any, NDArray[np.intp] | slice]
+"""Components of P: their part of P, and their nodes."""
 
 
-def batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Batch]:
+def _batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[Batch]:
     """Batches of components, the largest first, without isolated nodes."""
-    if isinstance(P, Operator):
-        return [Batch(P, slice(None), P.largest)]
-    if not sp.issparse(P):
-        return [Batch(P, slice(None), _norm(P))]
+    if isinstance(P, Operator) or not sp.issparse(P):
+        return [(P, slice(None))]
     if parts is None or parts.count == 1:
         return [_batch(P, None)]
     batches = _batches(P.diagonal(), parts)
@@ -675,11 +668,11 @@ _IN_CACHE = 20_000
 def _batch(P: Sparse, nodes: NDArray[np.intp] | None) -> Batch:
     """The batch of P, with neighbours close in memory (reverse Cuthill–McKee)."""
     if P.shape[0] <= _IN_CACHE:
-        return Batch(P, slice(None) if nodes is None else nodes, _norm(P))
+        return P, slice(None) if nodes is None else nodes
     order = reverse_cuthill_mckee(sp.csr_matrix(P), symmetric_mode=True)
     ordered = sp.csr_array(P)[order][:, order]
     ordered.sort_indices()
-    return Batch(ordered, order if nodes is None else nodes[order], _norm(ordered))
+    return ordered, order if nodes is None else nodes[order]
 
 
 def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
@@ -697,8 +690,10 @@ def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
     return batches[parts.labels]
 
 
-def _norm(P: Sparse | Array) -> float:
-    """The largest row sum of absolute values, a bound of all eigenvalues."""
+def _norm(P: Sparse | Array | Operator) -> float:
+    """A bound of all eigenvalues: the largest row sum of absolute values."""
+    if isinstance(P, Operator):
+        return P.largest
     return float(abs(P).sum(axis=1).max())
 
 
@@ -764,15 +759,16 @@ class _KrylovSpaces(Curve):
             self._means = self._basis.forward(means.T)
         self._columns = self._basis.forward(R.T)
         P = quadratic.P
-        self._batches = [] if P is None else batches_of(P, self._parts)
+        self._batches = [] if P is None else _batches_of(P, self._parts)
         self._gauss = self._earlier = self._radau = NO_NODES
         self._exhausted = False
 
     @cached_property
     def _spaces(self) -> list[Lanczos]:
         return [
-            Lanczos(batch.P, g[batch.nodes], batch.norm, float(nu), float(error))
-            for batch in self._batches
+            Lanczos(P, g[nodes], norm, float(nu), float(error))
+            for P, nodes in self._batches
+            for norm in [_norm(P)]
             for g, nu, error in zip(
                 self._columns, self._nu, self._basis.errors, strict=True
             )
@@ -841,17 +837,17 @@ class _KrylovSpaces(Curve):
             begin = self._basis.forward(centred(start.W, self._parts).T)
 
         def column(k: int) -> None:
-            batch = self._batches[k // len(begin)]
+            P, nodes = self._batches[k // len(begin)]
             j = k % len(begin)
             system = ShiftedSystem(
-                batch.P,
+                P,
                 a,
                 b,
                 float(shifts[j, 0]),
-                self._columns[j, batch.nodes],
+                self._columns[j, nodes],
                 self._most_gradients,
             )
-            W_hat[j, batch.nodes] = system.solve(begin[j, batch.nodes], tolerance)
+            W_hat[j, nodes] = system.solve(begin[j, nodes], tolerance)
 
         for_each_column(column, len(self._batches) * len(begin), begin.shape[1])
         W = np.ascontiguousarray(self._basis.backward(W_hat).T)
