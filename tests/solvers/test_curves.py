@@ -351,7 +351,6 @@ def test_everything_but_attributions_is_available_without_solving(solver, solved
     assert (point.solver, point.details, point.multipliers) == (solver, {}, {})
     assert point.rates == point.weights == OBJECTIVE.weights
     assert point.certificate.kind == "curve"
-    assert f"solver={solver}" in repr(point)
     assert repr(point).startswith("Explanation(optimized, 9 rows × 2 features, ")
     unread = point.unread("attributions")
     with pytest.raises(InvalidInput, match="labels: expected 9 names of points, got 1"):
