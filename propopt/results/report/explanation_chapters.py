@@ -1,9 +1,8 @@
-"""Chapters of an explanation: rows with similar rows, reasons, every value."""
+"""Chapters of an explanation: rows with similar rows, every value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, get_args
 
 import numpy as np
 
@@ -15,19 +14,16 @@ from propopt.base.document import (
 )
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
 from propopt.proofs.optimum import Optimum, is_sampled, of_rows
-from propopt.results.reasons import Reasons, Towards
 from propopt.results.report.explorer import Explorer, FrontPath
 from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
 from propopt.results.report.review_sheet import ReviewSheet
 
 
 def explanation_chapters(best: Optimum) -> list[Chapter]:
-    """All chapters of an explanation on its page."""
-    return [
-        *rows_and_pairs(best, Neighbours.of(best)),
-        *_reasons(best),
-        *_every_value(best),
-    ]
+    """All chapters of an explanation on its page; the card of one row has all of it."""
+    if best.shape[0] == 1:
+        return []
+    return [*rows_and_pairs(best, Neighbours.of(best)), *_every_value(best)]
 
 
 def _every_value(best: Optimum) -> Iterator[Chapter]:
@@ -60,33 +56,6 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
         base=base,
         prediction=prediction,
     ).chapters()
-
-
-def _reasons(best: Optimum) -> Iterator[Chapter]:
-    """Reasons of some rows: for a higher output, or for each of two named classes."""
-    if best.units != "output":
-        return
-    quantity = best.quantity
-    has_names = quantity is not None and quantity.opposite is not None
-    for towards in get_args(Towards)[: 2 if has_names else 1]:
-        yield from _reasons_towards(best, towards)
-
-
-def _reasons_towards(best: Optimum, towards: Towards) -> Iterator[Chapter]:
-    """Reasons of the first or of sampled rows, in one direction."""
-    N = best.shape[0]
-    n = min(N, _ROWS_WITH_REASONS)
-    is_sample = N > SAMPLED_ABOVE
-    rows = RowSample.of(N).rows.tolist() if is_sample else range(n)
-    drawn_from = N if is_sample else None
-    reasons = Reasons.of(best, towards=towards, rows=rows, drawn_from=drawn_from)
-    document = reasons.document()
-    lead = f"The first {n} of {N:,} rows." if n < N and not is_sample else ""
-    yield Chapter(f"Reasons for {reasons.decision}", document.blocks, lead)
-    yield from document.chapters()
-
-
-_ROWS_WITH_REASONS: Final = 500
 
 
 def rows_and_pairs(
