@@ -457,7 +457,8 @@ class Comparison(
         distances = self.distances[order]
         parts = [pd.Series(distances, name="distance")]
         if self.level is not None:
-            parts.append(pd.Series(self.times_level[order], name="× level"))
+            times = [f"{x:.2f}" for x in self.times_level[order]]
+            parts.append(pd.Series(times, name="× level"))
         parts += [pd.Series(x, name=head) for head, x in zip(heads, sides, strict=True)]
         if self.level is not None:
             parts.append(pd.Series(self._verdicts()[order], name="verdict"))
@@ -513,7 +514,7 @@ def _change(label: str, before: float, after: float, limit: float) -> Fact:
 
 
 _DANGERS: Final = (
-    "Other seeds differ less than new data: a larger distance is no change.",
+    "The level is of other seeds alone. New data differ more, so no change is shown.",
     "Next: level=po.null_models.split_half_refits(fit, X, y).",
 )
 """What a level from seeds alone does not show."""
