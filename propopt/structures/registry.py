@@ -161,8 +161,9 @@ def _added(total: ModelSum | Reason, view: ColumnView) -> TreeSum | None:
     """The trees of a sum of models; None if one of them has none."""
     if isinstance(total, Reason):
         return None
-    parts = [TreeSum((), total.base, view.n_codes)]
-    for weight, model, output, part_view in total.parts:
+    members, base = total
+    parts = [TreeSum((), base, view.n_codes)]
+    for weight, model, output, part_view in members:
         part = read_trees(as_estimator(model), output, part_view)
         if part is None:
             return None

@@ -165,8 +165,9 @@ def _added(total: ModelSum | Reason, view: ColumnView) -> SumOfProducts | Reason
     """The sum of the parts, or the reason why a part is no sum of products."""
     if isinstance(total, Reason):
         return total
-    parts = [SumOfProducts.constant(total.base, view.n_columns)]
-    for weight, model, output, part_view in total.parts:
+    members, base = total
+    parts = [SumOfProducts.constant(base, view.n_columns)]
+    for weight, model, output, part_view in members:
         part = exact_products(as_estimator(model), output, part_view)
         if isinstance(part, Reason):
             return part

@@ -16,23 +16,11 @@ TreeRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], TreeSum | None]
 """Gives an output of a model in a view as a sum of trees; None if it is none."""
 
 
-class Part(NamedTuple):
-    """An output of an inner model, with its weight and its input view."""
+Part: TypeAlias = tuple[float, Any, ModelOutput, ColumnView]
+"""A weight, an inner model, one of its outputs, and its input view."""
 
-    weight: float
-    model: Any
-    output: ModelOutput
-    view: ColumnView
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ModelSum:
-    """A model as base + Σ weight · output of inner models."""
-
-    parts: tuple[Part, ...]  # the terms
-    base: float = 0.0  # the constant
-
+ModelSum: TypeAlias = tuple[tuple[Part, ...], float]
+"""A model as parts and a constant: the constant + Σ weight · output of each part."""
 
 SumRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], ModelSum | Reason]
 """From a model, an output and its view to the sum of inner models, or a reason."""

@@ -45,7 +45,7 @@ def _pipeline(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | R
             f"{type(rest.steps[0][1]).__name__} may combine several columns of the "
             "table in one of its columns"
         )
-    return ModelSum((Part(1.0, rest, output, rest_view),))
+    return ((1.0, rest, output, rest_view),), 0.0
 
 
 def rest_of_pipeline(model: Pipeline, view: ColumnView) -> tuple[Any, ColumnView]:
@@ -69,7 +69,7 @@ def _voting(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Rea
     named = zip(every, model.estimators, strict=True)
     weights = floats([w for w, (_, member) in named if not isinstance(member, str)])
     members = zip(weights / weights.sum(), model.estimators_, strict=True)
-    return ModelSum(tuple(Part(w, member, output, view) for w, member in members))
+    return tuple((w, member, output, view) for w, member in members), 0.0
 
 
 def _none_of(model: Any, output: ModelOutput) -> Reason:
@@ -86,7 +86,7 @@ def _bagging(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Re
     array = replace(view, transform=lambda points: plain_array(view.transform(points)))
     share = 1.0 / len(model.estimators_)
     members = zip(model.estimators_, model.estimators_features_, strict=True)
-    parts = []
+    parts = list[Part]()
     for member, columns in members:
         member_output = output
         if output.name == "probability":  # a member may lack some of the classes
@@ -95,8 +95,8 @@ def _bagging(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Re
                 continue
             member_output = ModelOutput(output.name, int(index[0]))
         member_view = array.chosen(np.asarray(columns))
-        parts.append(Part(share, member, member_output, member_view))
-    return ModelSum(tuple(parts))
+        parts.append((share, member, member_output, member_view))
+    return tuple(parts), 0.0
 
 
 def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | Reason:
@@ -121,9 +121,7 @@ def _stacking(model: Any, output: ModelOutput, view: ColumnView) -> ModelSum | R
     if len(outputs) != len(row):  # with passthrough=True the table's columns follow
         return Reason("a stack with passthrough=True has no exact form")
     parts = zip(row.tolist(), outputs, strict=True)
-    return ModelSum(
-        tuple(Part(weight, *part, view) for weight, part in parts), float(base)
-    )
+    return tuple((weight, *part, view) for weight, part in parts), float(base)
 
 
 def _outputs_of_members(model: Any) -> list[tuple[Any, ModelOutput]]:
@@ -147,7 +145,7 @@ def _transformed(
     if units is None or output.name != "value":
         return Reason("its target is transformed by a function other than a scaler")
     slope, intercept = units
-    return ModelSum((Part(slope, model.regressor_, output, view),), intercept)
+    return ((slope, model.regressor_, output, view),), intercept
 
 
 def scale_of_target(scaler: Any) -> tuple[float, float] | None:
@@ -169,7 +167,7 @@ def _one_of_several(
     if output.name != "value" or output.index is None:
         return _none_of(model, output)
     member = model.estimators_[output.index]
-    return ModelSum((Part(1.0, member, ModelOutput("value", None), view),))
+    return ((1.0, member, ModelOutput("value", None), view),), 0.0
 
 
 def _one_against_rest(
@@ -177,14 +175,14 @@ def _one_against_rest(
 ) -> ModelSum | Reason:
     """A separate model for each class; a single one for two classes."""
     if len(model.estimators_) == 1:
-        return ModelSum((Part(1.0, model.estimators_[0], output, view),))
+        return ((1.0, model.estimators_[0], output, view),), 0.0
     if output.name != "margin" or output.index is None:
         return Reason(
             f"{output.name!r} of one class against the rest is normalised over "
             "classes; output='margin' is exact"
         )
     estimator = model.estimators_[output.index]
-    return ModelSum((Part(1.0, estimator, ModelOutput("margin", 1), view),))
+    return ((1.0, estimator, ModelOutput("margin", 1), view),), 0.0
 
 
 def _boosted_label(
@@ -195,7 +193,7 @@ def _boosted_label(
         return _none_of(model, output)
     score = ModelOutput("margin", model.position)
     sign = -1.0 if output.index == 0 else 1.0
-    return ModelSum((Part(sign, model.estimator, score, view),))
+    return ((sign, model.estimator, score, view),), 0.0
 
 
 SKLEARN_SUMS: Final[Mapping[str, SumRule]] = {
@@ -203,8 +201,9 @@ SKLEARN_SUMS: Final[Mapping[str, SumRule]] = {
     "sklearn.Pipeline": _pipeline,
     "sklearn.MultiOutputRegressor": _one_of_several,
     "sklearn.OneVsRestClassifier": _one_against_rest,
-    "sklearn.RANSACRegressor": lambda model, output, view: ModelSum(
-        (Part(1.0, model.estimator_, output, view),)
+    "sklearn.RANSACRegressor": lambda model, output, view: (
+        ((1.0, model.estimator_, output, view),),
+        0.0,
     ),
     "sklearn.TransformedTargetRegressor": _transformed,
     **dict.fromkeys(

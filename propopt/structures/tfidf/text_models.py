@@ -309,16 +309,16 @@ def read_text_model(
     if not isinstance(alone, Reason):
         return alone
     total = members_of(model, wanted)
-    if not isinstance(total, ModelSum):
-        return alone if total is None else total
+    if total is None or isinstance(total, Reason):
+        return total or alone
+    members, base = total
     parts = []
-    for part in total.parts:
-        member = as_estimator(part.model)
-        result = read_text_model(member, part.output.name, part.output.index)
+    for weight, member, asked, _ in members:
+        result = read_text_model(as_estimator(member), asked.name, asked.index)
         if isinstance(result, Reason):
             return result
-        parts.append((part.weight, result))
-    return AddedTexts(tuple(parts), total.base)
+        parts.append((weight, result))
+    return AddedTexts(tuple(parts), base)
 
 
 def _behind(vectoriser: Vectoriser, output: ModelOutput) -> TextStructure | Reason:
@@ -348,13 +348,15 @@ def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
     """The sum of inner models with the same input; None if the model is no such sum."""
     if type(model) is Pipeline:
         result = members_of(model.steps[-1][1], output)
-        if not isinstance(result, ModelSum):
+        if result is None or isinstance(result, Reason):
             return result
-        parts = [
-            part._replace(model=Pipeline([*model.steps[:-1], ("member", part.model)]))
-            for part in result.parts
-        ]
-        return ModelSum(tuple(parts), result.base)
+        members, base = result
+        before = model.steps[:-1]
+        parts = (
+            (weight, Pipeline([*before, ("member", member)]), *others)
+            for weight, member, *others in members
+        )
+        return tuple(parts), base
     rule = reader_of(model).sum
     if rule is None or is_a(model, "sklearn.BaseBagging"):
         return None  # members of bags are applied to different columns
