@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -455,7 +455,7 @@ class Comparison(
         sides = [(np.abs(x) if is_versions else x).mean(axis=0)[order] for x in both]
         heads = ("size before", "after") if is_versions else self.names
         distances = self.distances[order]
-        parts = [pd.Series(distances, name="distance")]
+        parts: list[pd.Series[Any]] = [pd.Series(distances, name="distance")]
         if self.level is not None:
             times = [f"{x:.2f}" for x in self.times_level[order]]
             parts.append(pd.Series(times, name="× level"))
