@@ -69,13 +69,6 @@ def in_percent(share: float) -> str:
     return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
 
 
-def rounded_percent(share: float) -> str:
-    """A share in whole per cent; only exact shares are 0 % or 100 %."""
-    if share in (0.0, 1.0):
-        return f"{share:.0%}".replace("%", " %")
-    return f"{min(max(round(100.0 * share), 1), 99)} %"
-
-
 def in_short(value: object) -> str:
     """The value of a setting; floats have four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -377,8 +370,3 @@ def linear_sum(
 def plural(count: int, noun: str) -> str:
     """A count with its noun, such as ``"3 rows"``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def for_quantity(quantity: Quantity | None) -> str:
-    """The quantity as the end of a title: ``", for the log-odds of …"``."""
-    return "" if quantity is None else f", for the {quantity}"

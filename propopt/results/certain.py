@@ -30,7 +30,7 @@ from propopt.proofs.optimum import Optimum, small_change_of
 from propopt.results.clear import (
     SignsAndRanks,
     sampling_error_of,
-    unit_of_attributions,
+    unit_text,
 )
 from propopt.tables.frames import Labels, group_sums
 
@@ -80,7 +80,7 @@ class NearOptimalConclusions(
     small_change : float
         δ, in the unit of the attributions.
     unit : str
-        The unit of the attributions.
+        The kind and unit of the attributions, such as "contributions, in log-odds".
     rate : float
         a, so that β = aδ².
     optimum : float
@@ -230,7 +230,7 @@ class NearOptimalConclusions(
 
     def __repr__(self) -> str:
         signs = f"{share_text(self.certain_signs)} of {self.count:,} signs"
-        return f"NearOptimalConclusions({signs}, {self._change} {self.unit})"
+        return f"NearOptimalConclusions({signs}, {self._change}; {self.unit})"
 
     def document(self) -> Document:
         """Summarise which signs and ranks all near-optimal explanations share."""
@@ -306,7 +306,7 @@ def certain_of(
         order_prices=order_prices,
         order=order,
         small_change=delta,
-        unit=unit_of_attributions(best),
+        unit=unit_text(best.units, best.quantity, best.parameters),
         rate=rate,
         optimum=optimum,
         sampling_error=sampling_error_of(best),

@@ -49,6 +49,7 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
 from propopt.base.vocabulary import Basis
+from propopt.losses.faithfulness import Units, step_of
 from propopt.proofs.near_optimal import ZERO, OrderBy
 from propopt.proofs.optimum import Optimum, blocks_of, small_change_of
 from propopt.results.result import Result
@@ -105,10 +106,9 @@ class SignsAndRanks(Result):
         largest = table[:N_ON_CARD]
         sizes = largest["mean_size"]
         shares = {x: largest[name].map(share_text) for name, x in columns.items()}
-        unit = self.unit if self.unit == SLOPES else f"contributions, in {self.unit}"
         return Document(
             title=title_of(kind, self.quantity),
-            subtitle=subtitle_of(self.quantity, shape_text(*self.shape), unit),
+            subtitle=subtitle_of(self.quantity, shape_text(*self.shape), self.unit),
             blocks=[
                 Table(
                     pd.DataFrame({"mean size": sizes, **shares}),
@@ -149,7 +149,7 @@ class Clear(
     small_change : float
         δ, the Euclidean length of a change, in the unit of the attributions.
     unit : str
-        The unit of the attributions.
+        The kind and unit of the attributions, such as "contributions, in log-odds".
     sampling_error : float
         The root mean square error of sampled values, as a share of their size; NaN if
         unknown. Standard errors are subtracted before a sign or a rank is clear.
@@ -212,7 +212,7 @@ class Clear(
 
     def __repr__(self) -> str:
         signs = share_text(self.clear_signs)
-        return f"Clear({signs} of signs, {self._change} {self.unit})"
+        return f"Clear({signs} of signs, {self._change}; {self.unit})"
 
     def document(self) -> Document:
         """Summarise which signs no small change of their row of attributions flips."""
@@ -239,13 +239,13 @@ def unit_of(quantity: Quantity | None) -> str:
     return "units of the output" if quantity is None else quantity.unit
 
 
-def unit_of_attributions(best: Optimum) -> str:
-    """The unit of contributions, or slopes."""
-    return unit_of(best.quantity) if best.units == "output" else SLOPES
-
-
-SLOPES: Final = "slopes"
-"""The unit of attributions that are slopes."""
+def unit_text(
+    units: Units, quantity: Quantity | None, parameters: Mapping[str, Any]
+) -> str:
+    """The kind and the unit of attributions, once for the whole card."""
+    if units == "output":
+        return f"contributions, in {unit_of(quantity)}"
+    return f"slopes, in {unit_of(quantity)} per {step_of(units, parameters)}"
 
 
 def sampling_error_of(best: Optimum) -> float:
@@ -287,7 +287,7 @@ def clear_of(
         worst_ranks=last,
         by=by,
         small_change=delta,
-        unit=unit_of_attributions(best),
+        unit=unit_text(best.units, best.quantity, best.parameters),
         sampling_error=sampling_error_of(best),
         labels=best.labels
         if groups is None

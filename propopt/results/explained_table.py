@@ -46,7 +46,7 @@ from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.near_optimal import OrderBy
 from propopt.proofs.optimum import Parameter, sampling_fact
 from propopt.proofs.sampling_error import TargetError
-from propopt.results.clear import Clear
+from propopt.results.clear import Clear, unit_text
 from propopt.results.explanation import Explanation
 from propopt.results.explanation_document import (
     base_facts,
@@ -54,7 +54,6 @@ from propopt.results.explanation_document import (
     positions_by_size,
     sign_text,
     size_columns,
-    unit_text,
 )
 from propopt.results.reasons import (
     LEAST_SHARE,

@@ -27,12 +27,11 @@ from propopt.base.document import (
     title_of,
 )
 from propopt.base.resources import BATCH_BUDGET
-from propopt.base.text import Quantity, gap_cell, in_short, plural, printable
+from propopt.base.text import gap_cell, in_short, plural, printable
 from propopt.base.vocabulary import Basis
 from propopt.losses.algebra import PropertyLoss, kind_of
-from propopt.losses.faithfulness import Units, step_of
 from propopt.proofs.optimum import Optimum, gap_fact, is_sampled, sampling_fact
-from propopt.results.clear import clear_rows, unit_of
+from propopt.results.clear import clear_rows, unit_text
 
 
 def explanation_text(explanation: Optimum) -> str:
@@ -84,15 +83,6 @@ def _size(best: Optimum) -> str:
     if N > 1 or best.labels.points is None:
         return shape_text(N, D)
     return f"row {best.labels.row(0)} · {plural(D, 'feature')}"
-
-
-def unit_text(
-    units: Units, quantity: Quantity | None, parameters: Mapping[str, Any]
-) -> str:
-    """The kind and the unit of attributions, once for the whole card."""
-    if units == "output":
-        return f"contributions, in {unit_of(quantity)}"
-    return f"slopes, in {unit_of(quantity)} per {step_of(units, parameters)}"
 
 
 # ---- The table of the largest features

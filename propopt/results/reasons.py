@@ -53,6 +53,7 @@ from propopt.results.clear import (
     dust_of,
     error_fact,
     sampling_error_of,
+    unit_of,
 )
 from propopt.results.result import Result
 from propopt.tables.frames import group_sums
@@ -277,7 +278,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
             n_features=len(names),
             small=(keys > 0.0).sum(axis=1) - every,
             more=every - count,
-            unit=clear.unit,
+            unit=unit_of(best.quantity),
             least_share=float(least_share),
             small_change=clear.small_change,
             sampling_error=sampling_error_of(best),

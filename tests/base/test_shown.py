@@ -37,7 +37,6 @@ from propopt.base.text import (
     plural,
     printable,
     printable_lines,
-    rounded_percent,
 )
 from propopt.cli import main
 from propopt.functions.cost import in_time
@@ -373,7 +372,6 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
     ("words", "values", "expected"),
     [
         (in_percent, (0.53993, np.nan, -np.inf), ("54.0 %", "–", "–")),
-        (rounded_percent, (0.844, 0.999, 1.0), ("84 %", "99 %", "100 %")),
         (percent, (0.01234, 1.784, 1e-17, 3.63e-7), ("1.2", "178", "0", "0.000036")),
         (level_in_words, (0.9, 0.995), ("90%", "99.5%")),
         (two_digits_up, (7.2, 12_340.0, 99_001.0), (8, 13_000, 100_000)),

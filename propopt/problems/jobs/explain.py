@@ -258,11 +258,8 @@ class ExplainSection(JobSection):
                 reasons = best.reasons(**self.reasons.settings())
             suffix, writer = row_table_writer(reasons, file)
             writers = {f"_reasons{suffix}": writer}
-            sheets = _sheets(reasons)
-            shown = [reasons.document()]
-            yield JobOutput(
-                writers, {"reasons": _reasons_manifest(reasons)}, sheets, shown
-            )
+            content = {"reasons": _reasons_manifest(reasons)}
+            yield JobOutput(writers, content, _sheets(reasons), [reasons.document()])
 
 
 _SHEETS: Final = 10
@@ -272,10 +269,12 @@ _SHEETS: Final = 10
 def _sheets(reasons: Reasons) -> list[str]:
     """Lines with the reasons of the first rows."""
     lines: list[str] = []
+    if len(reasons.names) == 1:  # its document has them
+        return lines
     for sheet in islice(reasons.sheets(), _SHEETS):
         lines += ["", *sheet.split("\n")]
     more = len(reasons.names) - _SHEETS
-    return [*lines, f"{more} more rows are in the file"] if more > 0 else lines
+    return [*lines, f"{more:,} more"] if more > 0 else lines
 
 
 def _in_original_units(best: Explanation, unscaled: pd.DataFrame | None) -> Explanation:
