@@ -21,7 +21,6 @@ from propopt.problems.jobs.job import JobSection
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.jobs.sweep import SweepKeys
 from propopt.problems.sections import (
-    Missing,
     OneOf,
     Section,
     collect_errors,
@@ -181,11 +180,10 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
             message = f"unknown key{hint}; valid keys: {', '.join(keys)}"
             return source.error(location, message)
         case "missing":
-            location_of_key = (*location[:-1], Missing(location[-1]))
-            return source.error(location_of_key, "required, and missing")
+            return source.lacks(*location)
         case "union_tag_not_found":
             key = context["discriminator"].strip("'")
-            return source.error((*location, Missing(key)), "required, and missing")
+            return source.lacks(*location, key)
         case "union_tag_invalid":
             key = context["discriminator"].strip("'")
             words = context["expected_tags"]

@@ -72,10 +72,6 @@ def part(*location: str | int) -> Iterator[None]:
         raise
 
 
-class Missing(str):
-    """A required key at the end of a location, which is missing."""
-
-
 def wrong(message: str, *location: str | int) -> InvalidInput:
     """An error with its location."""
     error = InvalidInput(message)

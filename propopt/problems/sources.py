@@ -16,7 +16,7 @@ from yaml.composer import ComposerError
 from yaml.constructor import SafeConstructor
 
 from propopt.base.errors import ProblemFileError, PropoptError
-from propopt.problems.sections import OF_INPUT, ErrorGroup, Location, Missing
+from propopt.problems.sections import OF_INPUT, ErrorGroup, Location
 
 
 # ---- The source of a problem, for messages: a mapping or a file
@@ -50,8 +50,6 @@ class Source:
         steps: Location = ()
         line = self.lines.get(steps, 0)
         for step in location:
-            if isinstance(step, Missing):
-                return line, (*steps, step)
             try:
                 content = content[step]
             except (LookupError, TypeError):  # the chosen kind of a union
@@ -84,6 +82,12 @@ class Source:
                 break
         words = rest if steps[-1:] == (key,) else message
         return error_at(self.path, line, steps, words)
+
+    def lacks(self, *location: str | int) -> ProblemFileError:
+        """The error of a required key, the last of a location, that is not there."""
+        line, steps = self.find(location[:-1])
+        steps = (*steps, location[-1])
+        return error_at(self.path, line, steps, "required, and missing")
 
     def located(self, error: PropoptError, *outer: str | int) -> ProblemFileError:
         """An error, or a group, with file, line and key."""
