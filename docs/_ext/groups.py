@@ -125,7 +125,7 @@ GROUPS = {
         "log_weight effective_share",
         "What is explained": "labels values quantity subject",
         "How they were computed": "sources reasons law_in_words n_samples "
-        "evaluations scatter notes",
+        "evaluations scatter",
     },
 }
 """Each page with more than eight parameters has an entry here, which a test checks."""

@@ -46,7 +46,7 @@ class LimeDocuments(
     LimeExplanation,
     kind="propopt lime of documents",
     noun="saved limits of LIME on documents",
-    version=1,
+    version=2,
 ):
     """The coefficients that LIME converges to, for the words of documents.
 

@@ -389,7 +389,6 @@ def explain_rows(
         bins=_bins(law, subject.points),
         labels=subject.labels.or_else(law.labels),
         evaluations=subject.function.calls.rows - before,
-        notes=law.notes(subject.points),
         quantity=subject.function.quantity,
         subject=subject,
     )

@@ -63,7 +63,7 @@ OTHER_RUNS: Final = "scatter: it belongs to other rows, or to other runs"
 
 
 class LimeExplanation(
-    Selectable, kind="propopt lime", noun="saved limits of LIME", version=4
+    Selectable, kind="propopt lime", noun="saved limits of LIME", version=5
 ):
     """The coefficients that LIME converges to, for rows of a table or for documents.
 
@@ -103,8 +103,6 @@ class LimeExplanation(
         Names of rows and columns.
     evaluations : int
         The number of rows or texts that the model evaluated.
-    notes : tuple of str
-        What a reader has to know, one sentence each.
     quantity : Quantity or None
         What is explained, such as the probability of a class.
     scatter : RunScatter or None
@@ -132,7 +130,6 @@ class LimeExplanation(
     n_samples: int = field(low=1)
     labels: Labels = field(default=Labels())
     evaluations: int = field(default=0, low=0)
-    notes: tuple[str, ...] = field(default=())
     quantity: Quantity | None = field(default=None)
     scatter: RunScatter | None = field(default=None)
     subject: Any = transient(default=None)
@@ -841,7 +838,6 @@ class LimeExplanation(
             **self._run_settings,
             "model evaluations": f"{self.evaluations:,}",
             "reason of sampling": record.reason if record.is_estimated else "",
-            **{f"note {k}": x for k, x in enumerate(self.notes, start=1)},
         }
         missing = f"LIME has no coefficients for {name}: {record.reason}."
         return Document(

@@ -36,7 +36,7 @@ _COLUMNS: Final = (
 
 @final
 class LimeRows(
-    LimeExplanation, kind="propopt lime", noun="saved limits of LIME", version=4
+    LimeExplanation, kind="propopt lime", noun="saved limits of LIME", version=5
 ):
     """The coefficients that LIME converges to, for rows of a table.
 
@@ -114,6 +114,12 @@ class LimeRows(
         Var_Q f is estimated from some thousands of draws.
         """
         return self.limits.r2(self.runs.variance)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences of the law about rows beyond its samples; none after loading."""
+        subject = self.subject
+        return () if subject is None else subject.law.notes(subject.points)
 
     @property
     def _lengths(self) -> list[int]:
@@ -194,4 +200,5 @@ class LimeRows(
 
     @property
     def _run_settings(self) -> dict[str, str]:
-        return {"ridge": f"{self.ridge:g}"}
+        notes = {f"note {k}": x for k, x in enumerate(self.notes, start=1)}
+        return {"ridge": f"{self.ridge:g}", **notes}

@@ -21,7 +21,14 @@ from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping import opened
 from propopt.functions.wrapping_texts import word_rule_of
-from propopt.lime import LimeDocuments, LimeExplanation, TextLaw, limits, text_limits
+from propopt.lime import (
+    LimeDocuments,
+    LimeExplanation,
+    LimeRows,
+    TextLaw,
+    limits,
+    text_limits,
+)
 from propopt.lime.explaining import output_of_lime
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import law_named
@@ -213,7 +220,9 @@ class LimeSection(JobSection):
         rest = len(rows) - _ROWS
         notes = [f"{plural(rest, 'more row')} in the files"] if rest > 0 else []
         shown = [result.document(row) for row in rows[:_ROWS]]
-        yield JobOutput(writers, content, [*notes, *result.notes], [*shown, *more])
+        if isinstance(result, LimeRows):
+            notes += result.notes
+        yield JobOutput(writers, content, notes, [*shown, *more])
 
     def documents(
         self, result: LimeExplanation, file: ProblemFile
@@ -234,7 +243,6 @@ class LimeSection(JobSection):
             "surrogate_at_row": _finite_or_none(result.at_row),
             "n_samples": result.n_samples,
             "units": result.units,
-            "notes": list(result.notes),
             "evaluations": result.evaluations,
         }
         if isinstance(result, LimeDocuments):
