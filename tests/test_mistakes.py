@@ -104,8 +104,8 @@ def test_a_fitted_estimator_says_what_to_ask_next():
     explainer = po.Explainer(regressor, X).fit()
     slopes = po.inductive.GaussianProcessExplainer().fit(X, gradients=A)
     lime = po.lime.LimeExplainer(classifier, X)
+    assert str(iloco) == str(iloco.result_)
     for name, fitted in [
-        ("iloco", iloco),
         ("explainer", explainer),
         ("explainer", slopes),
         ("explainer", lime),

@@ -376,9 +376,9 @@ STATED_ONCE = re.compile(
     r"|manifest\.patches(\.(?!n_patches).*)?"  # why fitting stopped
     r"|_attributions\.csv: name "
     r"|array (.*points|details\..*|.*\.standard_errors|.*\.fixed)"
-    r"|(header|header\.main)\.(n_groups|n_patches|n_row_groups|columns\..*|main)"
+    r"|(header|header\.main)\.(n_groups|n_patches|n_row_groups|patch_error|columns\..*|main)"
     r"|(header|header\.main)\.(method|units|error|quantity\..*|error_range\..*)"
-    r"|manifest\.(settings\..*|units|mean_error.*|interrupted|notes.*)"
+    r"|manifest\.(settings\..*|units|mean_error.*|interrupted)"
     r"|_(interactions|main_effects)\.csv: cell (p_one|degenerate|used)"
     r"|array (main\.)?monte_carlo"  # it is zero
 )

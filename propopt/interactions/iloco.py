@@ -140,8 +140,6 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
     3
     """
 
-    _next_steps = "print(iloco.result_), or iloco.result_.to_frame()"
-
     error_: RowError
     classes_: NDArray[Any]
     refit_errors_: RefitErrors
@@ -170,6 +168,10 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+
+    def __str__(self) -> str:
+        """The scores, once it is fitted."""
+        return str(self.result_) if "result_" in vars(self) else super().__str__()
 
     @suggests_arguments
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

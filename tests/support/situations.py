@@ -149,11 +149,6 @@ def of_lime():
     return [explained.explain_instance(x, predict, num_samples=50) for x in A[:2]]
 
 
-def shown(result):
-    """Advice of a text that is printed, without its breaks of lines."""
-    raise AssertionError(" ".join(str(result).split()))
-
-
 class Steep:
     """A function of the columns, with slopes that change if it is fitted again."""
 
@@ -176,11 +171,6 @@ def of_killed_workers():
     with patch("propopt.interactions.fitting.resources.in_workers") as workers:
         workers.side_effect = killed
         po.interactions.ILOCO(LinearRegression(), patches).fit(X, risk)
-
-
-def middle(X):
-    """A function that is larger in the middle, and rises from the first to the last."""
-    return np.where(X[:, 0] > 0.7, 1.1, np.where(X[:, 0] > -0.7, 1.0, 0.0)) + 3.0
 
 
 def one_row(x):
