@@ -110,7 +110,7 @@ GROUPS = {
         "gap target n_new new",
     },
     "propopt.results.Shares": {
-        "Shares": "retained removed losses",
+        "Shares": "faithfulness_kept removed losses",
         "Sizes": "differences target_differences rms target_rms n_zero size",
         "What is explained": "quantity",
     },
