@@ -210,13 +210,13 @@ def highest_for(
         codes, index = np.unique(x, return_inverse=True)
         means = np.bincount(index, w) / np.bincount(index)
         return categories[int(codes[means.argmax()])]
-    rho = np.corrcoef(_ranks(x), _ranks(w))[0, 1]
+    rho = np.corrcoef(mid_ranks(x), mid_ranks(w))[0, 1]
     if abs(rho) < _MIXED:
         return "mixed"
     return "high" if rho > 0.0 else "low"
 
 
-def _ranks(values: Values) -> Values:
+def mid_ranks(values: Values) -> Values:
     """Ranks from 1; equal values have the mean of their ranks."""
     _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     means: Values = np.cumsum(counts) - 0.5 * (counts - 1)

@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 import propopt as po
 from propopt.results.explanation import Explanation
-from propopt.results.explanation_document import highest_for, sign_text, size_columns
+from propopt.results.explanation_document import (
+    highest_for,
+    mid_ranks,
+    sign_text,
+    size_columns,
+)
 from propopt.tables.frames import Labels
 
 
@@ -41,6 +46,9 @@ def test_numbers_are_ranked_as_by_spearman(slope, levels):
         ([1, 1, 1, NAN], [0, 0, 0, 1], None, "missing"),
         ([1, 1, 1, NAN], [0, 0, 0, -1], None, "present"),
         ([1, 2, 3, NAN], [0, 1, 2, 1], None, "high"),
+        ([*range(11), NAN], [*range(11), 0.9], None, "present"),  # the middle is 1 to 9
+        ([*range(11), NAN], [*range(11), 1.1], None, "high"),
+        ([*range(11), NAN], [*range(11), 9.1], None, "missing"),
         ([1, 1, 1, NAN], [0.1, 0.1, 0.1, 0.1], None, ""),
         ([0, 1, 2, 1], [3, 1, 2, 9], ("a", "b", "c"), "b"),
         ([0, 1, NAN, NAN], [3, 1, -4, -4], ("a", "b"), "present"),
@@ -52,6 +60,11 @@ def test_special_columns_have_their_words(x, w, categories, expected):
     assert highest_for(x, w, categories) == expected
     order = default_rng(0).permutation(len(x))
     assert highest_for(x[order], w[order], categories) == expected
+
+
+def test_equal_values_have_their_mean_rank():
+    values = default_rng(0).integers(0, 4, 30).astype(float)
+    np.testing.assert_array_equal(mid_ranks(values), rankdata(values))
 
 
 def test_signs_are_those_of_values_that_are_not_zero():
