@@ -37,7 +37,7 @@ Everything else is in namespaces:
 `po.explainers`      baselines: gradients, SHAP, LIME, main effects
 `po.results`         explanations and other results, which can be saved
 `po.proofs`          certificates for attributions from any solver
-`po.plots`           figures; each function takes `ax`
+`po.plots`           charts as blocks, and `draw`; results have `plot()`
 `po.lime`            limits of LIME without sampling, and its diagnosis
 `po.interactions`    which columns matter jointly, with confidence intervals
 `po.inductive`       explanations of new inputs by Gaussian processes

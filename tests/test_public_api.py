@@ -284,7 +284,7 @@ def test_propopt_imports_nothing_heavy_and_each_namespace_is_there_before_any_ot
 UNUSED = {
     *("matplotlib", "PIL", "cvxpy", "shap", "lime", "torch", "pydantic", "yaml"),
     *("clarabel", "osqp", "jinja2", "sklearn.gaussian_process"),
-    *(f"propopt.{room}" for room in ("plots", "lime", "interactions")),
+    *(f"propopt.{room}" for room in ("lime", "interactions")),
     *(f"propopt.{room}" for room in ("problems", "inductive")),
     *(f"propopt.explaining.{room}" for room in ("explainers", "audit")),
     *("propopt.functions.texts", "propopt.functions.formulas"),
@@ -343,7 +343,7 @@ COMMANDS = {
     "--help": {*HEAVY, "pydantic", "yaml", "rich", "propopt.problems"},
     "check problems/breast_cancer.yaml": {
         *("cvxpy", "matplotlib", "shap", "lime", "torch", "lightgbm", "jinja2"),
-        *("propopt.plots", "sklearn.cluster", "osqp", "clarabel"),
+        *("sklearn.cluster", "osqp", "clarabel"),
     },
 }
 """By command: what it does not import."""

@@ -2,7 +2,7 @@
 
 import matplotlib as mpl
 
-from propopt.plots.attributions import STYLE
+from propopt.plots.style import STYLE
 
 
 def apply_style(gallery_conf, fname):  # noqa: ARG001

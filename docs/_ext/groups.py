@@ -109,6 +109,26 @@ GROUPS = {
         "Means, the largest gap, errors and new categories": "base_value prediction "
         "gap target n_new new",
     },
+    "propopt.plots.Steps": {
+        "The bars": "names parts start sign",
+        "What is marked": "intervals hatched hatching marks",
+        "Words": "title caption",
+    },
+    "propopt.plots.Scatter": {
+        "The feature": "name values attributions categories",
+        "The colours": "color_name color_values color_categories",
+        "Words": "title caption",
+    },
+    "propopt.plots.Grid": {
+        "The cells": "rows columns values tile column_positions",
+        "What is marked": "hatched hatching",
+        "Words": "title caption label",
+    },
+    "propopt.plots.Lines": {
+        "What is drawn": "lines bands points others marks",
+        "The axes": "axes scales limits",
+        "Words": "title caption",
+    },
     "propopt.results.Shares": {
         "Shares": "faithfulness_kept removed losses",
         "Sizes": "differences target_differences rms target_rms n_zero size",

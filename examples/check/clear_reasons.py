@@ -56,7 +56,7 @@ ax.legend(title="after changes by", ncols=3, loc="lower right", bbox_to_anchor=(
 # Signs of one patient's contributions: a small change of the row may reverse the
 # hatched ones.
 figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-po.plots.plot_row(best, patient, certain=best.clear(), ax=ax)
+best.plot.waterfall(patient, certain=best.clear(), ax=ax)
 
 # %%
 # Read on: :doc:`/guide/reasons`.

@@ -50,7 +50,7 @@ order = [broken.features[j] for j in np.argsort(-broken.distances)]
 for ax, (title, comparison) in zip(
     axes, {"a broken scale": broken, "nothing broken": sound}.items(), strict=True
 ):
-    po.plots.plot_changes(comparison, features=order, ax=ax)
+    comparison.plot(features=order, ax=ax)
     ax.set_title(title, loc="left", fontsize="large")
 
 # %%

@@ -44,14 +44,12 @@ assert best.loss_shares[faithful.name] > 0.7
 # %%
 # Orange pixels raise the log-odds of an 8, blue pixels lower it, on one scale.
 rows = [0, 1, 3]
-figure, axes = plt.subplots(3, 3, figsize=(6, 5.4), layout="constrained")
-po.plots.plot_image_maps(
-    [faithful.G[rows], best.attributions[rows]],
-    shape,
-    titles=["gradient", "smooth and robust"],
-    images=digits[rows],
-    axes=axes,
+figure, axes = plt.subplots(
+    1, 2, figsize=(6.4, 5.4), layout="constrained", width_ratios=[1, 2.6]
 )
+axes[0].imshow(np.vstack(shape.images(digits[rows])[:, 0]), cmap="gray")
+axes[0].set(xticks=[], yticks=[], title="image")
+best.plot.images(shape, rows, next_to={"gradient": faithful.G}, ax=axes[1])
 
 # %%
 # Read on: :doc:`/guide/images`.

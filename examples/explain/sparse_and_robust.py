@@ -57,7 +57,7 @@ order = np.argsort(-np.abs(faithful.G).mean(axis=0))
 rows = np.argsort(function.value(tumors))
 for ax, name in zip(axes, ("slopes", "sparse", "both"), strict=True):
     values = maps[name][np.ix_(rows, order)].T
-    image = ax.imshow(values, cmap="propopt", vmin=-3, vmax=3, aspect="auto")
+    image = ax.imshow(values, cmap="PuOr_r", vmin=-3, vmax=3, aspect="auto")
     ax.set(title=name, xlabel="100 tumors, by log-odds")
     ax.grid(False)
 axes[0].set_yticks(range(30), X.columns[order], fontsize=6)

@@ -47,7 +47,7 @@ best = po.explain(model, reviews, target="good", kind="contributions")
 total = best.prediction - best.base_value
 error = np.abs(best.attributions.sum(axis=1) - total).max()
 print(f"words add up to f(review) - f(no word), with an error of {error:.0e}")
-po.plots.highlight(best, reviews, rows=[0, 1, 8, 9], n_words=4)
+best.plot.text(reviews, rows=[0, 1, 8, 9], n_words=4)
 
 # %%
 # Each dot is a review that contains the word.

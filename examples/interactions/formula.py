@@ -38,7 +38,7 @@ print(joint[columns].round(4).to_string(index=False))
 assert joint[["feature_1", "feature_2"]].to_numpy().tolist() == [["perimeter", "area"]]
 
 figure, ax = plt.subplots(figsize=(6.8, 5), layout="constrained")
-po.plots.interaction_intervals(pairs, ax=ax)
+pairs.plot(ax=ax)
 
 # %%
 # Five other divisions of the rows give the same pair.

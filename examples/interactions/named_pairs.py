@@ -40,12 +40,12 @@ assert "perimeter × area +0.0221" in best.parameters["clear pairs"]
 # %%
 # Orange cells are pairs that contribute jointly; blue ones stand in for each other.
 figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
-po.plots.interaction_heatmap(pairs, ax=ax)
+pairs.plot.heatmap(ax=ax)
 
 # %%
 # The attributions: perimeter and area have opposite signs.
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-po.plots.plot_heatmap(best, ax=ax)
+best.plot.heatmap(ax=ax)
 
 # %%
 # Read on: :doc:`/guide/interactions`.

@@ -47,12 +47,12 @@ print(f"loss without both: {both:+.3f}, {times:.1f} times that without petal len
 # %%
 # Blue pairs stand in for each other; orange pairs contribute jointly.
 figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-po.plots.interaction_heatmap(pairs, ax=ax)
+pairs.plot.heatmap(ax=ax)
 
 # %%
 # The same scores with intervals that hold for all six pairs simultaneously.
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-po.plots.interaction_intervals(pairs, ax=ax)
+pairs.plot(ax=ax)
 
 # %%
 # Read on: :doc:`/guide/interactions`.

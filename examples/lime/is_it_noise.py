@@ -67,7 +67,7 @@ axes[0].set(
 )
 axes[0].set_yticks([1, 5, 10, 15, 20])
 axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.18))
-po.plots.lime_profile(limit, "bp", patient, ax=axes[1])
+limit.plot.profile("bp", patient, ax=axes[1])
 
 # %%
 # This patient is not an exception.

@@ -40,15 +40,15 @@ assert abs(limit.coefficients[worst.row, worst.column]) < 0.01
 # %%
 # LIME's coefficients: the one of colour intensity is among the smallest of 13.
 figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
-po.plots.lime_coefficients(limit, wine, n_features=13, ax=ax)
+limit.plot(wine, n_features=13, ax=ax)
 
 # %%
-# The mean output with this wine moved to each bin. The bin of the wine is dark, the
-# mean of the other bins is the dashed line; the coefficient is their difference.
+# The mean output with this wine moved to each bin, minus the mean of the bins other
+# than its own. The bar of its own bin is the coefficient.
 
 # sphinx_gallery_thumbnail_number = 2
 figure, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
-po.plots.lime_profile(limit, column, wine, ax=ax)
+limit.plot.profile(column, wine, ax=ax)
 
 # %%
 # Slopes do not depend on bins: the mean slope near each row shows the importance of the

@@ -40,7 +40,7 @@ print(f"within a factor of two of the default width, {default:.2f}: {nearby:.0%}
 # The coefficients of one wine at each width; circles are changes of sign.
 wine = max(turns, key=lambda wine: sum(len(widths) > 0 for widths in turns[wine]))
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-po.plots.lime_path(limit, wine, ax=ax)
+limit.plot.path(wine, ax=ax)
 
 # %%
 # All changes of sign of 45 wines and 13 coefficients.

@@ -95,15 +95,10 @@ for one in maps:
     print(f"{one.method:10} {row}  objective {total:7.0f}")
 print(f"certified relative gap of the optimum: {best.gap:.0e}")
 
-rows = slice(0, 6)
-grid = po.plots.plot_image_maps(
-    [one.attributions[rows] for one in maps],
-    SHAPE,
-    titles=["gradient", "SmoothGrad", "optimized"],
-    images=explained[rows],
-)
+others = {"gradient": baselines[0], "SmoothGrad": smoothgrad}
+figure = best.plot.images(SHAPE, range(6), next_to=others).figure
 picture = Path("results", "digits_cnn.png")
 picture.parent.mkdir(exist_ok=True)
-grid[0, 0].figure.savefig(picture, dpi=120)
-plt.close(grid[0, 0].figure)
+figure.savefig(picture, dpi=120)
+plt.close(figure)
 print(f"wrote {picture}")

@@ -34,7 +34,6 @@ from papers.iloco.shares import Successes
 from propopt.base.arrays import Values
 from propopt.interactions import ILOCO, InteractionScores, Minipatches
 from propopt.interactions.inference import ErrorKind
-from propopt.plots import interaction_intervals
 
 
 _N_PATCHES: Final = 1500
@@ -247,9 +246,9 @@ class IntervalChart:
     scores: InteractionScores
 
     def draw(self, axes: Axes) -> None:
-        """As :func:`propopt.plots.interaction_intervals` does, under one title."""
-        interaction_intervals(self.scores, n_sets=_DRAWN, ax=axes)
-        axes.set_title("", loc="left")
+        """As the scores do, without their title."""
+        self.scores.plot(_DRAWN, ax=axes)
+        axes.set_title("")
 
 
 def _charts(result: Scored, *, name: str) -> tuple[IntervalChart, ...]:

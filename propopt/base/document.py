@@ -1,8 +1,8 @@
 """Documents: the statements of a result as typed blocks, most important first.
 
-Each result makes one :class:`Document`. Renderers turn it into text for a terminal and
-a card for a notebook (:mod:`propopt.base.cards`), a page
-(:mod:`propopt.results.report`) and plots (:mod:`propopt.plots.blocks`).
+Each result makes one :class:`Document`. Renderers turn it into text for a terminal, a
+card for a notebook (:mod:`propopt.base.cards`) and a page
+(:mod:`propopt.results.report`).
 """
 
 from __future__ import annotations

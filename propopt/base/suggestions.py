@@ -52,7 +52,6 @@ _WEIGHT: Final = (
 _PRECISION: Final = ("tolerance=, the certified gap that is wanted", "precision=")
 _QUIET: Final = ("progress=", "nothing, warnings report problems")
 _TO_SHAP: Final = "shap.plots of best.to_shap(X)"
-_ROW: Final = f"po.plots.plot_row(best, row), or {_TO_SHAP}"
 _ROWS: Final = "explain(X), with one row or more"
 _FRAME: Final = "to_frame(), a table with a column for each feature"
 _BASE: Final = "base_value, of po.explain(..., kind='contributions')"
@@ -127,9 +126,8 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("to_numpy", "attributions, an array (N, D)"),
         ("to_dict", "to_frame().to_dict('index')"),
         ("importance feature_importances_ sort_values", "top(), columns by size"),
-        ("plot", "po.plots.plot_row(best, row), or po.plots.plot_heatmap(best)"),
-        ("as_pyplot_figure waterfall force_plot bar", _ROW),
-        ("summary_plot beeswarm", f"po.plots.plot_heatmap(best), or {_TO_SHAP}"),
+        ("as_pyplot_figure waterfall force_plot", "plot.waterfall(row)"),
+        ("summary_plot beeswarm bar", "plot.beeswarm()"),
         ("show_in_notebook", "the explanation as the last line of a cell"),
         (
             "status",
@@ -159,26 +157,18 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("feature_importances_", "main_effects_.to_frame()"),
     ),
     "name": _by_word(
-        ("waterfall", "po.plots.plot_row, or shap.plots.waterfall of best.to_shap(X)"),
-        (
-            "force force_plot",
-            "po.plots.plot_row, or shap.plots.force of best.to_shap(X)",
-        ),
-        ("bar", "po.plots.plot_row, or shap.plots.bar of best.to_shap(X)"),
-        (
-            "beeswarm",
-            "po.plots.plot_heatmap, or shap.plots.beeswarm of best.to_shap(X)",
-        ),
-        ("summary_plot", f"po.plots.plot_heatmap, or {_TO_SHAP}"),
-        ("scatter dependence dependence_plot decision_plot decision violin", _TO_SHAP),
-        ("heatmap", "po.plots.plot_heatmap"),
+        ("waterfall force force_plot plot_row", "best.plot.waterfall(row)"),
+        ("beeswarm summary_plot violin bar", "best.plot.beeswarm()"),
+        ("scatter dependence dependence_plot", "best.plot.scatter(feature)"),
+        ("decision_plot decision", _TO_SHAP),
+        ("heatmap plot_heatmap", "best.plot.heatmap()"),
         (
             "metrics",
             "metrics of quantus, with po.explainers.quantus_explain_func("
             "explainer.explain)",
         ),
-        ("text", "po.plots.highlight"),
-        ("image image_plot", "po.plots.plot_image_maps"),
+        ("text highlight", "best.plot.text(documents)"),
+        ("image image_plot plot_image_maps", "best.plot.images(shape)"),
         ("partial_dependence", "sklearn.inspection.PartialDependenceDisplay"),
         ("Robustness", "po.PairwiseRobustness, or another loss of po.losses"),
         ("Faithfulness", "po.GradientMatching, or another loss of po.losses"),

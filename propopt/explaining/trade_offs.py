@@ -10,14 +10,16 @@ from dataclasses import replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from propopt.base.arrays import Array, Values
 from propopt.base.cards import N_PRINTED
-from propopt.base.checks import evenly_spaced, read_each_nonnegative
+from propopt.base.charts import Lines, Scale
+from propopt.base.checks import evenly_spaced, read_each_nonnegative, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
     Document,
@@ -40,6 +42,8 @@ from propopt.base.text import (
 from propopt.explaining.front_bounds import FrontBounds, is_above
 from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.losses.faithfulness import Units
+from propopt.plots.drawing import draw
+from propopt.plots.style import Axes
 from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.proofs.optimum import sampling_fact
 from propopt.results.explanation import Explanation, common_quantity
@@ -523,17 +527,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         dtype = None if every else object
         return _with_counts(pd.DataFrame(columns, dtype=dtype))
 
-    def drawn(self) -> pd.DataFrame:
-        """The columns of the table that a plot needs: no proof, and no front."""
-        every = self.explanations
-        columns = {
-            "method": [one.method for one in every],
-            **self._parameters,
-            **_columns("loss", self.losses, [one.losses for one in every]),
-            **self._shares,
-        }
-        return _with_counts(pd.DataFrame(columns, dtype=None if every else object))
-
     @property
     def _parameters(self) -> dict[str, list[Any]]:
         """A column for each parameter of a baseline."""
@@ -622,24 +615,23 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         self,
         x: str | None = None,
         y: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
-        scale: Literal["linear", "log"] = "linear",
-    ) -> Any:
+        scale: AxisScale = "linear",
+    ) -> Axes:
         """Draw loss ``y`` against loss ``x``, by default the first two losses.
 
         The axes show shares, if the ends of the trade-off are available: the
         faithfulness lost, and the part of the other loss that is left. They span
         the front, and baselines up to twice as far; the legend counts those beyond. A
-        ring marks the optimum at the knee, and a filled marker the nearest baseline of
-        a method with several settings.
+        large circle marks the optimum at the knee.
 
         Parameters
         ----------
         x, y : str, optional
             Names of losses.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            The axes to draw on; a new figure by default.
         scale : {"linear", "log"}
             The scale of both axes. Logarithmic axes show losses, not shares, and omit
             losses of zero.
@@ -647,7 +639,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         Returns
         -------
         matplotlib Axes
-            The axes with the plot.
 
         Raises
         ------
@@ -662,27 +653,91 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         >>> curve.plot().get_xlabel()
         'faithfulness lost'
         """
-        from propopt.plots.trade_offs import draw_trade_offs
-
         first, second = (list(self.losses) * 2)[:2]
-        names = x or first, y or second
-        for name in names:
-            _ = self._column(name)
-        return draw_trade_offs(self, *names, scale, ax)
+        names = (x or first, y or second)
+        losses = self.values[:, [self._column(name) for name in names]]
+        axis: Scale = read_option(scale, AxisScale, "scale")
+        shares = self._shares_left(names)
+        if axis == "linear" and shares is not None:
+            axis = "percent"
+            losses = shares
+        front = losses[: len(self.optimized)]
+        curve = front[np.lexsort(front.T[::-1])]
+        ahead = curve[:, 1] <= np.minimum.accumulate(curve[:, 1])
+        explains = (
+            "" if self.quantity is None else f"explanations of the {self.quantity}"
+        )
+        low, high = (_window(losses[:, k], front[:, k], axis) for k in (0, 1))
+        return draw(
+            Lines(
+                lines={"optimized": (curve[ahead, 0], curve[ahead, 1])}
+                if len(curve)
+                else {},
+                points=[
+                    *(("", a, b) for a, b in curve[~ahead].tolist()),
+                    *self._knee_point(front, names, axis),
+                ],
+                others=self._baseline_series(losses, low, high),
+                axes=(
+                    self._axis_label(names[0], axis),
+                    self._axis_label(names[1], axis),
+                ),
+                scales=(axis, axis),
+                limits=(low, high),
+                title=explains,
+            ),
+            ax,
+        )
 
-    @property
-    def nearest_rows(self) -> list[int]:
-        """Table rows with the least excess of each method with several settings."""
-        rows = []
-        for method, count in Counter(b.method for b in self.baselines).items():
-            excesses = [
-                (self._distance(one).get("excess", math.nan), index)
-                for index, one in enumerate(self.baselines, len(self.optimized))
-                if one.method == method and count > 1
+    def _shares_left(self, names: Sequence[str]) -> Array | None:
+        """What is left of each loss, (P, 2); None if not defined for all optima."""
+        if self.ends is None:
+            return None
+        shares = [self.ends.shares(one.losses) for one in self.explanations]
+        left = 1.0 - np.array([[row[name] for name in names] for row in shares])
+        return left if np.isfinite(left[: len(self.optimized)]).all() else None
+
+    def _axis_label(self, name: str, axis: Scale) -> str:
+        if axis != "percent" or self.ends is None:
+            return f"{name.replace('_', ' ')} loss"
+        label = self.share_labels[name]
+        return label.replace("kept", "lost").replace("removed", "left")
+
+    def _knee_point(
+        self, front: Array, names: Sequence[str], axis: Scale
+    ) -> Iterator[tuple[str, float, float]]:
+        """The optimum with the least sum of losses, each scaled to 0 to 1."""
+        if len(front) < _FEWEST or not (np.ptp(front, axis=0) > 0.0).all():
+            return
+        scaled = (front - front.min(axis=0)) / np.ptp(front, axis=0)
+        x, y = front[scaled.sum(axis=1).argmin()].tolist()
+        lines = ["knee"]
+        if axis == "percent":
+            lines += [
+                f"{self.share_labels[name]} {share_text(1.0 - left)}"
+                for name, left in zip(names, (x, y), strict=True)
             ]
-            compared = [pair for pair in excesses if not math.isnan(pair[0])]
-            rows += [index for _, index in sorted(compared)[:1]]
-        return rows
+        yield "\n".join(lines), x, y
+
+    def _baseline_series(
+        self, losses: Array, low: Window, high: Window
+    ) -> dict[str, tuple[Array, Array]]:
+        """The losses of each method, named with the number of those off the chart."""
+        methods = np.array([one.method for one in self.explanations], dtype=object)
+        methods[: len(self.optimized)] = None
+        names = list(dict.fromkeys(one.method for one in self.baselines))
+        if len(names) > _MOST_METHODS:  # the others share a marker
+            rest = f"{len(names) - _MOST_METHODS + 1} other methods"
+            methods[np.isin(methods, names[_MOST_METHODS - 1 :])] = rest
+            names[_MOST_METHODS - 1 :] = [rest]
+        series = {}
+        for name in names:
+            x, y = losses[methods == name].T
+            inside = (low[0] <= x) & (x <= low[1]) & (high[0] <= y) & (y <= high[1])
+            count = f"{(~inside).sum()} of {len(x)} " if len(x) > 1 else ""
+            label = name if inside.all() else f"{name}, {count}off the chart"
+            series[label] = (x, y)
+        return series
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""
@@ -837,6 +892,23 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             return {}
         shares = self.ends.shares(explanation.losses)
         return {column: shares[name] for name, column in self.share_columns.items()}
+
+
+_MOST_METHODS: Final = 8
+"""Methods of baselines that a plot names."""
+
+AxisScale: TypeAlias = Literal["linear", "log"]
+Window: TypeAlias = tuple[float, float]
+
+
+def _window(values: Values, front: Values, axis: Scale) -> Window:
+    """The limits of an axis, with room for whole markers."""
+    reach = float(front.max(initial=0.0)) or np.inf
+    high = 1.05 * float(values[values <= 2.0 * reach].max(initial=0.0)) or 1.0
+    if axis != "log":
+        return -0.02 * high, high
+    positive = front[front > 0.0] if (front > 0.0).any() else values[values > 0.0]
+    return 0.7 * float(positive.min(initial=high / 7.0)), 1.4 * high
 
 
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:

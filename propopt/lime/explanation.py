@@ -208,6 +208,11 @@ class LimeExplanation(
     def _validate_names(self, N: int) -> None:
         """Refuse rows that contradict themselves, and names of others."""
 
+    @property
+    @abstractmethod
+    def plot(self) -> Any:
+        """Plots of the coefficients: ``limit.plot(row)`` and its methods."""
+
     # ---- rows and their features
 
     @cached_property

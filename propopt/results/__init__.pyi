@@ -5,6 +5,7 @@ from .comparison import Comparison as Comparison
 from .explained_table import ExplainedTable as ExplainedTable
 from .explanation import Explanation as Explanation
 from .explanation import ExplanationsByClass as ExplanationsByClass
+from .explanation_plots import ExplanationPlots as ExplanationPlots
 from .reasons import Reasons as Reasons
 from .record import Decision as Decision
 from .record import Record as Record

@@ -7,7 +7,7 @@ too. All are tested against the same refits, with one joint rate of false alarms
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from propopt.base.arrays import Array, Indices, Mask, Values
+from propopt.base.charts import Steps
+from propopt.base.checks import read_count
 from propopt.base.declared import Declared, field
 from propopt.base.document import (
     Chapter,
@@ -35,9 +37,11 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_short, plural, printable
 from propopt.losses.faithfulness import Units
+from propopt.plots.drawing import draw
+from propopt.plots.style import Axes
 from propopt.proofs.optimum import Parameter
 from propopt.results.result import Result
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, position_of
 
 
 # ---- The level: how much columns change by chance alone
@@ -424,7 +428,75 @@ class Comparison(
     def _order(self) -> Indices:
         return np.argsort(-self.distances, kind="stable")
 
-    # ---- the document
+    # ---- the plot and the document
+
+    def plot(
+        self,
+        n_features: int = 15,
+        *,
+        features: Sequence[str] | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the distance between two versions in each column, the largest first.
+
+        A line across a bar spans the distances between refits, or between random
+        divisions of the rows. The dotted line is the level, one for all columns: bars
+        within it are hatched.
+
+        Parameters
+        ----------
+        n_features : int
+            The number of columns to draw.
+        features : sequence of str, optional
+            The columns to draw, in this order, such as the same ones in several panels.
+            By default those with the largest distances.
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If a name is no column of the comparison.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> old = po.results.Explanation(attributions=np.eye(2), method="old")
+        >>> new = po.results.Explanation(attributions=2.0 * np.eye(2), method="new")
+        >>> axes = po.compare(old, new).plot()
+        >>> [label.get_text() for label in axes.get_yticklabels()]
+        ['x0', 'x1']
+        """
+        shown = self._order[: read_count(n_features, "n_features")].tolist()
+        if features is not None:
+            shown = [position_of(one, "features", self.features) for one in features]
+        tested: dict[str, Any] = {}
+        caption = f"distance of {' and '.join(self.names)}, in {self.unit}"
+        if self.level is not None:
+            null = self.level.distances[:, shown]
+            lines = "refits" if self.kind == "versions" else "random divisions"
+            caption += f"\nlines: distances between {lines}"
+            tested = {
+                "intervals": np.stack([null.min(axis=0), null.max(axis=0)], axis=1),
+                "hatched": ~self.distance_flagged[shown],
+                "hatching": "within the level of chance",
+                "marks": {"level of chance": self.level.limit},
+            }
+        return draw(
+            Steps(
+                names=[self.features[j] for j in shown],
+                parts=self.distances[shown],
+                sign="-",
+                caption=caption,
+                title="output" if self.quantity is None else self.quantity.in_words(),
+                **tested,
+            ),
+            ax,
+        )
 
     def document(self) -> Document:
         """The distance of each column, compared with the level of chance."""

@@ -49,6 +49,7 @@ from propopt.results.explanation_document import (
     explanation_document,
     explanation_text,
 )
+from propopt.results.explanation_plots import ExplanationPlots
 from propopt.results.reasons import (
     LEAST_SHARE,
     N_REASONS,
@@ -681,8 +682,9 @@ class Explanation(
         Returns
         -------
         shap.Explanation
-            With ``values``, ``feature_names``, and if known ``base_values`` and
-            ``data``.
+            With ``values``, ``feature_names``, ``output_names``, the quantity and unit
+            of the values, and if known ``base_values`` and ``data``. Axes of ``shap``
+            say "SHAP value" for any values: give them this name.
 
         Raises
         ------
@@ -710,6 +712,7 @@ class Explanation(
             data=data,
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),
+            output_names=self.units_in_words,
             compute_time=self.seconds,
         )
 
@@ -938,6 +941,11 @@ class Explanation(
             least_share=least_share,
             small_change=small_change,
         )
+
+    @property
+    def plot(self) -> ExplanationPlots:
+        """Plots: ``best.plot()``, or a method such as ``best.plot.scatter("bmi")``."""
+        return ExplanationPlots(self)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
         """How much faithfulness is kept, and how much of other losses is removed.

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Sparse
-from propopt.base.checks import read_array, read_with_missing
+from propopt.base.checks import did_you_mean, read_array, read_with_missing
 from propopt.base.declared import transient
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
@@ -466,6 +466,18 @@ def listed(names: Sequence[object], most: int = 8) -> str:
     shown = ", ".join(repr(name) for name in names[:most])
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{shown}{more}" or "none"
+
+
+def position_of(key: Hashable, label: str, names: Sequence[str]) -> int:
+    """The position of a column, from its name or its position."""
+    if str(key) in names:
+        return names.index(str(key))
+    if isinstance(key, int | np.integer) and 0 <= key < len(names):
+        return int(key)
+    raise InvalidInput(
+        f"{label}: no column {key!r}{did_you_mean(key, names)}; there are "
+        f"{listed(names)}"
+    )
 
 
 def group_sums(

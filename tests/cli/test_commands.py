@@ -72,7 +72,7 @@ def test_version(chosen, code, printed, complaint, capsys, monkeypatch):
 
 
 HEAVY = ("numpy", "scipy", "cvxpy", "sklearn", "pandas", "matplotlib", "pydantic")
-UNUSED = ("PIL", "shap", "lime", "torch", "propopt.plots")
+UNUSED = ("PIL", "shap", "lime", "torch")
 
 
 @pytest.mark.parametrize(

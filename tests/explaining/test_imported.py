@@ -237,10 +237,6 @@ def compared(carrier):
     return po.compare(carrier, carrier).before
 
 
-def plotted(carrier):
-    return po.plots.plot_heatmap(carrier).images[0].get_array()
-
-
 SAME = {
     "csv": lambda f: written(f, table(), index=False),
     "shap": lambda _: Package(W, BASE, list(NAMES)),
@@ -249,7 +245,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("name", SAME)
-@pytest.mark.parametrize("reads", [of_loss, offset, contributed, compared, plotted])
+@pytest.mark.parametrize("reads", [of_loss, offset, contributed, compared])
 def test_whoever_takes_attributions_reads_every_carrier(name, reads, tmp_path):
     same = reads(SAME[name](tmp_path))
     np.testing.assert_allclose(same, reads(W), rtol=1e-14, equal_nan=True)

@@ -1,27 +1,30 @@
-"""Plots of attributions: rows, heat maps, images, and what changed."""
+"""Plots of explanations and comparisons: which numbers and names they draw."""
 
 import dataclasses
-import io
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib import pyplot as plt
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
-from propopt.plots.attributions import OPTIMIZED_COLOUR, RAISES
 
 
 def ax():
     return Figure().subplots()
+
+
+def texts(labels):
+    return [label.get_text() for label in labels]
+
+
+def rows_of(axes):
+    return texts(axes.get_yticklabels())
 
 
 @pytest.fixture
@@ -29,10 +32,6 @@ def best(rng):
     names = ["age", "height", "weight", "dose"]
     G = pd.DataFrame(rng.normal(size=(9, 4)), columns=names, index=list("abcdefghi"))
     return po.solve(1.0 * po.GradientMatching(G))
-
-
-def texts(labels):
-    return [label.get_text() for label in labels]
 
 
 def contributions(**fields):
@@ -46,103 +45,112 @@ def contributions(**fields):
 SLOPES = dataclasses.replace(contributions(), units="gradient", base_value=None)
 ERRORS = np.array([[1.0, 0.6, 0.1], [1.0, 1.0, 1.0]])
 SIGNS = SimpleNamespace(signs=np.array([[1, 0, 1], [1, 1, 0]]))
+POINTS = np.array([[1.0, 0.0, np.nan], [2.0, 1.0, 5.0]])
+WITH_VALUES = dataclasses.replace(
+    SLOPES, points=POINTS, categories={"x1": ("no", "missing")}
+)
+
+
+def test_the_plot_that_fits_is_a_beeswarm_of_rows_and_a_waterfall_of_one(best):
+    axes = ax()
+    assert best.plot(ax=axes) is axes
+    assert len(axes.collections) == 4
+    one = dataclasses.replace(contributions(base_value=None))
+    one = po.results.Explanation(attributions=one.attributions[:1], method="mine")
+    assert len(one.plot(ax=ax()).patches) == 3
+    assert plt.get_fignums() == []
+
+
+def test_a_beeswarm_has_the_largest_features_first_and_their_values(best):
+    axes = best.plot.beeswarm(n_features=3, ax=ax())
+    sizes = best.to_frame().abs().mean().sort_values(ascending=False)
+    assert rows_of(axes) == list(sizes.index[:3])
+    for dots, name in zip(axes.collections, sizes.index, strict=False):
+        np.testing.assert_array_equal(dots.get_offsets()[:, 0], best.to_frame()[name])
+    axes = WITH_VALUES.plot(ax=ax())
+    sizes = [len(dots.get_offsets()) for dots in axes.collections]
+    assert rows_of(axes) == ["x2", "x0", "x1"]
+    assert sizes == [1, 1, 2, 1, 1]  # x2 and x1 have a known and a missing value each
+    large = po.results.Explanation(attributions=np.ones((2_100, 1)), method="mine")
+    axes = large.plot(ax=ax())
+    assert len(axes.collections[0].get_offsets()) == 2_000
+    assert axes.get_xlabel().endswith("a sample of 2,000 of 2,100 rows")
 
 
 def test_a_row_is_drawn_largest_first_and_the_rest_summed(best):
-    axes = ax()
-    assert po.plots.plot_row(best, "c", n_features=2, ax=axes) is axes
+    axes = best.plot.waterfall("c", n_features=2, ax=ax())
     row = best.to_frame().loc["c"]
     order = row.abs().sort_values(ascending=False).index
-    assert texts(axes.get_yticklabels()) == [*order[:2], "2 others"]
-    widths = sorted(bar.get_width() for bar in axes.patches)
-    expected = sorted([*row[order[:2]], row[order[2:]].sum()])
-    np.testing.assert_allclose(widths, expected)
-    # values of the inputs stand beside the names
-    axes = po.plots.plot_row(best, "b", X=np.arange(36.0).reshape(9, 4), ax=ax())
-    assert "age = 4" in texts(axes.get_yticklabels())
-    W = pd.DataFrame([[1.0, 2.0]], columns=["city", "age"], index=["anna"])
-    only = po.solve(1.0 * po.GradientMatching(W))
-    X = pd.DataFrame({"city": ["Rome"], "age": [31]}, index=["anna"])
-    axes = po.plots.plot_row(only, X=X, ax=ax())
-    assert texts(axes.get_yticklabels()) == ["age = 31", "city = Rome"]
+    assert rows_of(axes) == [*order[:2], "2 others"]
+    bars = sorted(axes.patches, key=lambda bar: bar.get_y())
+    expected = [*row[order[:2]], row[order[2:]].sum()]
+    np.testing.assert_allclose([bar.get_width() for bar in bars], expected)
+    axes = WITH_VALUES.plot.waterfall(0, ax=ax())
+    assert rows_of(axes) == ["x0 = 1", "x1 = no", "x2 = missing"]
+    zeros = po.results.Explanation(attributions=np.diag([1.0, 2.0]), method="mine")
+    assert rows_of(zeros.plot.waterfall(0, ax=ax())) == ["x0", "1 other"]
 
 
 def test_contributions_are_steps_from_the_base_to_the_prediction():
     churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
-    for quantity in (None, churn):
-        axes = po.plots.plot_row(contributions(quantity=quantity), 1, ax=ax())
+    for quantity, label in ((None, "output"), (churn, churn.in_words())):
+        axes = contributions(quantity=quantity).plot.waterfall(1, ax=ax())
         # the lowest starts at the base, each other where the one below ends
         steps = {bar.get_width(): bar.get_x() for bar in axes.patches}
         assert steps == {-4.0: 5.0, 2.0: 3.0, 1.0: 2.0}
         assert texts(axes.texts) == ["−4", "+2", "+1", "base 2", "prediction 1"]
         assert [set(line.get_xdata()) for line in axes.lines] == [{2.0}, {1.0}]
+        assert axes.get_xlabel() == label
     slopes = dataclasses.replace(contributions(), units="scaled")
-    axes = po.plots.plot_row(slopes, 1, ax=ax())  # are never drawn as steps
+    axes = slopes.plot.waterfall(1, ax=ax())  # are never drawn as steps
     assert {bar.get_x() for bar in axes.patches} == {0.0}
     assert not any("base" in text or "pred" in text for text in texts(axes.texts))
 
 
-@pytest.mark.parametrize("errors", [None, ERRORS])
-def test_numbers_stand_beside_their_bars_and_inside_the_picture(errors):
-    axes = po.plots.plot_row(contributions(standard_errors=errors), 0, ax=ax())
-    axes.figure.canvas.draw()
-    frame = axes.get_window_extent()
-    numbers = {text.get_text(): text for text in axes.texts}
-    for bar in axes.patches:
-        text = numbers[f"{bar.get_width():+.3g}".replace("-", "−")]
-        label, extent = text.get_window_extent(), bar.get_window_extent()
-        is_left = bar.get_width() < 0
-        assert label.x1 <= extent.x0 if is_left else label.x0 >= extent.x1
-        assert frame.x0 <= label.x0 <= label.x1 <= frame.x1
-        assert extent.y0 <= (label.y0 + label.y1) / 2 <= extent.y1
-
-
 def test_errors_are_lines_and_uncertain_signs_are_hatched():
     result = contributions(standard_errors=ERRORS, base_value=None)
-    axes = po.plots.plot_row(result, 0, ax=ax())
-    intervals = [line.get_xdata() for line in axes.lines[:3]]  # two standard errors
-    np.testing.assert_allclose(intervals, [[1.0, 5.0], [-2.2, 0.2], [0.3, 0.7]])
-    axes = po.plots.plot_row(contributions(), 0, certain=SIGNS, ax=ax())
-    hatched = {bar.get_width() for bar in axes.patches if bar.get_hatch()}
-    assert hatched == {-1.0}
-    assert "sign not certain" in texts(axes.get_legend().get_texts())
-    axes = po.plots.plot_row(contributions(), 0, certain=contributions().clear(9.0))
-    assert "sign not clear" in texts(axes.get_legend().get_texts())
-    axes = po.plots.plot_heatmap(contributions(), certain=SIGNS, ax=ax())
-    cells = [p for p in axes.patches if p.get_hatch()]
-    names, rows = texts(axes.get_yticklabels()), texts(axes.get_xticklabels())
-    corners = [(round(p.get_x() + 0.5), round(p.get_y() + 0.5)) for p in cells]
+    axes = result.plot.waterfall(0, ax=ax())
+    lines = [line[:, 0] for line in axes.collections[0].get_segments()]
+    np.testing.assert_allclose(lines, [[1.0, 5.0], [-2.2, 0.2], [0.3, 0.7]])
+    axes = contributions().plot.waterfall(0, certain=SIGNS, ax=ax())
+    assert {bar.get_width() for bar in axes.patches if bar.get_hatch()} == {-1.0}
+    assert axes.get_xlabel().endswith("hatched: sign not certain")
+    clear = contributions().clear(9.0)
+    axes = contributions().plot.waterfall(0, certain=clear, ax=ax())
+    assert axes.get_xlabel().endswith("hatched: sign not clear")
+    axes = contributions().plot.heatmap(certain=SIGNS, ax=ax())
+    names, rows = rows_of(axes), texts(axes.get_xticklabels())
+    corners = [(round(p.get_x() + 0.5), round(p.get_y() + 0.5)) for p in axes.patches]
     assert {(rows[x], names[y]) for x, y in corners} == {("0", "x1"), ("1", "x2")}
-    assert axes.images[0].get_interpolation() == "none"  # cells keep their colours
 
 
-def test_the_heat_map_has_every_row_and_the_features_by_size(best):
-    axes = po.plots.plot_heatmap(best, n_features=3, ax=ax())
+def test_a_scatter_has_the_values_of_one_feature_and_the_colours_of_another():
+    axes = WITH_VALUES.plot.scatter("x0", color="x2", ax=ax())
+    known, missing = (dots.get_offsets().tolist() for dots in axes.collections)
+    assert (known, missing) == ([[2.0, 1.0]], [[1.0, 3.0]])
+    assert axes.get_ylabel().endswith("per unit of x0")
+    axes = WITH_VALUES.plot.scatter(1, ax=ax())
+    assert texts(axes.get_xticklabels()) == ["no", "missing"]
+
+
+def test_the_heat_map_has_the_largest_features_and_a_sample_of_the_rows(best):
+    axes = best.plot.heatmap(n_features=3, ax=ax())
     assert axes.images[0].get_array().shape == (3, 9)
-    sizes = best.to_frame().abs().mean().sort_values(ascending=False)
-    assert texts(axes.get_yticklabels()) == list(sizes.index[:3])
-    nothing = po.results.Explanation(attributions=np.zeros((3, 2)), method="none")
-    po.plots.plot_heatmap(nothing, ax=ax())
-
-
-def test_the_heat_map_of_a_large_table_has_a_stated_sample_of_its_rows():
     W = np.random.default_rng(3).normal(size=(2_100, 3))
     large = po.results.Explanation(attributions=W, method="mine")
-    axes = po.plots.plot_heatmap(large, ax=ax())
+    axes = large.plot.heatmap(ax=ax())
     assert axes.get_xlabel().startswith("a sample of 2,000 of 2,100 rows, similar")
     picture = axes.images[0].get_array()
     assert picture.shape == (3, 2_000)
-    order = [int(name[1:]) for name in texts(axes.get_yticklabels())]
-    for index, name in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True):
-        np.testing.assert_array_equal(picture[:, index], W[int(name.get_text()), order])
+    order = np.argsort(-np.abs(W).mean(axis=0))
+    assert rows_of(axes) == [f"x{j}" for j in order]
+    ticks = zip(axes.get_xticks(), texts(axes.get_xticklabels()), strict=True)
+    for index, name in ticks:
+        np.testing.assert_array_equal(picture[:, int(index)], W[int(name), order])
 
 
-ONES = np.ones((2, 20))
 SHAPE = po.functions.ImageShape(channels=1, height=4, width=5)
-
-
-def maps(*given, **settings):
-    return po.plots.plot_image_maps(list(given), SHAPE, **settings)
+IMAGES = po.results.Explanation(attributions=np.ones((2, 20)), method="mine")
 
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "attributions"))
@@ -151,84 +159,31 @@ def test_what_cannot_be_drawn_is_refused(line, message):
         eval(line)
 
 
-sizes = st.integers(1, 5)
-shapes = st.builds(po.functions.ImageShape, channels=sizes, height=sizes, width=sizes)
-
-
-@given(shape=shapes, n_images=sizes)
-def test_images_are_rows_and_pixels_are_joined_to_their_neighbours(shape, n_images):
-    images = np.arange(n_images * shape.n_features).reshape(n_images, *shape.sizes)
-    rows = shape.rows(images)
-    assert rows.shape == (n_images, shape.n_features)
-    np.testing.assert_array_equal(shape.images(rows), images)
-    similarities = shape.pixel_graph().similarities.toarray()
-    indices = np.array(list(np.ndindex(*shape.sizes)))
-    steps = np.abs(indices[:, None] - indices[None])
-    neighbours = (steps[..., 0] == 0) & (steps.sum(axis=-1) == 1)
-    np.testing.assert_array_equal(similarities, neighbours)
-    if shape.channels == 1:
-        one = po.graphs.pixel_graph(shape.height, shape.width).similarities.toarray()
-        np.testing.assert_array_equal(similarities, one)
-
-
-def test_graphs_of_photographs_are_small():
-    graph = po.functions.ImageShape(channels=3, height=224, width=224).pixel_graph()
-    assert graph.similarities.data.nbytes < 2**23
-
-
-def drawn(axes):
-    return np.asarray(axes.images[0].get_array())
-
-
-def test_maps_stand_in_columns_and_images_in_rows_on_one_scale(rng):
-    first, second = rng.random((3, 20)), 0.1 * rng.random((3, 20))
-    before = first.copy()
-    grid = maps(first, second, titles=["one", "two"])
-    assert grid.shape == (3, 2)
-    assert [axes.get_title() for axes in grid[0]] == ["one", "two"]
-    np.testing.assert_array_equal(drawn(grid[1, 0]), first[1].reshape(4, 5))
-    np.testing.assert_array_equal(drawn(grid[2, 1]), second[2].reshape(4, 5))
-    np.testing.assert_array_equal(first, before)
-    grid[0, 0].figure.savefig(io.BytesIO(), format="svg")
-    ((low, high),) = {axes.images[0].get_clim() for axes in grid.flat}
-    assert low == -high
-    assert 0.9 < high < 1.0
-    axes = Figure(layout="constrained").subplots(2, 1)
-    before = plt.get_fignums()
-    assert maps(ONES, axes=axes).tolist() == [[axes[0]], [axes[1]]]
-    assert plt.get_fignums() == before
-
-
-def test_one_outlier_does_not_drain_the_colours(rng):
-    for size, rest in ((1e6, 1.0), (1.0, 0.0), (0.0, 0.0)):
-        W = rest * rng.uniform(-1, 1, size=(20, 20))
-        W[0, 0] = size
-        low, high = maps(W)[0, 0].images[0].get_clim()
-        assert low == -high
-        assert 0.9 < high <= 1.0
-
-
-def test_channels_are_summed_beside_the_images(rng):
-    W, images = rng.normal(size=(2, 60)), rng.random((2, 60))
+def test_maps_stand_in_columns_and_images_in_rows_with_channels_summed(rng):
     coloured = po.functions.ImageShape(channels=3, height=4, width=5)
-    grid = po.plots.plot_image_maps([W], coloured, images=images)
-    assert grid.shape == (2, 2)
-    expected = W.reshape(2, 3, 4, 5).sum(axis=1)
-    np.testing.assert_allclose(drawn(grid[1, 1]), expected[1])
-    shown = drawn(grid[0, 0])
-    np.testing.assert_allclose(shown, coloured.images(images)[0].transpose(1, 2, 0))
-    grey = maps(images[:, :20], images=16 * images[:, :20])
-    assert drawn(grey[0, 0]).max() == 1.0
+    W, G = rng.normal(size=(2, 3, 60))
+    best = po.results.Explanation(attributions=W, method="mine")
+    axes = best.plot.images(coloured, [2, 0], next_to={"gradient": G}, ax=ax())
+    picture = np.asarray(axes.images[0].get_array())
+    assert picture.shape == (8, 10)
+    expected = W.reshape(3, 3, 4, 5).sum(axis=1)
+    np.testing.assert_allclose(picture[:4, 5:], expected[2])
+    np.testing.assert_allclose(picture[4:, 5:], expected[0])
+    np.testing.assert_allclose(picture[:4, :5], G[2].reshape(3, 4, 5).sum(axis=0))
+    assert (rows_of(axes), texts(axes.get_xticklabels())) == (
+        ["2", "0"],
+        ["gradient", "mine"],
+    )
 
 
-# ---- what changed: bars, dots of refits, the level
+# ---- what changed: bars, lines of refits, the level
 
 
 def explained(W):
     return po.results.Explanation(attributions=np.asarray(W, float), method="mine")
 
 
-def test_bars_beyond_the_level_are_red_and_refits_are_dots():
+def test_bars_within_the_level_are_hatched_and_refits_are_lines():
     zero = np.zeros((2, 3))
     others = [np.multiply(np.ones((2, 1)), [0.1 * k, 0.2 * k, 0.0]) for k in range(5)]
     level = po.null_models.NullModels(
@@ -238,15 +193,16 @@ def test_bars_beyond_the_level_are_red_and_refits_are_dots():
         explained(zero), explained([[0.5, 3.0, 0.0]] * 2), level=level
     )
     axes = ax()
-    assert po.plots.plot_changes(comparison, n_features=2, ax=axes) is axes
-    assert texts(axes.get_yticklabels()) == ["x1", "x0"]
+    assert comparison.plot(2, ax=axes) is axes
+    assert rows_of(axes) == ["x1", "x0"]
     np.testing.assert_allclose([bar.get_width() for bar in axes.patches], [3.0, 0.5])
-    colours = [to_hex(bar.get_facecolor()) for bar in axes.patches]
-    assert colours == [RAISES, OPTIMIZED_COLOUR]
-    dots, line = axes.get_lines()
-    assert len(dots.get_xdata()) == 2 * 10
-    assert line.get_xdata() == [pytest.approx(1.25 * 0.8)] * 2
-    bare = po.plots.plot_changes(po.compare(explained(zero), explained(zero + 1.0)))
-    assert len(bare.get_lines()) == 0
+    assert [bool(bar.get_hatch()) for bar in axes.patches] == [False, True]
+    lines = [line[:, 0] for line in axes.collections[0].get_segments()]
+    np.testing.assert_allclose(lines, [[0.2, 0.8], [0.1, 0.4]])
+    assert axes.lines[1].get_xdata() == [pytest.approx(1.25 * 0.8)] * 2
+    assert rows_of(comparison.plot(features=["x2", "x0"], ax=ax())) == ["x2", "x0"]
+    bare = po.compare(explained(zero), explained(zero + 1.0)).plot(ax=ax())
+    assert len(bare.lines) == 1
+    assert not any(bar.get_hatch() for bar in bare.patches)
     with pytest.raises(InvalidInput, match="n_features"):
-        po.plots.plot_changes(comparison, n_features=0)
+        comparison.plot(0)

@@ -71,10 +71,8 @@ def test_the_value_of_a_cell_has_one_text(tmp_path):
     card, notebook = best.document().blocks[0].frame, best._repr_html_()
     page = tmp_path / "page.html"
     best.to_html(page)
-    plots = []
-    for X_ in (None, ROWS.iloc[:1]):
-        axes = po.plots.plot_row(best, 0, X=X_, ax=Figure().subplots())
-        plots.append("\n".join(label.get_text() for label in axes.get_yticklabels()))
+    axes = best.plot(ax=Figure().subplots())
+    plot = "\n".join(label.get_text() for label in axes.get_yticklabels())
     sides = [best.reasons(k=9, towards=side) for side in ("higher", "lower")]
     listed = [side.document().blocks[0].frame["value"] for side in sides]
     letter = "\n".join(f"{x} = {value}" for each in listed for x, value in each.items())
@@ -82,11 +80,11 @@ def test_the_value_of_a_cell_has_one_text(tmp_path):
         cell = f"{name} = {text}"
         assert card["value"][name] == text
         assert f">{text}<" in notebook
-        for shown in (page.read_text(), *plots, letter):
+        for shown in (page.read_text(), plot, letter):
             assert re.search(rf"{re.escape(cell)}(?![\w.])", shown), cell
         assert best.value_of(0, list(CELLS).index(name)) == text.replace("−", "-")
     # readers have one sign, and files the other
-    for shown in (str(best), letter, *plots, notebook.partition("<table")[0]):
+    for shown in (str(best), letter, plot, notebook.partition("<table")[0]):
         assert not re.search(r"(?<![\w_])-\d", shown)
     for write in (best.to_csv, best.to_json, sides[1].to_csv):
         write(tmp_path / "file")

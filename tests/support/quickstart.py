@@ -22,16 +22,16 @@ print(best)
 assert best.gap < 1e-6, best.gap
 assert best.to_frame().shape == rows.shape
 best.clear(), best.certain()
-po.plots.plot_heatmap(best)
+best.plot()
 
 one = po.Explainer(model, data=X_train, kind="contributions").fit().explain(rows[:1])
 assert np.allclose(one.to_frame().sum(axis=1), one.prediction - one.base_value)
 print(one.reasons(towards="lower").sheet(rows.index[0]))
-po.plots.plot_row(one)
+one.plot()
 
 limits = po.lime.limits(model, rows[:3], data=X_train)
 print(limits)
-po.plots.lime_coefficients(limits)
+limits.plot()
 
 near = po.graphs.knn_graph(rows, 8)
 slopes = po.explain(model, rows, kind="slopes")

@@ -11,12 +11,19 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
-from propopt.base.checks import did_you_mean, read_array, read_option
+from propopt.base.checks import read_array, read_option
 from propopt.base.errors import InvalidInput
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, distance_tilt, log_of_distance
 from propopt.structures.products.families import Pieces
 from propopt.tables.columns import CategoricalColumn, Column
-from propopt.tables.frames import Labels, as_frame, is_frame, listed, read_points
+from propopt.tables.frames import (
+    Labels,
+    as_frame,
+    is_frame,
+    listed,
+    position_of,
+    read_points,
+)
 from propopt.tables.schema import TableSchema
 
 
@@ -36,7 +43,7 @@ def by_column(given: Any, label: str, names: Sequence[str]) -> list[Any]:
                 f"{len(given)}; for some columns give a mapping by name"
             )
         return list(given)
-    positions = [_position(key, label, names) for key, _ in pairs]
+    positions = [position_of(key, label, names) for key, _ in pairs]
     for j, (key, one) in zip(positions, pairs, strict=True):
         if positions.count(j) > 1:
             raise InvalidInput(f"{label}: column {key!r} is given more than once")
@@ -71,18 +78,6 @@ def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
         1 + int(key) for key in keys if isinstance(key, int | np.integer)
     ]
     return max([*counts, *counts_by_position], default=0), None
-
-
-def _position(key: Hashable, label: str, names: Sequence[str]) -> int:
-    """The position of a column, from its name or its position."""
-    if str(key) in names:
-        return names.index(str(key))
-    if isinstance(key, int | np.integer) and 0 <= key < len(names):
-        return int(key)
-    raise InvalidInput(
-        f"{label}: no column {key!r}{did_you_mean(key, names)}; there are "
-        f"{listed(names)}"
-    )
 
 
 # ---- The bins of each column

@@ -183,11 +183,9 @@ def _writers(result: Comparison, name: str) -> dict[str, Writer]:
     def draw(path: str) -> None:
         from matplotlib.figure import Figure
 
-        from propopt.plots import plot_changes
-
         rows = min(len(result.features), 15)
         figure = Figure(figsize=(6.4, 1.6 + 0.3 * rows), layout="constrained")
-        plot_changes(result, ax=figure.subplots())
+        result.plot(ax=figure.subplots())
         write_svg(figure, path, salt=printable(name))
 
     return {

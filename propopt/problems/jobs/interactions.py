@@ -11,8 +11,8 @@ from pydantic import Field
 
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.files import write_csv
-from propopt.base.text import matplotlib_text
+from propopt.base.files import write_csv, write_svg
+from propopt.base.text import matplotlib_text, printable
 from propopt.interactions import (
     ILOCO,
     DataSplit,
@@ -33,7 +33,6 @@ from propopt.problems.jobs.job import (
     JobSection,
     Writer,
     parts_folder,
-    write_figure,
 )
 from propopt.problems.sections import (
     Count,
@@ -303,9 +302,6 @@ def write_interactions_figure(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    from propopt.plots import interaction_heatmap, interaction_intervals
-    from propopt.plots.interactions import capitalised
-
     settings = section.settings()
     how: dict[str, Any] = {name: settings[name] for name in ("level", "adjust")}
     some = [main_effects, result] if result.order > 1 else [result]
@@ -316,20 +312,17 @@ def write_interactions_figure(
         figure = Figure((_WIDTH, 1.2 + sum(heights)), layout="constrained")
         panels = figure.subplots(len(heights), height_ratios=heights, squeeze=False)
         if result.order == 2:
-            interaction_heatmap(result, ax=panels[0, 0], **how)
-            panels[0, 0].set_title(
-                _counted(len(result.names), "features, in pairs"), loc="left"
-            )
+            result.plot.heatmap(ax=panels[0, 0], **how)
+            panels[0, 0].set_title(_counted(len(result.names), "features, in pairs"))
         for scores, axes in zip(some, panels[-len(some) :, 0], strict=True):
-            interaction_intervals(scores, ax=axes, n_sets=_DRAWN, **how)
-            heading = _counted(len(scores), f"{scores.noun}s")
-            axes.set_title(heading, loc="left")
+            scores.plot(_DRAWN, ax=axes, **how)
+            axes.set_title(_counted(len(scores), f"{scores.noun}s"))
         title = (
-            capitalised(result.explained),
+            result.explained,
             f"{result.n_rows:,} rows; {intervals_in_words(result, **how)}",
         )
         figure.suptitle("\n".join(map(matplotlib_text, title)), x=0.01, ha="left")
-        write_figure(figure, panels.ravel(), name, path)
+        write_svg(figure, path, salt=printable(name))
 
 
 def _counted(count: int, noun: str) -> str:

@@ -32,7 +32,6 @@ from propopt.base.files import (
     remove_drafts,
     require_writable,
     writable_folder,
-    write_svg,
 )
 from propopt.base.html import HighlightedText
 from propopt.base.terminal import PlainConsole, silent
@@ -526,25 +525,9 @@ def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
 
 
 def _shaded(best: Explanation, subject: Subject) -> HighlightedText:
-    from propopt.plots import highlight
-
     function = subject.function
     assert isinstance(function, TextFunction)
-    return highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)
-
-
-def write_figure(figure: Any, panels: Iterable[Any], name: str, path: str) -> None:
-    """Write a figure with one legend below its panels."""
-    looks: dict[str, Any] = {}
-    for axes in panels:
-        if (legend := axes.get_legend()) is not None:
-            handles, labels = axes.get_legend_handles_labels()
-            looks = dict(zip(labels, handles, strict=True)) | looks
-            legend.remove()
-    figure.legend(
-        [*looks.values()], [*looks], loc="outside lower left", ncols=3, frameon=False
-    )
-    write_svg(figure, path, salt=printable(name))
+    return best.plot.text(subject.points, words=function, max_rows=MOST_SHOWN)
 
 
 # ---- Saved results of any type

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.files import write_csv
-from propopt.base.text import Reason, plural
+from propopt.base.files import write_csv, write_svg
+from propopt.base.text import Reason, plural, printable
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping import opened
@@ -39,7 +39,6 @@ from propopt.problems.jobs.job import (
     JobSection,
     Writer,
     manifest,
-    write_figure,
 )
 from propopt.problems.losses import (
     BANDWIDTH,
@@ -207,9 +206,7 @@ class LimeSection(JobSection):
             )
         writers[".svg"] = partial(write_lime_figure, result, widths, file.name)
         if isinstance(result, LimeDocuments):
-            from propopt.plots import highlight
-
-            writers[".html"] = highlight(result, max_rows=MOST_SHOWN).to_html
+            writers[".html"] = result.plot.text(max_rows=MOST_SHOWN).to_html
         writers[".npz"] = result.save
         content = {
             **manifest(file.subject, None, gradient=None),
@@ -302,13 +299,11 @@ def write_lime_figure(
     """Draw coefficients of the first rows, and their paths over kernel widths."""
     from matplotlib.figure import Figure
 
-    from propopt import plots
-
-    draw: list[Callable[..., Any]] = [partial(plots.lime_coefficients, result)]
+    draw: list[Callable[..., Any]] = [result.plot]
     named = zip(result.row_names, result.records, strict=True)
     rows = [name for name, row in named if row.has_coefficients]
     is_path = isinstance(result, LimeDocuments) or result.is_exact
-    along = partial(plots.lime_path, result, widths=widths)
+    along = partial(result.plot.path, widths=widths)
     draw += [along] if is_path and len(widths) > 1 else []
     shown = rows[:DRAWN_ROWS]
     size = (5.6 * len(draw), 0.6 + 3.6 * len(shown))
@@ -317,7 +312,7 @@ def write_lime_figure(
     for row, line in zip(shown, panels, strict=True):
         for one, axes in zip(draw, line, strict=True):
             one(row, ax=axes)
-    write_figure(figure, panels.ravel(), name, path)
+    write_svg(figure, path, salt=printable(name))
 
 
 def path_frame(result: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame:

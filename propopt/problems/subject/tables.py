@@ -227,7 +227,7 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
 # ---- The section ``data``
 
 
-class Grid(Interval):
+class ProductGrid(Interval):
     """Points of a product grid."""
 
     per_dimension: Count
@@ -265,7 +265,7 @@ class Uniform(Interval):
 class Data(Section):
     """The points: exactly one of grid, uniform, sklearn, csv and parquet."""
 
-    grid: Grid | None = None
+    grid: ProductGrid | None = None
     uniform: Uniform | None = None
     sklearn: Literal["breast_cancer", "diabetes", "digits", "iris", "wine"] | None = (
         None
@@ -333,7 +333,7 @@ class Data(Section):
             yield wrong(f"group {name!r} needs at least two columns")
 
     @property
-    def of_formula(self) -> Grid | Uniform | None:
+    def of_formula(self) -> ProductGrid | Uniform | None:
         """The section of points that are not rows of a table."""
         return self.grid or self.uniform
 

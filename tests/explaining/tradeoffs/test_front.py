@@ -68,8 +68,6 @@ def test_distances_by_brute_force(objective, rng):
         assert row["parameter.seed"] == n
         assert row["excess"] >= 0.0
     assert distances["parameter.seed"].dtype == "Int64"
-    nearest = len(curve.optimized) + int(distances["excess"].argmin())
-    assert curve.nearest_rows == [nearest]
     assert po.sweep(objective, {}).distances().empty
     # where the optimum costs nothing
     G = objective.losses[0].G
@@ -195,7 +193,6 @@ def test_contributions_are_not_compared_with_slopes(target, tmp_path):
     curve = swept(target, contributions(), contributions("gradient"))
     table = curve.distances()
     assert np.isnan(table["excess"][0])
-    assert swept(target, *[contributions()] * 2).nearest_rows == []
     words = "it is parts of the output, and the target is slopes"
     assert table["not_compared"][0] == words
     assert table["excess"][1] > 0

@@ -1,0 +1,463 @@
+"""One function that draws every chart on axes of matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from propopt.base.arrays import Mask, Values
+from propopt.base.cards import BAR_LOWERS, BAR_RAISES
+from propopt.base.charts import Chart, Grid, Lines, Scatter, Steps, Swarm
+from propopt.base.errors import InvalidInput
+from propopt.base.suggestions import suggests_arguments
+from propopt.plots.style import (
+    PLAIN,
+    QUIET,
+    SERIES,
+    Axes,
+    axes_or_new,
+    category_colors,
+    color_bar,
+    color_map,
+    colored_words,
+    frame,
+    heights_in_swarm,
+    legend_below,
+    moved_apart,
+    number,
+    shares_of_ranks,
+    short_names,
+    value_bar,
+    words,
+)
+
+
+@suggests_arguments
+def draw(chart: Chart, ax: Axes | None = None) -> Axes:
+    """Draw a chart on axes of matplotlib.
+
+    Plots of results use it: ``best.plot()`` makes a :class:`Swarm` and draws it. Use it
+    for other numbers. Nothing in a figure is random.
+
+    Parameters
+    ----------
+    chart : Swarm, Steps, Scatter, Grid or Lines
+        Numbers and names.
+    ax : matplotlib Axes, optional
+        The axes to draw on; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the chart.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no chart.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> steps = po.plots.Steps(
+    ...     names=["age", "bmi"], parts=np.array([2.0, -0.5]), start=1.0
+    ... )
+    >>> axes = po.plots.draw(steps)
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['age', 'bmi']
+    """
+    match chart:
+        case Swarm():
+            axes = axes_or_new(ax, 7.0, 1.2 + 0.42 * max(len(chart.names), 2))
+            _draw_swarm(chart, axes)
+        case Steps():
+            axes = axes_or_new(ax, 6.8, 1.7 + 0.34 * len(chart.names))
+            _draw_steps(chart, axes)
+        case Scatter():
+            axes = axes_or_new(ax, 6.2, 4.2)
+            _draw_scatter(chart, axes)
+        case Grid():
+            axes = axes_or_new(ax, *_inches(chart))
+            _draw_grid(chart, axes)
+        case Lines():
+            axes = axes_or_new(ax, 6.4, 4.4)
+            _draw_path(chart, axes)
+        case _:
+            raise InvalidInput(
+                "chart: expected Swarm, Steps, Scatter, Grid or Lines, got "
+                f"{type(chart).__name__}; results have plot(), which draws them"
+            )
+    return axes
+
+
+# ---- Dots with the colours of values: beeswarm and scatter
+
+
+_DOTS: Final[dict[str, Any]] = {"s": 13.0, "linewidths": 0.7, "zorder": 3}
+
+_FOR_NAMES: Final = 0.34
+"""Room below a line of a swarm for the names of its categories."""
+
+
+def _draw_dots(
+    axes: Axes,
+    positions: tuple[Values, Values],
+    values: Values | None,
+    categories: Sequence[str],
+    along: Values,
+) -> list[tuple[str, str]]:
+    """Draw dots coloured by values (N,); the names of their categories with colours."""
+    if values is None:
+        axes.scatter(*positions, color=PLAIN, **_DOTS)
+        return []
+    present = np.isfinite(values)
+    named: list[tuple[str, str]] = []
+    colors: Any = color_map(around_zero=False)(shares_of_ranks(values))
+    if categories:
+        colors, named = category_colors(values, along, categories)
+    x, y = positions
+    axes.scatter(x[present], y[present], c=colors[present], **_DOTS)
+    if not present.all():
+        x = x[~present]
+        axes.scatter(x, y[~present], facecolors="none", edgecolors=QUIET, **_DOTS)
+        named.append(("missing", QUIET))
+    return named
+
+
+def _draw_swarm(chart: Swarm, axes: Axes) -> None:
+    W = chart.attributions
+    low = min(float(W.min()), 0.0)
+    high = max(float(W.max()), 0.0)
+    span = high - low or 1.0
+    axes.set_xlim(low - 0.03 * span, high + 0.03 * span)
+    axes.axvline(0.0, color="0.3", linewidth=0.8, zorder=1)
+    y = 0.0
+    heights = []
+    for j, name in enumerate(chart.names):
+        w = W[:, j]
+        x = None if chart.values is None else chart.values[:, j]
+        categories = chart.categories.get(name, ())
+        positions = w, y + heights_in_swarm(w, span, 0.36)
+        named = _draw_dots(axes, positions, x, categories, w)
+        heights.append(y)
+        if named:
+            y += _FOR_NAMES
+            under = w if categories or x is None else w[~np.isfinite(x)]
+            middle = float(under.min() + under.max()) / 2.0
+            at = (middle - low + 0.03 * span) / (1.06 * span), y + 0.2
+            colored_words(axes, named, at, xycoords=axes.get_yaxis_transform())
+        y += 1.0
+    axes.set_yticks(heights, short_names(chart.names, 30))
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(y - 0.4, -0.6)
+    axes.set_xlabel(words(chart.caption))
+    frame(axes, chart.title, "x")
+    if chart.values is not None and not chart.categories.keys() >= set(chart.names):
+        value_bar(axes, "value of the feature")
+
+
+_FEW: Final = 2
+"""Most values of a feature that have a tick each."""
+
+
+def _ticks_of(levels: Values) -> Values:
+    """Ticks between the least and the largest of some ascending values."""
+    from matplotlib.ticker import MaxNLocator
+
+    if len(levels) <= _FEW:
+        return levels
+    ticks = MaxNLocator(6).tick_values(levels[0], levels[-1])
+    rounding = 1e-9 * (levels[-1] - levels[0])
+    inside = (ticks >= levels[0] - rounding) & (ticks <= levels[-1] + rounding)
+    return np.asarray(ticks[inside])
+
+
+def _draw_scatter(chart: Scatter, axes: Axes) -> None:
+    w = chart.attributions
+    x = chart.values.astype(float)
+    missing = ~np.isfinite(x)
+    levels = np.unique(x[~missing])
+    crowded = missing
+    if chart.categories:  # each has a position
+        x = np.where(missing, np.nan, np.searchsorted(levels, x))
+        crowded = np.full(len(x), True)
+        ticks = np.arange(float(len(levels)))
+        room = 1.0
+        texts = short_names([chart.categories[int(code)] for code in levels], 24)
+        axes.set_xlim(-0.6 - missing.any(), len(levels) - 0.4)
+    else:
+        ticks = _ticks_of(levels)
+        room = 0.16 * float(np.ptp(levels) if len(levels) > 1 else 1.0)
+        texts = [number(tick, 6) for tick in ticks]
+    if missing.any():
+        left = float(np.nanmin(x, initial=ticks.min(initial=np.inf))) - room
+        x[missing] = left if np.isfinite(left) else 0.0
+        ticks = np.append(ticks, x[missing][0])
+        texts.append("missing")
+    tall = float(np.ptp(w))
+    for position in np.unique(x[crowded]):
+        at = x == position
+        x[at] += room * heights_in_swarm(w[at], tall, 0.36)
+    axes.axhline(0.0, color="0.3", linewidth=0.8, zorder=1)
+    colors = chart.color_values
+    named = _draw_dots(axes, (x, w), colors, chart.color_categories, w)
+    is_long = sum(map(len, texts)) > 50
+    turn: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
+    axes.set_xticks(ticks.tolist(), texts, **turn)
+    axes.set(xlabel=words(chart.name), ylabel=words(chart.caption, 44))
+    frame(axes, chart.title)
+    if named:
+        named.insert(0, (f"{words(chart.color_name)}:", "0.2"))
+        colored_words(axes, named, (0.0, 1.03), xycoords="axes fraction")
+    if colors is not None and not chart.color_categories:
+        value_bar(axes, words(chart.color_name))
+
+
+# ---- Steps and bars
+
+
+def _draw_steps(chart: Steps, axes: Axes) -> None:
+    starts = chart.starts
+    count = len(chart.parts)
+    heights = np.arange(count)
+    parts = np.where(np.isfinite(chart.parts), chart.parts, 0.0)
+    hatched = np.array([*chart.hatched] or [False] * count)
+    axes.use_sticky_edges = False  # there is room beside all bars
+    axes.barh(
+        heights,
+        parts,
+        0.66,
+        starts,
+        color=np.where(parts < 0.0, BAR_LOWERS, BAR_RAISES).tolist(),
+        hatch=np.where(hatched, "////", "").tolist(),
+        edgecolor="white",
+    )
+    reach = np.stack([starts, starts + parts], axis=1)
+    if chart.intervals is not None:
+        lines = chart.intervals + starts[:, None]
+        axes.hlines(heights, *lines.T, color="0.2", linewidth=1.2, zorder=3)
+        reach = np.hstack([reach, lines])
+    least = 1e-6 * float(np.abs(parts).max(initial=0.0))
+    for k, part in enumerate(chart.parts):
+        is_left = part < 0.0
+        text = number(part, 3, chart.sign) if abs(part) > least else "0"
+        axes.annotate(
+            text if np.isfinite(part) else "–",
+            ((np.nanmin if is_left else np.nanmax)(reach[k]), k),
+            (-4.0 if is_left else 4.0, 0.0),
+            textcoords="offset points",
+            ha="right" if is_left else "left",
+            va="center",
+            fontsize="small",
+        )
+    axes.margins(x=0.2)  # for the numbers
+    axes.set_yticks(heights, short_names(chart.names))
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(_label(chart.caption, hatched, chart.hatching))
+    frame(axes, chart.title, "x")
+    axes.set_ylim(count - 0.4, -0.6)
+    if chart.start is None:
+        axes.axvline(0.0, color="0.3", linewidth=0.8)
+        if np.nanmin(reach) >= 0.0:
+            axes.set_xlim(left=0.0)
+    else:
+        # a line from the end of each bar to the start of the bar above it
+        axes.vlines(starts[:-1], heights[:-1] + 0.33, heights[1:] - 0.33, "0.5", lw=0.8)
+    _mark_numbers(axes, chart.marks)
+
+
+def _label(text: str, hatched: Mask | None, hatching: str) -> str:
+    """The label of an axis, with the meaning of hatching if something is hatched."""
+    lines = [text] if text else []
+    if hatched is not None and hatched.any():
+        lines.append(f"hatched: {hatching}")
+    return words("\n".join(lines))
+
+
+def _mark_numbers(axes: Axes, marks: Mapping[str, float]) -> None:
+    """Dotted lines at numbers, with the last name above the bars and others below."""
+    left, right = axes.get_xlim()
+    bottom, top = axes.get_ylim()
+    for k, (name, x) in enumerate(marks.items(), start=1):
+        share = (x - left) / (right - left)
+        side = int(share < 0.2) - int(share > 0.8)
+        axes.axvline(x, color="0.45", linewidth=0.9, linestyle=":", zorder=0)
+        axes.annotate(
+            words(f"{name} {number(x, 4)}"),
+            (x, top - 0.35 if k == len(marks) else bottom + 0.35),
+            (4.0 * side, 0.0),
+            textcoords="offset points",
+            ha=("center", "left", "right")[side],
+            va="center",
+            fontsize="small",
+            bbox={"facecolor": "white", "linewidth": 0.0, "pad": 1.0},
+        )
+    if marks:
+        axes.set_ylim(bottom + 0.7 * (len(marks) > 1), top - 0.7)
+
+
+# ---- Grids
+
+
+_BEYOND: Final = 1.0
+"""Per cent of cells beyond the ends of a colour bar."""
+
+
+def _inches(chart: Grid) -> tuple[float, float]:
+    """Width and height of a figure of a grid."""
+    R, C = chart.values.shape
+    height, width = chart.tile
+    if height > 1 or width > 1:
+        return 1.6 + 1.15 * C / width, 0.6 + 1.15 * R / height
+    return min(2.8 + 0.42 * C, 7.0), max(1.6 + 0.34 * R, 3.2)
+
+
+def _draw_grid(chart: Grid, axes: Axes) -> None:
+    cells = np.ma.masked_invalid(chart.values)
+    sizes = np.abs(cells.compressed())
+    most = float(sizes.max(initial=0.0))
+    reach = float(np.percentile(sizes, 100.0 - _BEYOND)) if sizes.size > 200 else most
+    reach = reach or most or 1.0
+    height, width = chart.tile
+    is_tiled = height > 1 or width > 1
+    image = axes.imshow(
+        cells,
+        cmap=color_map(around_zero=True),
+        vmin=-reach,
+        vmax=reach,
+        aspect="equal" if is_tiled else "auto",
+        interpolation="none",  # else colours of neighbouring cells are mixed
+        rasterized=True,
+    )
+    R, C = chart.values.shape
+    lines: dict[str, Any] = {"color": "white", "linewidth": 1.5}
+    axes.hlines(np.arange(height, R, height) - 0.5, -0.5, C - 0.5, **lines)
+    if len(chart.columns) * width == C:
+        axes.vlines(np.arange(width, C, width) - 0.5, -0.5, R - 0.5, **lines)
+    if chart.hatched is not None:
+        _hatch(axes, chart.hatched)
+    at = chart.column_positions
+    columns = np.arange(len(chart.columns)) if at is None else np.asarray(at)
+    below = short_names(chart.columns, 24)
+    turn = 90 if max(map(len, below), default=0) > 3 and not is_tiled else 0
+    axes.set_xticks((columns + 0.5) * width - 0.5, below, rotation=turn)
+    rows = (np.arange(len(chart.rows)) + 0.5) * height - 0.5
+    axes.set_yticks(rows, short_names(chart.rows))
+    axes.tick_params(length=0, labelsize="small")
+    if is_tiled:
+        axes.xaxis.tick_top()
+    axes.set_xlabel(_label(chart.label, chart.hatched, chart.hatching))
+    frame(axes, chart.title, "none")
+    axes.spines[:].set_visible(False)
+    color_bar(
+        axes,
+        image,
+        words(chart.caption, 40),
+        extend="both" if most > reach else "neither",
+    )
+
+
+def _hatch(axes: Axes, hatched: Mask) -> None:
+    """Hatch cells, with one patch for each run of cells in a row."""
+    from matplotlib.patches import Rectangle
+
+    edges = np.diff(np.pad(hatched.astype(int), ((0, 0), (1, 1))), axis=1)
+    stops = np.argwhere(edges == -1)[:, 1]
+    for (row, start), stop in zip(np.argwhere(edges == 1), stops, strict=True):
+        corner = start - 0.5, row - 0.5
+        look: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": "0.35"}
+        axes.add_patch(Rectangle(corner, stop - start, 1.0, linewidth=0.0, **look))
+
+
+# ---- Lines and points
+
+
+_MARKERS: Final = ("s", "^", "D", "v", "P", "X")
+_STYLES: Final = ("-", "--", ":", "-.")
+
+
+def _draw_path(chart: Lines, axes: Axes) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    scales = ["log" if scale == "log" else "linear" for scale in chart.scales]
+    axes.set(xscale=scales[0], yscale=scales[1])
+    for scale, axis in zip(chart.scales, (axes.xaxis, axes.yaxis), strict=True):
+        if scale == "percent":
+            axis.set_major_formatter(PercentFormatter(1.0))
+    for k, (name, (x, y)) in enumerate(chart.lines.items()):
+        color = SERIES[k % len(SERIES)]
+        style = _STYLES[k // len(SERIES) % len(_STYLES)]
+        axes.plot(x, y, color=color, linestyle=style, linewidth=1.6, zorder=3)
+        if name in chart.bands:
+            ends = chart.bands[name]
+            axes.fill_between(x, *ends, color=color, alpha=0.15, linewidth=0.0)
+    for k, (name, (x, y)) in enumerate(chart.others.items()):
+        axes.plot(
+            x,
+            y,
+            marker=_MARKERS[k % len(_MARKERS)],
+            color=SERIES[1 + k % (len(SERIES) - 1)],
+            linewidth=0.7,
+            linestyle=":",
+            markersize=5.0,
+            markerfacecolor="none",
+            label=words(name),
+        )
+    for name, a, b in chart.points:
+        size = 7.0 if name else 5.0
+        axes.plot(a, b, "o", color="0.15", mfc="white", markersize=size, zorder=4)
+        axes.annotate(
+            words(name),
+            (a, b),
+            (8.0, 6.0),
+            textcoords="offset points",
+            fontsize="small",
+            bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0.0, "pad": 1.0},
+            zorder=5,
+        )
+    axes.set(xlabel=words(chart.axes[0]), ylabel=words(chart.axes[1], 44))
+    if chart.caption:
+        axes.set_xlabel(f"{axes.get_xlabel()}\n{words(chart.caption)}")
+    frame(axes, chart.title + "\n" * bool(chart.marks))  # for their names
+    if chart.limits is None:
+        axes.margins(x=0.0 if chart.bands or not chart.others else 0.05)
+    else:
+        axes.set(xlim=chart.limits[0], ylim=chart.limits[1])
+    if chart.others:
+        legend_below(axes)
+    for name, at in chart.marks.items():
+        axes.axvline(at, color="0.45", linewidth=0.9, linestyle=":", zorder=0)
+        axes.annotate(
+            words(name),
+            (at, 1.0),
+            (0.0, 2.0),
+            xycoords=axes.get_xaxis_transform(),
+            textcoords="offset points",
+            ha="center",
+            fontsize="small",
+        )
+    _name_lines(axes, chart)
+
+
+def _name_lines(axes: Axes, chart: Lines) -> None:
+    """The names of curves at their right ends, moved apart where they would overlap."""
+    ends = np.reshape([(x[-1], y[-1]) for x, y in chart.lines.values()], (-1, 2))
+    positions = axes.transAxes.inverted().transform(axes.transData.transform(ends))[
+        :, 1
+    ]
+    line = 11.0 / 72.0 * axes.figure.dpi / axes.bbox.height
+    for k, (name, y) in enumerate(
+        zip(chart.lines, moved_apart(positions, line), strict=True)
+    ):
+        axes.annotate(
+            words(name, 28),
+            (1.0, y),
+            (4.0, 0.0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+            color=SERIES[k % len(SERIES)],
+        )

@@ -1,0 +1,539 @@
+"""Plots of explanations: ``best.plot()`` and ``best.plot.scatter("bmi")``."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Indices, Mask, Values
+from propopt.base.charts import Grid, Scatter, Steps, Swarm
+from propopt.base.checks import evenly_spaced, read_count
+from propopt.base.errors import InvalidInput
+from propopt.base.html import HighlightedText
+from propopt.base.row_sample import RowSample
+from propopt.base.suggestions import suggests_arguments
+from propopt.plots.drawing import draw
+from propopt.plots.style import Axes
+from propopt.proofs.optimum import Optimum
+from propopt.results.certain import NearOptimalConclusions
+from propopt.results.clear import Clear
+from propopt.tables.frames import position_of
+from propopt.tables.imported import AttributionsLike, read_attributions
+
+
+if TYPE_CHECKING:
+    from propopt.functions.images import ImageShape
+    from propopt.results.highlighting import WordsOf
+
+SignConclusions: TypeAlias = NearOptimalConclusions | Clear
+"""Results with a sign for each attribution, 0 where it is uncertain."""
+
+_MISSING: Final = "missing"
+"""The name of the category of missing values."""
+
+_ROW_LABELS: Final = 12
+"""Labels of rows that fit below a heat map."""
+
+
+def _by_size(sizes: Array, most: int) -> Indices:
+    """Indices of the largest |sizes|, in falling order."""
+    return np.argsort(-np.abs(sizes), kind="stable")[:most]
+
+
+@final
+@suggests_arguments
+@dataclass(frozen=True, repr=False)
+class ExplanationPlots:
+    """Plots of an explanation, as ``best.plot``: call it, or one of its methods.
+
+    ``best.plot()`` is the beeswarm plot of many rows, and the waterfall plot of one.
+    Each method takes ``ax``, returns it, and shows nothing by itself.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What is drawn.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> best = po.solve(1.0 * po.GradientMatching(np.diag([1.0, 2.0, 3.0])))
+    >>> axes = best.plot()
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['x2', 'x1', 'x0']
+    """
+
+    explanation: Optimum
+
+    @suggests_arguments
+    def __call__(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the plot that fits: a beeswarm of many rows, a waterfall of one row.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        is_single = self.explanation.shape[0] == 1
+        return self.waterfall(ax=ax) if is_single else self.beeswarm(ax=ax)
+
+    @suggests_arguments
+    def beeswarm(self, n_features: int = 10, *, ax: Axes | None = None) -> Axes:
+        """Draw a dot for each row and feature, coloured by the value of the feature.
+
+        Features are sorted by their mean size; those beyond the first are left out.
+        Values have colours from low to high by their ranks. Categories have a colour
+        each, with their names below the dots, and missing values are hollow. Dots are
+        moved up and down without randomness. For more than 2,000 rows a sample of 2,000
+        is drawn, and its size is below the axis.
+
+        Parameters
+        ----------
+        n_features : int
+            The number of features to draw, those with the largest mean |w|.
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> best = po.solve(1.0 * po.GradientMatching(np.diag([1.0, 2.0, 3.0])))
+        >>> axes = best.plot.beeswarm(n_features=2)
+        >>> [label.get_text() for label in axes.get_yticklabels()]
+        ['x2', 'x1']
+        """
+        best = self.explanation
+        order = self._largest(n_features)
+        sample = RowSample.of(best.shape[0])
+        some = np.ix_(sample.rows, order)
+        caption = best.units_in_words
+        if not sample.is_whole:
+            caption += f"\n{sample.in_words()}"
+        return draw(
+            Swarm(
+                names=[self._names[j] for j in order],
+                attributions=best.attributions[some],
+                values=None if best.points is None else self._values[some],
+                categories=best.categories,
+                caption=caption,
+            ),
+            ax,
+        )
+
+    @suggests_arguments
+    def waterfall(
+        self,
+        row: Hashable = None,
+        *,
+        n_features: int = 10,
+        certain: SignConclusions | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the attributions of one row as steps from the base to the prediction.
+
+        The largest is on top, with the value of its feature. Features beyond the first
+        ``n_features`` share one bar with the sum of their attributions. Lines across
+        the bars are intervals of two standard errors. Slopes do not add up to a
+        prediction: their bars start at zero.
+
+        Parameters
+        ----------
+        row : label or int, optional
+            The row's label in the index of the inputs, or its position if they had no
+            index. Not needed for a single row.
+        n_features : int
+            The number of features with separate bars.
+        certain : Clear or NearOptimalConclusions, optional
+            The result of ``best.clear()`` or ``best.certain()``: bars with an uncertain
+            sign are hatched.
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If the row does not exist, or if no row is given for several rows.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> best = po.solve(1.0 * po.GradientMatching(np.array([[3.0, -1.0, 0.5]])))
+        >>> axes = best.plot.waterfall(0)
+        >>> [label.get_text() for label in axes.get_yticklabels()]
+        ['x0', 'x1', 'x2']
+        """
+        best = self.explanation
+        n = self._position(row)
+        w = best.attributions[n]
+        count = read_count(n_features, "n_features")
+        order = _by_size(w, count)
+        order = order[w[order] != 0.0] if w.any() else order
+        names = [self._names[j] for j in order]
+        if best.points is not None:
+            names = [
+                f"{x} = {best.value_of(n, j)}"
+                for x, j in zip(names, order, strict=True)
+            ]
+        parts = w[order]
+        hatched = self._uncertain(certain)[n, order]
+        errors = np.full(len(w), np.nan)
+        if best.standard_errors is not None:
+            errors = np.asarray(best.standard_errors[n])
+        reach = 2.0 * errors[order]
+        if rest := len(w) - len(order):
+            names.append("1 other" if rest == 1 else f"{rest} others")
+            parts = np.append(parts, np.delete(w, order).sum())
+            hatched = np.append(hatched, False)
+            reach = np.append(reach, np.nan)
+        caption = best.units_in_words
+        start = None
+        marks = {}
+        if best.units == "output" and best.base_value is not None:
+            start = float(best.base_value[n])
+            marks = {"base": start, "prediction": start + float(parts.sum())}
+            quantity = best.quantity
+            caption = "output" if quantity is None else quantity.in_words()
+        return draw(
+            Steps(
+                names=names,
+                parts=parts,
+                start=start,
+                intervals=np.stack([parts - reach, parts + reach], axis=1),
+                hatched=hatched,
+                hatching=_hatching(certain),
+                marks=marks,
+                caption=caption,
+                title=f"row {best.labels.row(n)}",
+            ),
+            ax,
+        )
+
+    @suggests_arguments
+    def scatter(
+        self,
+        feature: str | int,
+        *,
+        color: str | int | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the attributions of one feature against its values.
+
+        Categories have a place each, in the order of their codes; missing values are on
+        the left.
+
+        Parameters
+        ----------
+        feature : str or int
+            The name of the feature, or its position.
+        color : str or int, optional
+            Another feature, whose values colour the dots.
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such feature, or the explanation has no values of features.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.random.default_rng(0).normal(size=(30, 2))
+        >>> best = po.explain(lambda X: X[:, 0] ** 2, X)
+        >>> best.plot.scatter(0, color=1).get_xlabel()
+        'x0'
+        """
+        name, x, categories = self._feature(feature)
+        colors: dict[str, Any] = {}
+        if color is not None:
+            keys = ("color_name", "color_values", "color_categories")
+            colors = dict(zip(keys, self._feature(color), strict=True))
+        best = self.explanation
+        sample = RowSample.of(best.shape[0])
+        return draw(
+            Scatter(
+                name=name,
+                values=x,
+                attributions=best.attributions[sample.rows, self._names.index(name)],
+                categories=categories,
+                caption=best.units_in_words.replace("each feature", name),
+                title="" if sample.is_whole else sample.in_words(),
+                **colors,
+            ),
+            ax,
+        )
+
+    @suggests_arguments
+    def heatmap(
+        self,
+        n_features: int = 20,
+        *,
+        certain: SignConclusions | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw all attributions in colours, features down and rows across.
+
+        Features are sorted by their mean size, and rows by their first principal
+        component, which places rows with similar attributions next to each other.
+        Colours span 99 % of the attributions; larger ones have the colour of the end.
+        For more than 2,000 rows a sample of 2,000 is drawn.
+
+        Parameters
+        ----------
+        n_features : int
+            The number of features to draw, those with the largest mean |w|.
+        certain : Clear or NearOptimalConclusions, optional
+            The result of ``best.clear()`` or ``best.certain()``: attributions with an
+            uncertain sign are hatched.
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> best = po.solve(1.0 * po.GradientMatching(np.diag([1.0, 2.0, 3.0])))
+        >>> axes = best.plot.heatmap()
+        >>> [label.get_text() for label in axes.get_yticklabels()]
+        ['x2', 'x1', 'x0']
+        """
+        best = self.explanation
+        features = self._largest(n_features)
+        sample = RowSample.of(best.shape[0])
+        W = best.attributions[sample.rows]
+        left, _, _ = np.linalg.svd(W - W.mean(axis=0), full_matrices=False)
+        rows = sample.rows[np.argsort(left[:, 0], kind="stable")]
+        labelled = evenly_spaced(len(rows), _ROW_LABELS)
+        some = np.ix_(rows, features)
+        return draw(
+            Grid(
+                rows=[self._names[j] for j in features],
+                columns=[str(best.labels.row(n)) for n in rows[labelled].tolist()],
+                column_positions=labelled,
+                values=best.attributions[some].T,
+                hatched=self._uncertain(certain)[some].T,
+                hatching=_hatching(certain),
+                label=f"{sample.in_words()}, similar ones next to each other",
+                caption=best.units_in_words,
+            ),
+            ax,
+        )
+
+    @suggests_arguments
+    def images(
+        self,
+        shape: ImageShape,
+        rows: Sequence[Hashable] | None = None,
+        *,
+        next_to: Mapping[str, AttributionsLike] | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw attributions as images, next to those of other methods.
+
+        All images share one scale that is white at zero. Channels are summed: the
+        colour of a pixel is the first-order effect of one more unit in each of its
+        channels.
+
+        Parameters
+        ----------
+        shape : ImageShape
+            The shape of one image, D = C·H·W.
+        rows : sequence of label or int, optional
+            The images to draw; all by default.
+        next_to : mapping, optional
+            Attributions (N, D) of the same images by other methods, by their titles.
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If the shape does not fit, or other attributions have another shape.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> shape = po.functions.ImageShape(channels=1, height=8, width=8)
+        >>> G = np.random.default_rng(0).normal(size=(3, 64))
+        >>> best = po.solve(1.0 * po.GradientMatching(G))
+        >>> axes = best.plot.images(shape, next_to={"gradient": G})
+        >>> [label.get_text() for label in axes.get_xticklabels()]
+        ['gradient', 'optimized']
+        """
+        best = self.explanation
+        N = best.shape[0]
+        positions = list(range(N))
+        if rows is not None:
+            positions = [best.labels.position(row, N) for row in rows]
+        maps = {**(next_to or {}), best.method: best.attributions}
+        columns = []
+        for title, given in maps.items():
+            W = read_attributions(given, title).values
+            if W.shape != best.shape:
+                raise InvalidInput(
+                    f"next_to: {title}: expected shape {best.shape}, got {W.shape}"
+                )
+            # channels are summed: one map (H, W) for each image
+            columns.append(np.concatenate(shape.images(W[positions]).sum(axis=1)))
+        return draw(
+            Grid(
+                rows=[str(best.labels.row(n)) for n in positions],
+                columns=list(maps),
+                values=np.hstack(columns),
+                tile=(shape.height, shape.width),
+                caption=best.units_in_words,
+            ),
+            ax,
+        )
+
+    @suggests_arguments
+    def text(
+        self,
+        documents: Any,
+        rows: Sequence[Hashable] | Hashable | None = None,
+        *,
+        words: WordsOf = None,
+        n_words: int = 10,
+        max_rows: int = 10,
+    ) -> HighlightedText:
+        """Show texts with their words highlighted in shades of their attributions.
+
+        Words that raise the output are orange and underlined; words that lower it are
+        blue and dotted. Larger attributions have stronger shades, on one scale for all
+        texts, with a legend. Words below a twentieth of the largest attribution are
+        plain, and so are words within two standard errors of zero. A table below each
+        text lists the largest attributions.
+
+        Texts are escaped and keep their writing direction. Invisible characters, and
+        characters that change the writing direction, appear as escapes.
+
+        Parameters
+        ----------
+        documents : sequence of str or Series (N,)
+            The texts, in the order of the rows.
+        rows : label, int or sequence of them, optional
+            The documents to show; by default the first ``max_rows``.
+        words : WordRule, TextSchema or TextFunction, optional
+            The rule that splits a text into words. By default that of the package
+            ``lime``, with marks or without, or that of vectorisers (lower case),
+            whichever matches more attributions. Each text reports attributions without
+            a matching word.
+        n_words : int
+            The number of attributions listed below each text, the largest.
+        max_rows : int
+            The number of texts shown if ``rows`` is not given.
+
+        Returns
+        -------
+        HighlightedText
+            The texts as HTML, shown by notebooks; ``to_html`` writes a page.
+
+        Raises
+        ------
+        InvalidInput
+            If a row does not exist, or if the documents do not match the attributions.
+
+        Examples
+        --------
+        >>> import pandas as pd, propopt as po
+        >>> W = pd.DataFrame([[1.0, -0.5]], columns=["good", "day"])
+        >>> best = po.solve(1.0 * po.GradientMatching(W))
+        >>> "&lt;<span style=" in best.plot.text(["a <good> day"]).html
+        True
+        """
+        from propopt.results.highlighting import highlighted_words
+
+        count = read_count(n_words, "n_words")
+        most = read_count(max_rows, "max_rows")
+        return highlighted_words(self.explanation, documents, rows, words, count, most)
+
+    # ---- names, positions and signs
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        best = self.explanation
+        return best.labels.feature_names(best.shape[1])
+
+    @property
+    def _values(self) -> Array:
+        """The values of the features (N, D); NaN is missing, also of categories."""
+        values = np.array(self.explanation.points)
+        for j, name in enumerate(self._names):
+            categories = self.explanation.categories.get(name, ())
+            if _MISSING in categories:
+                values[values[:, j] == categories.index(_MISSING), j] = np.nan
+        return values
+
+    def _largest(self, n_features: int) -> Indices:
+        """The features with the largest mean sizes, in falling order."""
+        sizes = np.abs(self.explanation.attributions).mean(axis=0)
+        return _by_size(sizes, read_count(n_features, "n_features"))
+
+    def _position(self, row: Hashable) -> int:
+        """The position of a row; of the only row by default."""
+        labels = self.explanation.labels
+        count = self.explanation.shape[0]
+        if row is None and (labels.points is None or None not in labels.points):
+            row = labels.row(0)
+            if count > 1:
+                raise InvalidInput(
+                    f"row: there are {count} rows; name one, such as {row!r}"
+                )
+        return labels.position(row, count)
+
+    def _feature(self, feature: str | int) -> tuple[str, Values, Sequence[str]]:
+        """The name, the drawn values and the categories of a feature."""
+        best = self.explanation
+        if best.points is None:
+            raise InvalidInput(
+                "scatter: the explanation has no values of features; po.explain("
+                "model, X) gives one that has them"
+            )
+        names = self._names
+        j = position_of(feature, "feature", names)
+        rows = RowSample.of(best.shape[0]).rows
+        return names[j], self._values[rows, j], best.categories.get(names[j], ())
+
+    def _uncertain(self, certain: SignConclusions | None) -> Mask:
+        """True where a sign is uncertain, (N, D); nowhere without conclusions."""
+        shape = self.explanation.shape
+        if certain is None:
+            return np.zeros(shape, dtype=bool)
+        signs = np.asarray(certain.signs)
+        if signs.shape != shape:
+            raise InvalidInput(
+                f"certain: expected signs of shape {shape}, got {signs.shape}; give "
+                "what certain() or clear() of this explanation returned"
+            )
+        return signs == 0
+
+
+def _hatching(certain: SignConclusions | None) -> str:
+    """The meaning of hatched bars and cells."""
+    return f"sign not {'clear' if isinstance(certain, Clear) else 'certain'}"

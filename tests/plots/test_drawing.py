@@ -1,0 +1,275 @@
+"""Charts on axes: dots, bars, cells and curves are where the numbers are."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import same_color, to_hex
+from matplotlib.figure import Figure
+from matplotlib.offsetbox import AnnotationBbox, TextArea
+from matplotlib.text import Text
+
+import propopt as po
+from propopt.base.cards import BAR_LOWERS, BAR_RAISES
+from propopt.base.errors import InvalidInput
+from propopt.plots.style import (
+    CATEGORIES,
+    PLAIN,
+    heights_in_swarm,
+    moved_apart,
+    number,
+    shares_of_ranks,
+    shortened,
+)
+
+
+RNG = np.random.default_rng(0)
+W = RNG.normal(size=(300, 3))
+X = np.stack([RNG.normal(size=300), RNG.integers(0, 3, 300), np.full(300, 7.0)], axis=1)
+X[::5, 0] = np.nan
+KINDS = ("a", "b $x$", "c")
+SWARM = po.plots.Swarm(
+    names=["size", "kind", "constant"],
+    attributions=W,
+    values=X,
+    categories={"kind": KINDS},
+)
+STEPS = po.plots.Steps(
+    names=["a", "b", "$c$"],
+    parts=np.array([2.0, -0.5, 12345.0]),
+    start=1.0,
+    intervals=np.array([[1.0, 3.0], [np.nan, np.nan], [12000.0, 13000.0]]),
+    hatched=[False, True, False],
+    marks={"base": 1.0, "prediction": 12347.5},
+    caption="-1 unit",
+)
+SCATTER = po.plots.Scatter(
+    name="size",
+    values=X[:, 0],
+    attributions=W[:, 0],
+    color_name="kind",
+    color_values=X[:, 1],
+    color_categories=KINDS,
+)
+GRID = po.plots.Grid(
+    rows=["r", "$s$"],
+    columns=["x", "y", "z"],
+    values=np.array([[1.0, -4.0, np.nan], [0.0, 2.0, 3.0]]),
+    hatched=np.array([[False, True, True], [True, False, False]]),
+)
+GRAY = np.array([0.1, 1.0, 10.0])
+LINES = po.plots.Lines(
+    lines={"one": (GRAY, GRAY), "two": (GRAY, GRAY + 0.1), "three": (GRAY, -GRAY)},
+    bands={"one": (GRAY - 1.0, GRAY + 1.0)},
+    points=[("knee", 1.0, 2.0), ("", 1.0, 0.0)],
+    others={"baseline": (GRAY, 2.0 * GRAY)},
+    marks={"width": 1.0},
+    scales=("log", "percent"),
+)
+CHARTS = {type(one).__name__: one for one in (SWARM, STEPS, SCATTER, GRID, LINES)}
+
+
+def drawn(chart):
+    axes = Figure(figsize=(7.0, 4.5), layout="constrained").subplots()
+    assert po.plots.draw(chart, axes) is axes
+    axes.figure.draw_without_rendering()
+    return axes
+
+
+def texts(labels):
+    return [label.get_text() for label in labels]
+
+
+def named_words(axes):
+    """The coloured words of each line of names: text and colour."""
+    boxes = [box for box in axes.artists if isinstance(box, AnnotationBbox)]
+    words = [[area.findobj(Text)[0] for area in box.findobj(TextArea)] for box in boxes]
+    return [{word.get_text(): word.get_color() for word in line} for line in words]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_charts_are_drawn_where_they_are_told_alike_and_with_true_minus_signs(name):
+    before = plt.get_fignums()
+    axes = drawn(CHARTS[name])
+    assert plt.get_fignums() == before
+    pairs = zip(axes.collections, drawn(CHARTS[name]).collections, strict=True)
+    for one, other in pairs:  # nothing is random
+        np.testing.assert_array_equal(one.get_offsets(), other.get_offsets())
+    shown = [*axes.get_xticklabels(), *axes.get_yticklabels(), *axes.texts]
+    words = [x for x in texts([*shown, axes.xaxis.label]) if "mathdefault" not in x]
+    assert not any("-" in x or "$" in x.replace("\\$", "") for x in words)
+    for ticks in (axes.get_xticklabels(), axes.get_yticklabels()):
+        boxes = [x.get_window_extent() for x in ticks if x.get_text()]
+        assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+    figure = po.plots.draw(CHARTS[name]).figure
+    assert plt.get_fignums() == [figure.number]
+    assert 2.0 < figure.get_figheight() < 8.0
+    with pytest.raises(InvalidInput, match=r"expected Swarm, Steps.*plot\(\)"):
+        po.plots.draw(W)
+
+
+def test_dots_of_a_swarm_are_at_their_numbers_and_inside_their_lines():
+    axes = drawn(SWARM)
+    known, hollow, kinds, constant = axes.collections
+    is_known = np.isfinite(X[:, 0])
+    np.testing.assert_array_equal(known.get_offsets()[:, 0], W[is_known, 0])
+    np.testing.assert_array_equal(hollow.get_offsets()[:, 0], W[~is_known, 0])
+    assert hollow.get_facecolor().size == 0
+    assert texts(axes.get_yticklabels()) == SWARM.names
+    for dots, y in zip((known, kinds, constant), axes.get_yticks(), strict=True):
+        assert np.abs(dots.get_offsets()[:, 1] - y).max() <= 0.36
+    # low values are blue, high ones orange, equal ones between
+    order = np.argsort(X[is_known, 0])
+    assert same_color(known.get_facecolor()[order[0]], BAR_LOWERS)
+    assert same_color(known.get_facecolor()[order[-1]], BAR_RAISES)
+    assert len({to_hex(c) for c in constant.get_facecolor()}) == 1
+    # categories have their colours, and are named from left to right
+    missing, names = named_words(axes)
+    assert list(missing) == ["missing"]
+    order = np.argsort([np.median(W[X[:, 1] == code, 1]) for code in range(3)])
+    named = dict(
+        zip(np.array(["a", "b \\$x\\$", "c"])[order], CATEGORIES, strict=False)
+    )
+    assert names == named
+    for code, color in zip(order, CATEGORIES, strict=False):
+        assert all(same_color(c, color) for c in kinds.get_facecolor()[X[:, 1] == code])
+    bare = po.plots.Swarm(names=["a"], attributions=np.zeros((4, 1)))
+    assert same_color(drawn(bare).collections[0].get_facecolor(), PLAIN)
+
+
+def test_rare_categories_are_counted_and_names_stay_inside():
+    codes = np.repeat(np.arange(12.0), np.arange(12, 0, -1))
+    names = {"x": [f"a category of a long name {k}" for k in range(12)]}
+    chart = po.plots.Swarm(
+        names=["x"],
+        attributions=np.arange(78.0)[:, None],
+        values=codes[:, None],
+        categories=names,
+    )
+    axes = drawn(chart)
+    (words,) = named_words(axes)
+    assert list(words)[-1] == "9 others"
+    (box,) = [box for box in axes.artists if isinstance(box, AnnotationBbox)]
+    inside, frame = box.get_window_extent(), axes.get_window_extent()
+    assert frame.x0 <= inside.x0 <= inside.x1 <= frame.x1
+
+
+def test_near_dots_are_moved_apart_and_far_ones_are_not():
+    heights = heights_in_swarm(np.array([0.0, 0.0, 0.0, 5.0, 9.0]), 9.0, 0.4)
+    assert heights[3:].tolist() == [0.0, 0.0]
+    assert min(abs(a - b) for a, b in combinations(heights[:3], 2)) > 0.015
+    dense = heights_in_swarm(np.zeros(5_000), 0.0, 0.4)
+    assert 0.35 < np.abs(dense).max() < 0.4 + 1e-9
+    shares = shares_of_ranks(np.array([3.0, np.nan, 1.0, 1.0, 2.0]))
+    np.testing.assert_allclose(shares, [1.0, np.nan, 0.0, 0.0, 0.6])
+    assert shares_of_ranks(np.array([2.0, 2.0])).tolist() == [0.5, 0.5]
+
+
+def test_steps_lead_from_the_start_to_the_end():
+    axes = drawn(STEPS)
+    bars = sorted(axes.patches, key=lambda bar: bar.get_y())
+    assert [bar.get_width() for bar in bars] == [2.0, -0.5, 12345.0]
+    assert [bar.get_x() for bar in bars] == [12345.5, 12346.0, 1.0]
+    assert [bool(bar.get_hatch()) for bar in bars] == [False, True, False]
+    colors = [BAR_RAISES, BAR_LOWERS, BAR_RAISES]
+    assert [to_hex(bar.get_facecolor()) for bar in bars] == colors
+    shown = ["+2", "−0.5", "+12,345", "base 1", "prediction 12,348"]
+    assert texts(axes.texts) == shown
+    assert axes.get_xlabel() == "−1 unit\nhatched: sign not clear"
+    assert [line.get_xdata()[0] for line in axes.lines] == [1.0, 12347.5]
+    lines, links = axes.collections
+    assert lines.get_segments()[0][:, 0].tolist() == [12346.5, 12348.5]
+    assert [s[0, 0] for s in links.get_segments()] == [12345.5, 12346.0]
+
+
+@pytest.mark.parametrize("has_lines", [False, True])
+def test_numbers_stand_beside_their_bars_and_inside_the_picture(has_lines):
+    parts = np.array([3.0, -1.0, 0.5, np.nan])
+    lines = np.stack([parts - 1.0, parts + 1.0], axis=1) if has_lines else None
+    names = ["a", "b", "c", "not known"]
+    axes = drawn(po.plots.Steps(names=names, parts=parts, intervals=lines))
+    frame = axes.get_window_extent()
+    assert texts(axes.texts) == ["+3", "−1", "+0.5", "–"]
+    bars = sorted(axes.patches, key=lambda bar: bar.get_y())
+    for bar, text in zip(bars[:3], axes.texts, strict=False):
+        label, extent = text.get_window_extent(), bar.get_window_extent()
+        is_left = bar.get_width() < 0
+        assert label.x1 <= extent.x0 if is_left else label.x0 >= extent.x1
+        assert frame.x0 <= label.x0 <= label.x1 <= frame.x1
+    distances = po.plots.Steps(names=["a"], parts=np.array([2.0]), sign="-")
+    axes = drawn(distances)
+    assert (texts(axes.texts), axes.get_xlim()[0]) == (["2"], 0.0)
+
+
+def test_a_scatter_has_places_for_categories_and_for_missing_values():
+    axes = drawn(SCATTER)
+    dots = axes.collections[0].get_offsets()
+    known = np.isfinite(X[:, 0])
+    np.testing.assert_array_equal(dots[known, 0], X[known, 0])
+    np.testing.assert_array_equal(dots[:, 1], W[:, 0])
+    assert dots[~known, 0].max() < X[known, 0].min()
+    assert texts(axes.get_xticklabels())[-1] == "missing"
+    assert [{*names} for names in named_words(axes)] == [
+        {"kind:", "a", "b \\$x\\$", "c"}
+    ]
+    codes = np.where(X[:, 1] == 1, np.nan, X[:, 1])
+    chart = po.plots.Scatter(
+        name="kind", values=codes, attributions=W[:, 1], categories=KINDS
+    )
+    axes = drawn(chart)
+    assert texts(axes.get_xticklabels()) == ["a", "c", "missing"]
+    places = np.round(axes.collections[0].get_offsets()[:, 0])
+    assert places.tolist() == [{0.0: 0, 2.0: 1}.get(code, -1) for code in codes]
+    constant = po.plots.Scatter(name="c", values=X[:, 2], attributions=W[:, 2])
+    assert texts(drawn(constant).get_xticklabels()) == ["7"]
+
+
+def test_cells_of_a_grid_are_white_at_zero_and_hatched_where_they_are_told():
+    axes = drawn(GRID)
+    (image,) = axes.images
+    np.testing.assert_array_equal(image.get_array().filled(np.nan), GRID.values)
+    assert image.get_clim() == (-4.0, 4.0)
+    assert to_hex(image.cmap(0.5)) == "#ffffff"
+    assert image.get_interpolation() == "none"  # cells keep their colours
+    cells = [(p.get_x() + 0.5, p.get_y() + 0.5, p.get_width()) for p in axes.patches]
+    assert cells == [(1.0, 0.0, 2), (0.0, 1.0, 1)]
+    tiles = po.plots.Grid(
+        rows=["first", "second"], columns=["one"], values=np.ones((8, 5)), tile=(4, 5)
+    )
+    axes = drawn(tiles)
+    assert [*axes.get_yticks(), *axes.get_xticks()] == [1.5, 5.5, 2.0]
+    for size, rest in ((1e6, 1.0), (1.0, 0.0), (0.0, 0.0)):
+        values = rest * RNG.uniform(-1, 1, size=(20, 20))
+        values[0, 0] = size  # one outlier does not drain the colours
+        axes = drawn(po.plots.Grid(rows=["r"], columns=["c"], values=values))
+        low, high = axes.images[0].get_clim()
+        assert 0.9 < high == -low <= 1.0
+
+
+def test_curves_are_named_at_their_ends_and_names_do_not_overlap():
+    axes = drawn(LINES)
+    curves = {line.get_color(): line for line in axes.lines[:3]}
+    labels = [text for text in axes.texts if text.get_text() in LINES.lines]
+    assert texts(labels) == [*LINES.lines]
+    for label in labels:
+        x, y = LINES.lines[label.get_text()]
+        data = np.array(curves[label.get_color()].get_data())
+        np.testing.assert_array_equal(data, [x, y])
+    boxes = [text.get_window_extent() for text in labels]
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    assert all(box.x1 <= axes.figure.bbox.x1 for box in boxes)
+    assert axes.get_xscale() == "log"
+    assert {text.get_text()[-1] for text in axes.get_yticklabels()} == {"%"}
+    legend = axes.get_legend()
+    assert texts(legend.get_texts()) == ["baseline"]
+    assert 0.0 <= legend.get_window_extent().y1 <= axes.xaxis.get_tightbbox().y0
+    assert np.diff(moved_apart(np.array([1.0, 1.0, 5.0]), 0.5)).tolist() == [0.5, 3.75]
+
+
+def test_names_and_numbers_are_short():
+    name = shortened("a name of very many words that goes on and on > 0.25 and ≤ 1", 30)
+    assert len(name) == 30
+    assert name.endswith("> 0.25 and ≤ 1")
+    numbers = [number(x, 3, "+") for x in (0.123456, -2.0, 1234.6, -33424.0, 0.0)]
+    assert numbers == ["+0.123", "−2", "+1,235", "−33,424", "+0"]
