@@ -777,9 +777,10 @@ class RowsProblem(ExplanationProblem):
                 rule = replace(rule, error=lambda x: optimum(x).sampling_excess)
             best = optimum(rule.of(self.points, self.labels))
         if precision is not None and not best.sampling_excess <= precision:
+            source = "" if best.target is None else f" ({best.target.source})"
             warnings.warn(
                 f"precision: expected a sampling_excess, a share of squares, of "
-                f"{precision:.2g}, got {best.sampling_excess:.2g}; "
+                f"{precision:.2g}, got {best.sampling_excess:.2g}{source}; "
                 "give more max_evaluations if the target is sampled",
                 ImpreciseWarning,
                 stacklevel=3,
