@@ -215,7 +215,7 @@ class ScorePlots:
         >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
         >>> axes = pairs.result_.plot()
         >>> print(axes.get_title())
-        Squared error of prediction of DecisionTreeRegressor
+        Squared error of DecisionTreeRegressor
         90% intervals, Bonferroni of 3
         """
         result = self.result
@@ -554,7 +554,8 @@ class InteractionScores(
         if quantity is None:
             return f"{self.error} error"
         if quantity.kind == "value":
-            return f"{self.error} error of {quantity.in_words()}"
+            predicted = quantity.model if quantity.is_by_name else quantity.in_words()
+            return f"{self.error} error of {predicted}"
         error = "" if self.error == "probability" else f"{self.error} error of the "
         of_outcome = "" if quantity.outcome is None else f" of {quantity.outcome}"
         probability = (
