@@ -403,16 +403,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
             table = self._of_row(m, listed[start:end])
             yield to_text(self._card([table, *facts], f"Row {self.names[m]}"))
 
-    @property
-    def decision(self) -> str:
-        """The name of a class, or "a higher output" or "a lower output"."""
-        if self.quantity is None:
-            return f"a {self.towards} output"
-        return self.quantity.decision(self.towards)
-
     def _card(self, blocks: Sequence[Block], kind: str, *size: str) -> Document:
         """Blocks below a title, and a line with model, size, decision and unit."""
-        parts = (*size, f"for {self.decision}, in {self.unit}")
+        decision = f"a {self.towards} output"
+        if self.quantity is not None:
+            decision = self.quantity.decision(self.towards)
+        parts = (*size, f"for {decision}, in {self.unit}")
         return Document(
             title=title_of(kind, self.quantity),
             subtitle=subtitle_of(self.quantity, *parts),

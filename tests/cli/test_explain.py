@@ -179,7 +179,8 @@ def test_reasons_of_scaled_columns_have_the_numbers_of_the_table(
     data = "{csv: patients.csv, target: y, categorical: [plan], standardize: true}"
     rest = "model: {kind: linear}\nexplain: {}\n"
     own = write(tmp_path, "patients", f"data: {data}\n{rest}")
-    assert explain(own, "-o", out, "--reasons") == 0
+    assert explain(own, "-o", out, "--reasons", "--report") == 0
+    assert "Reasons, row by row" in (out / "patients.html").read_text("utf-8")
     reasons = read_csv(out / "patients_reasons.csv")
     reference = pd.read_csv(table)
     assert set(reasons["feature"]) == {"age", "plan"}  # y does not depend on =dose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from propopt.base.document import Document
 from propopt.base.errors import PropoptError
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer, explain
@@ -252,14 +253,22 @@ class ExplainSection(JobSection):
         suffix, writer = row_table_writer(result, file)
         writers = {".npz": result.save, f"_attributions{suffix}": writer, **page}
         yield JobOutput(writers, content, [], [result.document()])
-        if self.reasons is not None:
-            with part(self.key, "reasons"):
-                best = _in_original_units(result, file.subject.unscaled)
-                reasons = best.reasons(**self.reasons.settings())
+        for reasons in self._reasons(result, file):
             suffix, writer = row_table_writer(reasons, file)
             writers = {f"_reasons{suffix}": writer}
             content = {"reasons": _reasons_manifest(reasons)}
             yield JobOutput(writers, content, _sheets(reasons), [reasons.document()])
+
+    def documents(self, result: Any, file: ProblemFile) -> Sequence[Document]:
+        documents = super().documents(result, file)
+        return [*documents, *(x.document() for x in self._reasons(result, file))]
+
+    def _reasons(self, result: Any, file: ProblemFile) -> Iterator[Reasons]:
+        """The reasons of the rows, if they are requested."""
+        if self.reasons is not None and self.rows is None:
+            with part(self.key, "reasons"):
+                best = _in_original_units(result, file.subject.unscaled)
+                yield best.reasons(**self.reasons.settings())
 
 
 _SHEETS: Final = 10
