@@ -73,14 +73,14 @@ class Selectable(Result):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[pd.Series[Any]]:
-        table = self._named_table(np.arange(len(self)))
+        table = self._named_table(self._places.to_numpy())
         return (row for _, row in table.iterrows())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if dtype == np.dtype(object):
             return super().__array__(dtype)
-        del copy  # the table is one
-        return np.asarray(self._named_table(np.arange(len(self))), dtype)
+        table = self._named_table(self._places.to_numpy())
+        return np.array(table, dtype, copy=copy)
 
     def __getitem__(self, key: Any) -> Any:
         return self._selected(key)

@@ -150,6 +150,9 @@ def test_an_explanation_is_a_table_for_numpy_and_pandas(make):
     np.testing.assert_array_equal(array, frame)
     np.testing.assert_array_equal(np.abs(best), frame.abs())
     assert np.asarray(best, np.float32).dtype == np.float32
+    copied = np.array(best)
+    copied[0] = 7.0
+    np.testing.assert_array_equal(numbers_of(best), frame)
     assert best[:] is best
     assert best.loc[NEW.index] is best
     cells = np.array([best, best], dtype=object)  # of pandas, and of others
