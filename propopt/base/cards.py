@@ -7,19 +7,16 @@ is escaped, has no scripts, and takes the colours of the page around it.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Final
 
 from propopt.base.document import (
-    Bar,
-    Bars,
     Block,
     Chapter,
     Document,
     Fact,
     Facts,
-    Finding,
     Markup,
     Table,
     minus,
@@ -67,8 +64,6 @@ def to_text(document: Document, *, details: bool = False) -> str:
         lines += _wrapped(text)
     for block in document.blocks:
         lines += _lines(block)
-    if document.trust:
-        lines += _joined(_shown(x.sentence) for x in document.trust)
     for chapter in document.chapters() if details else ():
         lines += ["", *_chapter_lines(chapter)]
     return "\n".join(lines)
@@ -88,12 +83,8 @@ def _chapter_lines(chapter: Chapter) -> Iterator[str]:
 def _lines(block: Block) -> Iterator[str]:
     """The lines of a block."""
     match block:
-        case Finding():
-            yield from _wrapped(block.text)
         case Facts():
             yield from ("", *_fact_lines(block))
-        case Bars():
-            yield from _bar_lines(block.first(N_PRINTED))
         case Table():
             yield from _table_lines(block)
         case Markup():
@@ -121,29 +112,6 @@ def _fact_lines(facts: Facts) -> list[str]:
         return lines
     pairs = zip_longest(first, second, fillvalue="")
     return [f"{one:<{room}}  {other}".rstrip() for one, other in pairs]
-
-
-def _joined(parts: Iterable[str]) -> list[str]:
-    """Parts separated by dots, on lines of at most 88 characters if they fit."""
-    lines = [""]
-    for part in parts:
-        both = f"{lines[-1]} · {part}" if lines[-1] else part
-        if len(both) > _WIDE and lines[-1]:
-            lines.append(part)
-        else:
-            lines[-1] = both
-    return lines
-
-
-def _bar_lines(bars: Bars) -> Iterator[str]:
-    names = [printable(row.name) for row in bars.rows]
-    wide = max(map(len, names), default=0)
-    digits = max((len(row.number) for row in bars.rows), default=0)
-    for name, row in zip(names, bars.rows, strict=True):
-        note = printable(row.printed_note)
-        yield f"  {name:<{wide}}  {row.number:>{digits}}  {note}".rstrip()
-    if rest := bars.others_in_words:
-        yield printable(rest)
 
 
 def _table_lines(table: Table) -> Iterator[str]:
@@ -195,13 +163,11 @@ _SPANS: Final = {
 def to_card(document: Document) -> str:
     """A document as HTML for notebooks, in the colours of the page around it."""
     title = element("div", "font-weight:600;font-size:1.08em", in_html(document.title))
-    trust = " · ".join(minus(x.sentence) for x in document.trust)
     parts = [
         title,
         _div(_QUIET, minus(document.subtitle)),
         *(_div(_APART, minus(text)) for text in document.dangers),
         *map(_block_html, document.blocks),
-        _div(_APART, trust),
         _settings_html(document),
     ]
     style = "max-width:46em;line-height:1.45;margin:.4em 0"
@@ -210,14 +176,8 @@ def to_card(document: Document) -> str:
 
 def _block_html(block: Block) -> str:
     match block:
-        case Finding():
-            return _div(_APART, minus(block.text))
         case Facts():
             return _table_html("".join(map(_fact_html, block.rows)))
-        case Bars():
-            shown = block.first(N_ON_CARD)
-            rows = "".join(_bar_html(shown, row) for row in shown.rows)
-            return _table_html(rows) + _div(_QUIET, shown.others_in_words)
         case Table():
             table = block.first(N_LINES if block.total is None else N_ON_CARD)
             return _table_html(_rows_html(table)) + _div(_QUIET, table.rest)
@@ -244,22 +204,6 @@ def _table_html(rows: str) -> str:
     """Rows of HTML in a table that scrolls on narrow screens."""
     table = element("table", f"{_TABLE};margin:.6em 0 0", rows)
     return element("div", "overflow-x:auto", table) if rows else ""
-
-
-def _bar_html(bars: Bars, row: Bar) -> str:
-    """A table row with the name, bar, value, and note or interval."""
-    spans = "".join(
-        element("span", f"left:{left:.1f}%;width:{width:.1f}%;{_SPANS[kind]}", "")
-        for kind, left, width in bars.spans(row)
-    )
-    frame = "position:relative;width:clamp(3em,16vw,14em);height:.85em"
-    quiet = f"{_CELL};{_QUIET};min-width:min(9.5em,24vw)"
-    return _row(
-        element("td", _CELL, in_html(row.name)),
-        element("td", _CELL, element("div", frame, spans)),
-        element("td", _NUMBER, in_html(row.number)),
-        element("td", quiet, in_html(row.note_or_interval)),
-    )
 
 
 def _fact_html(fact: Fact) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import (
     Any,
@@ -20,7 +20,6 @@ from typing import (
     Self,
     TypeAlias,
     final,
-    get_args,
 )
 
 import numpy as np
@@ -120,46 +119,6 @@ class Span(NamedTuple):
         size = value if math.isfinite(value) else 0.0
         ends = line if line is not None and all(map(math.isfinite, line)) else None
         return cls(min(size, 0.0), max(size, 0.0), ends)
-
-
-@final
-@dataclass(frozen=True)
-class Finding:
-    """A sentence with its basis, perhaps as the answer to a question.
-
-    Parameters
-    ----------
-    sentence : str
-        Plain text of at most 25 words or so.
-    basis : str
-        One of ``BASES``.
-    question, answer : str
-        A question and a short answer, which pages show in large letters; the sentence
-        explains the answer.
-
-    Raises
-    ------
-    InvalidInput
-        If the basis is not one of ``BASES``.
-    """
-
-    sentence: str
-    basis: Basis = "computed"
-    question: str = ""
-    answer: str = ""
-
-    def __post_init__(self) -> None:
-        if self.basis not in get_args(Basis):
-            raise InvalidInput(
-                f"basis: expected one of {get_args(Basis)}, got {self.basis!r}"
-            )
-
-    @property
-    def text(self) -> str:
-        """Question, answer and sentence on one line."""
-        words = ": ".join(filter(None, (self.answer, self.sentence)))
-        words = f"{words[:1].upper()}{words[1:]}" if self.question else words
-        return f"{self.question} {words}".strip()
 
 
 @final
@@ -374,7 +333,7 @@ class PageBlock(Protocol):
         ...
 
 
-Block: TypeAlias = Facts | Finding | Bars | Table | Markup | PageBlock
+Block: TypeAlias = Facts | Table | Markup | PageBlock
 
 
 # ---- Documents
@@ -406,24 +365,18 @@ class Document:
         do next.
     blocks : sequence of Block
         A table, the largest rows first, then facts.
-    trust : sequence of Finding
-        Statements on what is proved and what is estimated.
     settings : mapping
         Settings by name, in a folded list.
     chapters : callable
         A function that makes the chapters of a page.
-    names : collection
-        Names of columns and rules, in which the glossary does not look for terms.
     """
 
     title: str
     subtitle: str = ""
     dangers: Sequence[str] = ()
     blocks: Sequence[Block] = ()
-    trust: Sequence[Finding] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     chapters: Callable[[], Sequence[Chapter]] = tuple
-    names: Collection[Hashable] = ()
 
     def __post_init__(self) -> None:
         if len(self.dangers) > MOST_SENTENCES:
@@ -437,11 +390,6 @@ class Document:
         """The facts of the blocks, by their labels."""
         lists = (x.rows for x in self.blocks if isinstance(x, Facts))
         return {fact.label: fact for facts in lists for fact in facts}
-
-    @property
-    def findings(self) -> list[Finding]:
-        """The findings among the blocks."""
-        return [block for block in self.blocks if isinstance(block, Finding)]
 
 
 MOST_SENTENCES: Final = 2
@@ -549,13 +497,6 @@ def column_texts(column: pd.Series[Any]) -> list[str]:
     return [
         minus(f"{x:.{decimals}f}") if math.isfinite(x) else cell_text(x) for x in column
     ]
-
-
-def sentence(text: str) -> str:
-    """The text as a sentence, with a capital letter and a full stop."""
-    if not text or text.endswith((".", "?")):  # which may begin with a name
-        return text
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 CELLS_ON_PAGE: Final = 12_000

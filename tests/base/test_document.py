@@ -1,6 +1,5 @@
 """Every block of a document by every renderer: text, card and page."""
 
-import dataclasses
 import re
 
 import numpy as np
@@ -10,13 +9,10 @@ import pytest
 import propopt as po
 from propopt.base.cards import to_card, to_text
 from propopt.base.document import (
-    Bar,
-    Bars,
     Chapter,
     Document,
     Fact,
     Facts,
-    Finding,
     Markup,
     Span,
     Table,
@@ -43,22 +39,17 @@ def explorer(result):
 
 
 BLOCKS = {
-    "finding": Finding(f"{HOSTILE} grew by 7 %.", "estimated"),
-    "answer": Finding(f"{HOSTILE} grew.", "proved", "What grew?", "7 %"),
-    "bars": Bars(
-        [
-            Bar(name=HOSTILE, value=-2.0, interval=(-3.0, -1.0)),
-            Bar(name="b", value=1.0),
-        ],
-        "in euros",
-        [0.5],
+    "facts": Facts([Fact("base", -7.0, note=HOSTILE)]),
+    "bars": Table(
+        pd.DataFrame({"score": [-2.0, 1.0]}, index=[HOSTILE, "b"]),
+        bars={"score": [Span.of(-2.0, (-3.0, -1.0)), Span.of(1.0)]},
     ),
     "table": Table(pd.DataFrame({"n": [7.25, 0.5]}, index=[HOSTILE, "b"]), "in euros"),
     "markup": Markup(f"<i>{SHOWN}</i>", HOSTILE),
     "pair": explorer(CURVE.optimized[1]),
     "curve": explorer(CURVE),
 }
-NUMBERS = {"finding": "7 %", "answer": "7 %", "bars": "2", "table": "7.25"}
+NUMBERS = {"facts": "−7", "bars": "−2", "table": "7.25"}
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -77,7 +68,7 @@ def test_every_renderer_shows_every_block_and_obeys_no_name(name):
 
 def test_bars_of_every_renderer_have_the_same_ends():
     bars = BLOCKS["bars"]
-    spans = {kind: (left, width) for kind, left, width in bars.spans(bars.rows[0])}
+    spans = {kind: (left, width) for kind, left, width in bars.spans("score", 0)}
     assert spans["lowers"] == pytest.approx((25.0, 50.0))  # from −3 to 1
     assert spans["range"] == pytest.approx((0.0, 50.0))
     assert spans["zero"] == pytest.approx((75.0, 0.0))
@@ -86,28 +77,34 @@ def test_bars_of_every_renderer_have_the_same_ends():
         assert re.search(r"left:25\.0%;width:50\.0%", html)
 
 
-def test_a_document_shows_the_finding_then_trust_then_settings_and_folds_the_rest():
+def test_unknown_numbers_have_no_bar():
+    assert Span.of(float("nan"), (float("nan"), 1.0)) == (0.0, 0.0, None)
+    zero = Table(pd.DataFrame({"score": [0.0]}), bars={"score": [Span.of(0.0)]})
+    assert [*zero.spans("score", 0)] == [("zero", 0.0, 0.0)]
+    assert [*zero.spans("other", 0)] == []
+
+
+def test_a_document_shows_dangers_then_blocks_then_settings_and_folds_the_rest():
     document = Document(
         title="Found",
-        blocks=[Finding("It grew.")],
-        trust=[Finding("proved to 0", "proved"), Finding("target exact")],
+        subtitle="4 rows",
+        dangers=["It grew."],
+        blocks=[Facts([Fact("base", 7.0)])],
         settings={"law": "data"},
         chapters=lambda: [Chapter("All numbers", [BLOCKS["table"]], "Each of them.")],
     )
-    assert to_text(document) == "Found\nIt grew.\nproved to 0 · target exact"
+    assert to_text(document) == "Found\n4 rows\nIt grew.\n\n  base  7"
     details = to_text(document, details=True)
     assert "\n\nAll numbers\nEach of them.\n" in details
     assert "7.25" in details
     page = page_of([document])
-    order = ["It grew.", "Proved to 0.", "All numbers", "How it was made", "data"]
+    order = ["4 rows", "It grew.", ">7<", "All numbers", "How it was made", "data"]
     assert [*map(page.index, order)] == sorted(map(page.index, order))
     assert "<summary" in to_card(document).partition("law")[0]
-
-
-def test_what_a_finding_rests_on_is_one_of_five_words():
-    assert [Finding("So.", basis).basis for basis in BASES] == list(BASES)
-    with pytest.raises(InvalidInput, match="basis: expected one of"):
-        Finding("So.", "certain")
+    empty = Document(title="nothing")
+    assert to_text(empty) == "nothing"
+    assert "<table" not in to_card(empty)
+    assert "<details" not in to_card(empty)
 
 
 @pytest.mark.parametrize(
@@ -131,15 +128,6 @@ def test_the_first_lines_of_a_table_and_the_count_of_the_rest_are_all_lines():
     assert len(table.first(4).frame) == 4
     assert table.first(4).rest == "6 more"
     assert table.first(10) is table
-
-
-def test_all_results_have_the_bases_of_their_sentences():
-    best = CURVE.optimized[1]
-    for document in (best.document(), CURVE.document(), best.certain().document()):
-        parts = [document, *document.chapters()]
-        said = [x for part in parts for x in part.blocks if isinstance(x, Finding)]
-        assert all(x.basis in BASES for x in (*said, *document.trust))
-        assert dataclasses.is_dataclass(document)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from reproduction import FILE
 from rich.table import Table
 
 import propopt as po
-from propopt.base.document import Bars
 from propopt.base.files import escape_cell, write_svg
 from propopt.base.html import (
     DARK,
@@ -398,11 +397,6 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
         ),
         (are_positions, ([0, 2, 1], [0, 2], ["0"]), (True, False, False)),
         (lambda n: plural(n, "row"), (1, 1200), ("1 row", "1,200 rows")),
-        (
-            lambda others: Bars((), others=others).others_in_words,
-            ([0.5, -2.0], [-0.1]),
-            ("2 others, at most 2 in size", "1 other, 0.1 in size"),
-        ),
         (
             interval_words,
             (np.array([0.5, 2.0]), np.array([1.00001, 1.00002])),

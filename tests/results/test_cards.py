@@ -8,8 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import propopt as po
-from propopt.base.cards import BAR_LOWERS, BAR_RAISES, to_card, to_text
-from propopt.base.document import Bar, Bars, Document, cell_text
+from propopt.base.cards import BAR_LOWERS, BAR_RAISES
+from propopt.base.document import cell_text
 from propopt.base.text import value_in_words
 
 
@@ -24,22 +24,6 @@ def test_bars_have_the_contrast_of_graphics_on_light_and_dark_pages():
         for colour in (BAR_RAISES, BAR_LOWERS):
             low, high = sorted([luminance(page), luminance(colour)])
             assert (high + 0.05) / (low + 0.05) >= 3.0  # WCAG 2.2, 1.4.11
-
-
-def test_unknown_numbers_have_a_dash_and_no_bar():
-    unknown = Bar(name="b", value=float("nan"), interval=(float("nan"), 1.0))
-    reference = Bar(name="a", value=-1.0, interval=(-1.5, -0.5))
-    page = to_card(Document(title="t", blocks=[Bars([reference, unknown])]))
-    assert "nan" not in page
-    assert page.count("background:#") == page.count("background:currentColor") == 1
-    assert "left:0.0%;width:66.7%" in page  # of the interval, from -1.5 to -0.5
-    assert "−1.5 to −0.5" in page
-    assert ">–<" in page
-    empty, zero = Document(title="nothing"), Bar(name="a", value=0.0)
-    assert to_text(empty) == "nothing"
-    assert "<table" not in to_card(empty)
-    assert "<details" not in to_card(empty)
-    assert "width:clamp" in to_card(Document(title="zero", blocks=[Bars([zero])]))
 
 
 # ---- values of cells: one text by each renderer

@@ -13,9 +13,8 @@ from quiet_boosters import booster
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.base.document import Chapter, Document, Finding, Table, share_text
+from propopt.base.document import Document, Table, share_text
 from propopt.base.errors import MissingExtra
-from propopt.base.vocabulary import BASES
 from propopt.proofs.fronts import ExactFront
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours
@@ -34,13 +33,6 @@ def best():
 def test_a_page_counts_the_rows_of_a_table_that_it_leaves_out():
     table = Table(pd.DataFrame({"size": [3.0, 2.0]}), total=9)
     assert "7 more." in page_of([Document(title="All", blocks=[table])])
-
-
-def test_every_sentence_stands_with_what_it_rests_on():
-    statement = [Finding(f"This is {kind}.", kind) for kind in BASES]
-    page = page_of([Document(title="All", blocks=statement)])
-    for kind in BASES:
-        assert page.count(f'>{kind}</span> <span dir="auto">This is {kind}.<') == 1
 
 
 def test_a_missing_jinja_names_its_extra(best, tmp_path, monkeypatch):
@@ -282,17 +274,6 @@ def slipped():
         decision=po.results.Decision(0.0, "refused", "accepted"),
         record=record,
     )
-
-
-def test_a_page_repeats_no_sentence():
-    statement = [Finding("So it is.", "proved"), Finding("So it is.", "proved")]
-    requested = Finding("So it is.", "proved", "Is it?", "yes")
-    chapters = [Chapter("Other", statement, "Again."), Chapter("Emptied", statement)]
-    page = page_of(
-        [Document(title="One", blocks=[requested], chapters=lambda: chapters)]
-    )
-    assert page.count("So it is.") == 1
-    assert "Emptied" not in page
 
 
 def test_the_page_has_every_row_with_base_prediction_decision_and_verdict(slipped):

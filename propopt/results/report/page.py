@@ -12,22 +12,18 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import propopt
 from propopt.base.document import (
-    Bars,
     Block,
     Chapter,
     Document,
     Facts,
-    Finding,
     Markup,
     Table,
     minus,
-    sentence,
 )
 from propopt.base.extras import require
 from propopt.base.files import atomic_write
@@ -79,10 +75,9 @@ def page_of(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"minus": minus, "sentence": sentence}
+    environment.filters["minus"] = minus
     environment.globals["terms"] = TERMS
-    seen = set[str]()
-    results = [_PageDocument.of(document, seen) for document in documents]
+    results = [*map(_PageDocument.of, documents)]
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
     digest = hashlib.sha256(script.encode()).digest()
     several = f"{len(documents)} results of propopt"
@@ -108,42 +103,30 @@ def _shown(value: Any) -> Any:
 
 
 _Part: TypeAlias = tuple[str, Any]
-"""The kind and contents of a part in the template; adjacent findings are one part."""
+"""The kind of a block in the template, and the block."""
 
 
 @dataclass(frozen=True)
 class _PageDocument:
-    """A document as parts for the template, without repeated sentences."""
+    """A document as parts for the template."""
 
     document: Document
     blocks: list[_Part]
-    trust: list[_Part]
     chapters: list[tuple[Chapter, list[_Part]]]
     signed: list[Chapter]
 
     @classmethod
-    def of(cls, document: Document, seen: set[str]) -> _PageDocument:
-        blocks = list(_parts(document.blocks, seen))
-        trust = list(_parts(document.trust, seen))
+    def of(cls, document: Document) -> _PageDocument:
         every = document.chapters()
-        parts = [(x, list(_parts(x.blocks, seen))) for x in every if not x.signatures]
+        parts = [(x, _parts(x.blocks)) for x in every if not x.signatures]
         chapters = [(x, blocks) for x, blocks in parts if blocks or x.lead]
-        return cls(
-            document, blocks, trust, chapters, [x for x in every if x.signatures]
-        )
-
-    @property
-    def subtitle(self) -> str:
-        """The subtitle of the document, unless it is the caption of bars."""
-        captions = [block.caption for kind, block in self.blocks if kind == "bars"]
-        words = self.document.subtitle
-        return "" if words in captions else words
+        signed = [x for x in every if x.signatures]
+        return cls(document, _parts(document.blocks), chapters, signed)
 
     @property
     def parts(self) -> list[_Part]:
         """All parts of the document, in order."""
-        others = [part for _, parts in self.chapters for part in parts]
-        return [*self.blocks, *self.trust, *others]
+        return [*self.blocks, *(part for _, parts in self.chapters for part in parts)]
 
     def labels(self) -> Iterator[str]:
         """Labels of facts and checks, and heads of tables."""
@@ -155,32 +138,16 @@ class _PageDocument:
                     yield from (head, *(cells if head == "check" else ()))
 
 
-def _parts(blocks: Iterable[Block], seen: set[str]) -> Iterator[_Part]:
-    """Blocks with their kind, without sentences of earlier blocks."""
-    for kind, some in groupby(blocks, _kind):
-        if kind not in ("findings", "answers"):
-            yield from ((kind, block) for block in some)
-            continue
-        findings: list[Finding] = []
-        for finding in some:
-            assert isinstance(finding, Finding), "the kind is that of findings"
-            text = sentence(finding.sentence or finding.text)
-            if text not in seen:
-                findings.append(finding)
-            seen.add(text)
-        if findings:
-            yield kind, findings
+def _parts(blocks: Iterable[Block]) -> list[_Part]:
+    """Blocks with their kind."""
+    return [(_kind(block), block) for block in blocks]
 
 
 def _kind(block: Block) -> str:
     """The name of a block in the template."""
     match block:
-        case Finding():
-            return "answers" if block.question else "findings"
         case Facts():
             return "facts"
-        case Bars():
-            return "bars"
         case Table():
             return "table"
         case Markup():
@@ -190,13 +157,9 @@ def _kind(block: Block) -> str:
 
 
 def _marks(results: Sequence[_PageDocument]) -> list[tuple[str, str]]:
-    """The bases of findings on the page, with their meanings."""
-    kinds = ("findings", "answers")
-    parts = [part for x in results for part in x.parts]
-    used = {x.basis for kind, some in parts if kind in kinds for x in some}
-    used |= {
-        x.shown_basis for kind, some in parts if kind == "facts" for x in some.rows
-    }
+    """The bases of facts on the page, with their meanings."""
+    lists = (block for one in results for kind, block in one.parts if kind == "facts")
+    used = {fact.shown_basis for facts in lists for fact in facts.rows}
     return [(basis, meaning) for basis, meaning in BASES.items() if basis in used]
 
 
