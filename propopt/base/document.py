@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import (
     Any,
     Final,
-    Literal,
     NamedTuple,
     Protocol,
     Self,
@@ -119,120 +118,6 @@ class Span(NamedTuple):
         size = value if math.isfinite(value) else 0.0
         ends = line if line is not None and all(map(math.isfinite, line)) else None
         return cls(min(size, 0.0), max(size, 0.0), ends)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Bar:
-    """One bar with its name, its value and a note."""
-
-    name: str
-    value: float
-    note: str = ""  # such as "raises in all rows"
-    parts: tuple[float, float] | None = None  # ends of the bar; by default 0 and value
-    interval: tuple[float, float] | None = None  # a line across the bar
-    sign: Literal["+", "-"] = "+"  # format of the sign: distances have no plus
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """The ends of the bar: the first at most zero, the second at least zero."""
-        value = self.value if math.isfinite(self.value) else 0.0
-        return self.parts or (min(value, 0.0), max(value, 0.0))
-
-    @property
-    def line(self) -> tuple[float, float] | None:
-        """The interval, if both of its ends are finite."""
-        ends = self.interval
-        return ends if ends is not None and all(map(math.isfinite, ends)) else None
-
-    @property
-    def note_or_interval(self) -> str:
-        """The note, or the interval of a bar without a note."""
-        if self.note or self.line is None:
-            return minus(self.note)
-        return minus("{:+.3g} to {:+.3g}".format(*self.line))
-
-    @property
-    def printed_note(self) -> str:
-        """The note for printing, with the ends of a bar that has two sides."""
-        low, high = self.reach
-        ends = f"({low:+.3g} down, {high:+.3g} up)" if low and high else ""
-        return " ".join(filter(None, [self.note_or_interval, minus(ends)]))
-
-    @property
-    def number(self) -> str:
-        """The value with its sign in three digits; a dash if it is not finite."""
-        if not math.isfinite(self.value):
-            return "–"
-        return minus(f"{self.value:{self.sign}.3g}") if self.value else "0"
-
-
-@final
-@dataclass(frozen=True)
-class Bars:
-    """Numbers as bars, the largest first, and the sizes of numbers without a bar.
-
-    Parameters
-    ----------
-    rows : sequence of Bar
-        The bars of a page; other renderers show the first of them.
-    caption : str
-        What the numbers measure, with their unit.
-    others : sequence of float
-        The numbers without a bar; renderers show their count and the largest size.
-    rest : str
-        A remark on the numbers without a bar.
-    directions : pair of str
-        The meaning of negative and of positive numbers, for the legend.
-    """
-
-    rows: Sequence[Bar]
-    caption: str = ""
-    others: Sequence[float] = ()
-    rest: str = ""
-    directions: tuple[str, str] = ("lowers", "raises")
-
-    def first(self, count: int) -> Bars:
-        """The first rows; the other values are counted among ``others``."""
-        rest = [row.value for row in self.rows[count:]]
-        return replace(self, rows=self.rows[:count], others=[*rest, *self.others])
-
-    @property
-    def others_in_words(self) -> str:
-        """The count and the largest size of numbers without a bar."""
-        sizes = [abs(float(number)) for number in self.others]
-        finite = [size for size in sizes if math.isfinite(size)]
-        text = f"{len(sizes)} more, not available" if sizes else ""
-        if finite:
-            start = "1 other, " if len(sizes) == 1 else f"{len(sizes)} others, at most "
-            text = f"{start}{max(finite):.3g} in size"
-        return "; ".join(filter(None, [text, self.rest]))
-
-    @property
-    def has_directions(self) -> bool:
-        """Whether bars have two directions, which a legend must explain."""
-        return any(row.sign == "+" or row.parts is not None for row in self.rows)
-
-    def spans(self, row: Bar) -> Iterator[tuple[str, float, float]]:
-        """The parts of a drawn bar: kind, left end, and width in per cent of the plot.
-
-        Kinds are ``lowers``, ``raises``, ``range`` and ``zero`` (without width).
-        """
-        ends = [end for one in self.rows for end in (*one.reach, *(one.line or ()))]
-        low = -min(ends, default=0.0)
-        high = max(ends, default=0.0)
-        size = max(low, high) or 1.0  # avoids overflow of sums
-        whole = low / size + high / size or 1.0
-        zero = 100.0 * (low / size) / whole
-        below, above = (100.0 * (abs(end) / size) / whole for end in row.reach)
-        if below > 0.0:
-            yield "lowers", zero - below, below
-        if above > 0.0:
-            yield "raises", zero, above
-        if row.line is not None:
-            start, end = (zero + 100.0 * (x / size) / whole for x in row.line)
-            yield "range", start, end - start
-        yield "zero", zero, 0.0
 
 
 @final
