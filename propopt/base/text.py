@@ -64,11 +64,6 @@ def enumerated(words: Sequence[str], last: str) -> str:
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def in_percent(share: float) -> str:
-    """A share in per cent with one decimal; a dash if it is not finite."""
-    return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"
-
-
 def in_short(value: object) -> str:
     """The value of a setting; floats have four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -257,6 +257,8 @@ def _proof(best: Optimum) -> Iterator[Fact]:
         yield gap_fact(best)
     if best.certificate is not None or best.target is not None:
         yield sampling_fact(best.target)
+    if search := best.parameters.get("similar rows"):
+        yield Fact("similar rows", str(search), basis="estimated")
     missed = best.additivity_error
     if missed is not None:
         most = float(np.abs(missed).max())

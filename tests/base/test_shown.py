@@ -30,7 +30,6 @@ from propopt.base.resources import format_bytes
 from propopt.base.terminal import PlainConsole, progress_bar
 from propopt.base.text import (
     in_html,
-    in_percent,
     matplotlib_text,
     percent,
     plural,
@@ -370,7 +369,6 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
 @pytest.mark.parametrize(
     ("words", "values", "expected"),
     [
-        (in_percent, (0.53993, np.nan, -np.inf), ("54.0 %", "–", "–")),
         (percent, (0.01234, 1.784, 1e-17, 3.63e-7), ("1.2", "178", "0", "0.000036")),
         (level_in_words, (0.9, 0.995), ("90%", "99.5%")),
         (two_digits_up, (7.2, 12_340.0, 99_001.0), (8, 13_000, 100_000)),

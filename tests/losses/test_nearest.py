@@ -123,7 +123,8 @@ def test_results_say_that_similar_rows_are_approximate(tmp_path):
     )
     best = po.solve(objective)
     said = best.parameters["similar rows"]
-    assert said.startswith("approximate: 98.")
+    assert said.startswith("98.")
+    assert best.document().facts["similar rows"].value == said
     path = tmp_path / "best.npz"
     best.save(path)
     assert po.results.Explanation.load(path).parameters["similar rows"] == said

@@ -77,7 +77,7 @@ def test_the_worst_pairs_are_those_of_the_loss():
     assert rows[:2] == list(worst[0])
     assert 2.0 * sum(cost.values()) == pytest.approx(best.losses[ROBUST.name])
     share = 100.0 * cost[worst[0]] / sum(cost.values())
-    assert table["share of all differences"].iloc[0] == f"{share:.1f} %"
+    assert table["share of all differences"].iloc[0] == share_text(share / 100.0)
 
 
 def test_without_a_graph_the_nearest_by_values_is_the_most_similar():

@@ -85,8 +85,7 @@ class Graph(ABC):
             return ""
         share = self.parameters["recall"]
         error = self.parameters["recall_error"]
-        in_words = f"{100.0 * share:.1f} % (± {100.0 * error:.1f} %)"
-        return f"approximate: {in_words} of the true nearest rows were found"
+        return f"{share:.1%} ±{error:.1%} of the nearest"
 
     @cached_property
     def similarities(self) -> Sparse:

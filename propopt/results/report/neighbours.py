@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Edges
-from propopt.base.document import minus
+from propopt.base.document import minus, share_text
 from propopt.base.row_sample import RowSample
-from propopt.base.text import in_percent
 from propopt.losses.graphs.distances import pair_distances
 from propopt.losses.graphs.points import knn_graph
 from propopt.proofs.optimum import Optimum
@@ -58,7 +57,7 @@ class Neighbours:
             return None
         sample = RowSample.of(len(X))
         k = min(_NEAREST, len(sample.rows) - 1)
-        words = f"the {k} nearest rows, in columns divided by their standard deviation"
+        words = f"{k} nearest, in standard deviations of the columns"
         if not sample.is_whole:
             words += f", within {sample.in_words()}"
         graph = knn_graph(X[sample.rows], k)
@@ -115,7 +114,7 @@ class Neighbours:
                 {
                     "row": pair[0],
                     "similar row": pair[1],
-                    "share of all differences": in_percent(share),
+                    "share of all differences": share_text(share),
                     "largest difference in": str(names[j]),
                     "attribution": cells[0],
                     "of the similar row": cells[1],
