@@ -59,8 +59,7 @@ def test_files_and_print_hold_what_the_library_finds(done):
     mean = fitted.refit_errors_.errors(np.zeros((1, 0), dtype=int)).rows.mean()
     np.testing.assert_allclose(stored["mean_error"], mean)
     for message in (
-        f"mean squared error at unseen rows: {mean:.4g} with all features, ",
-        ", 5930 of a constant\n",
+        f"mean squared error: {mean:.4g} (constant 5930)\n",
         f"\n\n{result}\n",
         f"\n\n{main_effects}\n",
         f"wrote {patches.folder}/file_interactions.csv, _main_effects.csv, .svg, .npz",

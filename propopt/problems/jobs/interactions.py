@@ -256,9 +256,8 @@ class InteractionsSection(JobSection):
         }
         verdict = "" if mean < constant else ", no better than a constant"
         lines = (
-            f"features are left out by {settings_in_words(self.scheme)}",
-            f"mean {result.error} error at unseen rows: {mean:.4g} with all features, "
-            f"{constant:.4g} of a constant{verdict}",
+            f"without features: {settings_in_words(self.scheme)}",
+            f"mean {result.error} error: {mean:.4g} (constant {constant:.4g}){verdict}",
         )
         shown = [result.document()]
         if result.order > 1:
