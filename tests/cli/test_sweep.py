@@ -29,7 +29,7 @@ def test_a_sweep_writes_its_files_and_prints_front_and_excess(file, out, capsys)
     assert [line.split()[1:] for line in lines if "knee" in line] == [
         ["74%", "78%", "knee"]
     ]
-    assert len(lines) <= 25
+    assert len(lines) <= 26
     assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
     # tables and settings where they are asked for
     assert sweep(file, "--output", out, "--verbose") == 0
