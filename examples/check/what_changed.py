@@ -51,7 +51,7 @@ for ax, (title, comparison) in zip(
     axes, {"a broken scale": broken, "nothing broken": sound}.items(), strict=True
 ):
     comparison.plot(features=order, ax=ax)
-    ax.set_title(title, loc="left", fontsize="large")
+    ax.set_title(title, fontsize="large")
 
 # %%
 # Tables of 221 patients are small, so their halves differ much. In five divisions of

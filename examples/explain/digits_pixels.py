@@ -45,10 +45,11 @@ assert best.loss_shares[faithful.name] > 0.7
 # Orange pixels raise the log-odds of an 8, blue pixels lower it, on one scale.
 rows = [0, 1, 3]
 figure, axes = plt.subplots(
-    1, 2, figsize=(6.4, 5.4), layout="constrained", width_ratios=[1, 2.6]
+    1, 2, figsize=(6.4, 5.4), layout="constrained", width_ratios=[1, 2.1]
 )
 axes[0].imshow(np.vstack(shape.images(digits[rows])[:, 0]), cmap="gray")
-axes[0].set(xticks=[], yticks=[], title="image")
+axes[0].set(xticks=[], yticks=[])
+axes[0].set_title("image", fontsize="small")
 best.plot.images(shape, rows, next_to={"gradient": faithful.G}, ax=axes[1])
 
 # %%

@@ -216,7 +216,7 @@ def test_files_and_pages_hold_what_the_library_finds(folder):
     assert "😀" in page
     assert "<script" not in page
     svg = (made.folder / "file.svg").read_text(encoding="utf-8")
-    title = "log-odds of label = yes, document "
+    title = ": log-odds of label = yes is "
     assert svg.count(title) == 4  # two known documents, bars and paths
     for message in (
         "6 documents × ",
