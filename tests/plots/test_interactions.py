@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from drawn import ax, bars_of, hatched_in, lengths_of, lines_of, rows_of, texts
 from interaction_scores import scores_of
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES
@@ -15,14 +15,6 @@ NAMES = ("a", "b in $", "c", "d")
 SCORES = {(0, 1): 2.0, (0, 2): 0.1, (1, 2): -1.0, (2, 3): 0.4}
 """Of errors of 0.1: clear are all but (0, 2), and (0, 3), (1, 3) were not scored."""
 PAIRS = scores_of(NAMES, SCORES)
-
-
-def ax():
-    return Figure(layout="constrained").subplots()
-
-
-def names_below(axes):
-    return [label.get_text() for label in axes.get_yticklabels()]
 
 
 @pytest.mark.parametrize("kind", ["intervals", "heatmap"])
@@ -43,32 +35,31 @@ def test_a_plot_draws_where_it_is_told_and_says_what_the_intervals_are(kind):
 def test_bars_are_scores_and_lines_the_intervals_of_all_candidates():
     scores = scores_of(NAMES, SCORES, n_candidates=45)
     axes = scores.plot(ax=ax())
-    lines = [line[:, 0] for line in axes.collections[0].get_segments()]
+    lines = lines_of(axes)
     reach = 0.1 * norm.isf(0.1 / 2 / 45)
     expected = [(value - reach, value + reach) for value in (2.0, -1.0, 0.4, 0.1)]
     np.testing.assert_allclose(lines, expected, rtol=1e-12)
     spans = scores.document().blocks[0].bars["score"]
     np.testing.assert_allclose(lines, [line for *_, line in spans], rtol=1e-12)
-    assert names_below(axes) == ["a × b in \\$", "b in \\$ × c", "c × d", "a × c"]
-    bars = sorted(axes.patches, key=lambda bar: bar.get_y())
-    assert [bar.get_width() for bar in bars] == [2.0, -1.0, 0.4, 0.1]
+    assert rows_of(axes) == ["a × b in \\$", "b in \\$ × c", "c × d", "a × c"]
+    assert lengths_of(axes) == [2.0, -1.0, 0.4, 0.1]
     colors = [BAR_RAISES, BAR_LOWERS, BAR_RAISES, BAR_RAISES]
-    assert [to_hex(bar.get_facecolor()) for bar in bars] == colors
-    assert [bool(bar.get_hatch()) for bar in bars] == [False, False, False, True]
+    assert [to_hex(bar.get_facecolor()) for bar in bars_of(axes)] == colors
+    assert hatched_in(axes) == [False, False, False, True]
     meaning = "below 0: can replace each other; above 0: needed together"
     assert meaning in axes.get_xlabel()
     axes = scores.plot(2, ax=ax())
-    assert names_below(axes) == ["a × b in \\$", "b in \\$ × c"]
+    assert rows_of(axes) == ["a × b in \\$", "b in \\$ × c"]
     assert axes.get_title().endswith("the 2 strongest of 4 sets")
 
 
 def test_sets_of_any_size_have_bars_and_only_pairs_have_cells():
     triples = scores_of(NAMES, {(0, 1, 2): 0.5, (1, 2, 3): -0.4}, order=3)
     axes = triples.plot(ax=ax())
-    assert names_below(axes) == ["a × b in \\$ × c", "b in \\$ × c × d"]
+    assert rows_of(axes) == ["a × b in \\$ × c", "b in \\$ × c × d"]
     assert "below 0: fewer of them suffice" in axes.get_xlabel()
     alone = scores_of(NAMES, {(0,): -0.5, (3,): 1.5}, order=1).plot(ax=ax())
-    assert names_below(alone) == ["d", "a"]
+    assert rows_of(alone) == ["d", "a"]
     assert "above 0: worse without it" in alone.get_xlabel()
     with pytest.raises(InvalidInput, match="pairs, got sets of 3; "):
         triples.plot.heatmap()
@@ -76,9 +67,9 @@ def test_sets_of_any_size_have_bars_and_only_pairs_have_cells():
 
 def test_cells_have_the_scores_of_their_pairs_and_are_hatched_where_not_clear():
     axes = PAIRS.plot.heatmap(ax=ax())
-    names = names_below(axes)
+    names = rows_of(axes)
     assert names == ["a", "b in \\$", "c", "d"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == names
+    assert texts(axes.get_xticklabels()) == names
     cells = axes.images[0].get_array()
     seen = {
         (int(r), int(c)): float(cells[r, c])

@@ -1,18 +1,15 @@
 """Plots of LIME, of columns and of words: what is drawn is what is known."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import ax, lengths_of, lines_of, rows_of, texts
 from lime_cases import explained, grid, linear, product, tabular
-from matplotlib import pyplot as plt
 from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import matplotlib_text
-from propopt.tables.frames import Labels
 
 
 @pytest.fixture(scope="module")
@@ -29,25 +26,11 @@ def called():
     return explained(lambda Z: Z[:, 0] ** 2, [0.9, 0.1], X, n_samples=200)
 
 
-def names_below(axes):
-    return [label.get_text() for label in axes.get_yticklabels()]
-
-
-def bars_of(axes):
-    return sorted(axes.patches, key=lambda bar: bar.get_y())
-
-
-def lines_of(axes):
-    return [line[:, 0] for line in axes.collections[0].get_segments()]
-
-
 def test_bars_are_the_largest_coefficients_and_lines_the_range_of_runs(lime):
-    _, ax = plt.subplots()
-    axes = lime.plot(ax=ax)
-    assert axes is ax
+    axes = ax()
+    assert lime.plot(ax=axes) is axes
     order = np.argsort(-np.abs(lime.coefficients[0]))
-    widths = [bar.get_width() for bar in bars_of(axes)]
-    assert widths == pytest.approx(lime.coefficients[0, order])
+    assert lengths_of(axes) == pytest.approx(lime.coefficients[0, order])
     assert np.array(lines_of(axes)) == pytest.approx(lime.intervals()[0, order])
 
 
@@ -57,25 +40,18 @@ def test_a_path_marks_where_the_sign_changes_and_names_its_lines(lime):
     (root,) = np.concatenate([mark.get_xdata() for mark in marks])
     assert root == pytest.approx(lime.path().sign_changes[0][0])
     assert axes.get_xscale() == "log"
-    shown = [text.get_text() for text in axes.texts]
-    assert {"x0", "x1", "width of the law"} <= set(shown)
-    axes = lime.plot.path(features=["x1"], widths=[0.3, 1.0, 3.0])
-    assert "x0" not in [text.get_text() for text in axes.texts]
-    expected = lime.path(0, [0.3, 1.0, 3.0]).coefficients[:, 1]
-    assert axes.lines[0].get_ydata() == pytest.approx(expected)
+    assert {"x0", "x1", "width of the law"} <= {*texts(axes.texts)}
 
 
 def test_profiles_are_differences_of_means_of_bins(lime):
-    _, ax = plt.subplots()
-    axes = lime.plot.profile("x0", ax=ax)
-    assert axes is ax
+    axes = lime.plot.profile("x0", ax=ax())
     (means,) = lime.subject.profiles(lime.points)[0]
     row_bin = int(lime.law.columns[0].bin_index(lime.points[:, 0])[0])
-    lengths = np.array([bar.get_width() for bar in bars_of(axes)])
+    lengths = np.array(lengths_of(axes))
     beta = lime.coefficients[0, 0]
     assert lengths == pytest.approx(means - means[row_bin] + beta)
     assert lengths[row_bin] == pytest.approx(beta)
-    assert names_below(axes)[row_bin].endswith("(the row)")
+    assert rows_of(axes)[row_bin].endswith("(the row)")
 
 
 def test_flat_functions_are_drawn():
@@ -106,7 +82,7 @@ def test_words_have_bars(words):
     axes = words.plot()
     record = words.records[0]
     order = np.argsort(-np.abs(record.coefficients), kind="stable")
-    assert names_below(axes) == [matplotlib_text(record.names[j]) for j in order]
+    assert rows_of(axes) == [matplotlib_text(record.names[j]) for j in order]
     second = words.records[1]
     (line,) = lines_of(words.plot("second", n_features=1))
     largest = int(np.argmax(np.abs(second.coefficients)))
@@ -147,46 +123,3 @@ def test_a_path_has_the_words_asked_for_and_their_changes_of_sign():
     root = circles[0].get_xdata()[0]
     assert root == pytest.approx(path.sign_changes[0][0])
     assert lime.path(0, [root]).coefficients[0, 0] == pytest.approx(0.0, abs=1e-9)
-
-
-def shaded(html: str) -> list[str]:
-    return re.findall(r'<span style="background[^"]*" title="[^"]*">(.*?)</span>', html)
-
-
-def test_highlighted_are_the_rows_asked_for_on_their_own_scale(words):
-    both = words.plot.text(rows=["second", "first"]).html
-    assert both.index("document second") < both.index("document first")
-    assert "document none" not in both
-    one = words.plot.text(rows="first").html
-    assert "document second" not in one
-    largest = np.abs(words.records[0].coefficients).max()
-    assert f"up to {largest:.4g}" in one
-    assert "good" in shaded(one)
-    assert "food" not in shaded(one)
-    assert "document none" in words.plot.text().html
-    assert "document none" not in words.plot.text(max_rows=2).html
-
-
-def test_attributions_of_documents_are_highlighted_as_limits_are(words):
-    frame = words.loc[["first", "second"]].to_frame()
-    aligned = frame.pivot(index="document", columns="word", values="coefficient")
-    aligned = aligned.fillna(0.0)
-    ours = po.solve(1.0 * po.GradientMatching(aligned)).plot.text(TEXTS[:2])
-    theirs = words.plot.text(rows=["first", "second"])
-    assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
-    f = po.wrap(score, data=list(TEXTS))
-    gradients = po.solve(1.0 * po.GradientMatching(f.gradient(TEXTS[:2])))
-    result = gradients.plot.text(TEXTS[:2], words=f, rows="second")
-    assert {"not", "good"} <= set(shaded(result.html))
-
-
-def test_words_in_lower_case_are_found_and_others_told_of():
-    for first in ("good", "Good"):
-        W = np.array([[1.0, 0.5, 0.125 * (first == "Good")], [0.0, -0.25, -1.0]])
-        labels = Labels(features=(first, "food", "no"))
-        best = po.results.Explanation(attributions=W, method="mine", labels=labels)
-        html = best.plot.text(["Good food", "no Food"]).html
-        lost = "1 attribution of words that are not in the text, up to 0.125" in html
-        assert lost == ("1 word without an attribution" in html) == (first == "Good")
-        assert ("not in the text" in html) == lost
-        assert html.count("<span style=") > 4 or lost
