@@ -86,8 +86,7 @@ def test_methods_have_markers_and_limits_make_room_for_what_is_near():
     assert 6.0 < axes.get_ylim()[1] < 8.5
     assert -0.5 < axes.get_xlim()[0] < 0.0
     many = [rows(f"method {k}", (k / 2, 1.0)) for k in range(12)]
-    named = [f"method {k}" for k in range(7)]
-    assert [*series(drawn(FRONT, *many))] == [*named, "5 other methods"]
+    assert [*series(drawn(FRONT, *many))][6:] == ["method 6", "5 other methods"]
 
 
 ZERO = rows("optimized", (0.0, 0.0))
