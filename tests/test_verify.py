@@ -367,11 +367,12 @@ def tamperings(files):
 STATED_ONCE = re.compile(
     r"header\.(version|interrupted|method|seconds|quantity\.words)"
     r"|header\.((optimized|baselines)\.\d\.)?"
-    r"(certificate\.(kind|violation|distance)|evaluations|background|row_size"
+    r"(certificate\.(kind|violation|distance|n_rows)|evaluations|background|row_size"
     r"|target\.(scale|spread|degrees|relation))"
     r"|header\.(optimized\.0|baselines\.\d)\.(solver|target)"  # it is not picked
     r"|manifest\.problem\.(?!name$|seed$).*"  # settings
     r"|manifest\.(job|function|model|units|picked\.attributions)"  # words behind names
+    r"|manifest\.score\..*"
     r"|manifest\.additivity_error"  # rounding alone
     r"|manifest\.patches(\.(?!n_patches).*)?"  # why fitting stopped
     r"|_attributions\.csv: name "
