@@ -224,14 +224,12 @@ class DocumentsProblem(ExplanationProblem):
             ]
         )
         sources = dict.fromkeys(row.source.partition(" (")[0] for row in limits)
-        note = (
-            f"LIME has no coefficients for documents {listed(short)}; they have effects"
-        )
+        if short:  # LIME has no coefficients for them
+            sources[f"effects of words of documents {listed(short)}"] = None
         return Estimate(
             values=values,
             source=f"limits of LIME, bandwidth {law.bandwidth:g}: {'; '.join(sources)}",
             exact=all(row.is_exact for row in limits),
-            notes=(f"{note} of words",) if short else (),
         )
 
     def _shapley(self) -> Estimate:
@@ -250,7 +248,6 @@ class DocumentsProblem(ExplanationProblem):
             values=self._placed([phi.values[0] for phi in result]),
             source=f"Shapley values by deletion: {sources}",
             exact=not sampled,
-            notes=tuple(dict.fromkeys(note for phi in sampled for note in phi.notes)),
             blocks=_placed_blocks(result, self._placed),
             n_draws=2 * _ORDERS.n_samples if sampled else 0,
         )
@@ -279,9 +276,8 @@ class DocumentsProblem(ExplanationProblem):
         text = np.ones((1, d))
         blocks = shapley_orders(at.value_at, nothing, text, rng, _ORDERS).blocks[0]
         n_draws = 2 * _ORDERS.n_samples
-        notes = (sets.reason,)
-        source = "orders of the words"
-        return Estimate.of_blocks(blocks, source=source, n_draws=n_draws, notes=notes)
+        source = f"orders of the words, as {sets.reason}"
+        return Estimate.of_blocks(blocks, source=source, n_draws=n_draws)
 
     def _given(self, carrier: Any) -> Estimate:
         """Given contributions, checked to match the documents and their words."""

@@ -98,7 +98,7 @@ class PartWriter:
                 row = [row_numbers(explained), row_cells(explained)]
                 numbers.append(np.hstack(row))
                 copied.append(table.select(list(self.header.copied)))
-                if "notes" in explained.parameters:
+                if "new categories" in explained.parameters:
                     count, words = self.fitted.new_categories(block)
                     new |= {words: new.get(words, 0) + count} if count else {}
                 start += size

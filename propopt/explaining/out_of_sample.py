@@ -24,6 +24,7 @@ from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.terminal import progress_bar
+from propopt.base.text import plural
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.problem import (
     ALONE,
@@ -31,8 +32,6 @@ from propopt.explaining.problem import (
     ExplanationProblem,
     RowsProblem,
     joint_setting_of,
-    note_on_others,
-    with_note,
 )
 from propopt.explaining.targets import (
     ColumnMetric,
@@ -420,8 +419,6 @@ class FittedRows(FittedReference):
             warn_of_patterns(graph, problem.coordinates)
         best, metric = problem.best()
         _ = best.attributions  # certified now, as all answers depend on them
-        parameters = dict(best.parameters)
-        notes = {"notes": parameters.pop("notes")} if "notes" in parameters else {}
         verdict = function.jumps
         alone = data is None and settings.parts  # X is the background, too
         explained = replace(
@@ -429,14 +426,13 @@ class FittedRows(FittedReference):
             parameters={
                 "function": repr(function),
                 **({} if verdict is None else {"jump test": verdict.in_words()}),
-                **parameters,
+                **best.parameters,
                 "scale": in_words(settings.scale),
                 **({"without data": True} if alone else {}),
                 "data": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
                 **neighbours_in_words(problem),
                 "weight rule": problem.weight[1],
                 **problem.background_parameters(),
-                **notes,
             },
             quantity=function.quantity,
             background=problem.background_digest,
@@ -452,12 +448,30 @@ class FittedRows(FittedReference):
         )
 
     def _reference_parameters(self) -> dict[str, Parameter]:
-        """Notes on unknown categories, and the share that main effects explain."""
+        """Values that data do not have, and the share that main effects explain."""
         problem = self.problem
-        parameters = self.reference.parameters
-        note = note_on_others(self.function, problem.points)
-        effects = problem.main_effect_parameters(self.reference)
-        return {**with_note(parameters, note), **effects}
+        return {
+            **self.reference.parameters,
+            **self._new_values(self.function, problem.points),
+            **problem.main_effect_parameters(self.reference),
+        }
+
+    def _new_values(self, function: Function, points: Points) -> dict[str, Parameter]:
+        """Missing values and categories of rows (N, D) that data do not have."""
+        schema = function.schema
+        missing = np.isnan(points).any(axis=0) & self._never_missing
+        columns = [self.problem.reference.names[j] for j in np.flatnonzero(missing)]
+        count, new = (0, "") if schema is None else schema.unseen_categories(points)
+        new_values = {
+            "newly missing": ", ".join(columns),
+            "new categories": f"{plural(count, 'row')}: {new}" if count else "",
+        }
+        return {name: text for name, text in new_values.items() if text}
+
+    @cached_property
+    def _never_missing(self) -> Mask:
+        missing: Mask = np.any(np.isnan(self.problem.reference.points), axis=0)
+        return ~missing
 
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Explain each row of X, given the reference rows."""
@@ -479,9 +493,10 @@ class FittedRows(FittedReference):
             began,
             attributions=W,
             labels=group_labels,
-            parameters=with_note(
-                self.row_parameters, note_on_others(wide.function, points)
-            ),
+            parameters={
+                **self.row_parameters,
+                **self._new_values(wide.function, points),
+            },
             background=self.reference.background,
             certificate=proof,
             details={

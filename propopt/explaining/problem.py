@@ -811,24 +811,3 @@ class RowsProblem(ExplanationProblem):
 
             growing = growing.until(sampling.precision, most, error)
         return rule.scaled(growing.estimate)
-
-
-def note_on_others(function: Function, points: Points) -> dict[str, Parameter]:
-    """A note on the categories of rows (N, D) that do not occur in data."""
-    schema = function.schema
-    count, unknown = (0, "") if schema is None else schema.unseen_categories(points)
-    if count == 0:
-        return {}
-    noun = "row has" if count == 1 else "rows have"
-    return {
-        "notes": f"{count:,} {noun} categories that do not occur in data, explained "
-        f"as the model treats them: {unknown}"
-    }
-
-
-def with_note(
-    parameters: Mapping[str, Parameter], note: Mapping[str, Parameter]
-) -> dict[str, Parameter]:
-    """The parameters of an explanation with one more note."""
-    notes = [str(x["notes"]) for x in (parameters, note) if "notes" in x]
-    return {**parameters, **({"notes": "; ".join(notes)} if notes else {})}

@@ -25,7 +25,6 @@ from propopt.functions import Function, smoothed
 from propopt.functions.function import EXACT
 from propopt.functions.means import ExactMean
 from propopt.laws.background import Reference
-from propopt.laws.data_law import constant_in_words
 from propopt.losses import (
     Completeness,
     GradientMatching,
@@ -63,7 +62,6 @@ class TargetRule:
     # the function with the target as its gradient: the model, or its mean under a law
     function: Function
     sizes: Array  # (D,): the scale of each column; 0 if constant
-    notes: tuple[str, ...] = ()  # a sentence for each constant column
 
     def at(self, points: Points, labels: Labels) -> Estimate:
         """Slopes per scale at some rows, with their error where it can be estimated."""
@@ -84,10 +82,8 @@ class TargetRule:
 
     def scaled(self, estimate: Estimate) -> Estimate:
         """An estimate of slopes, converted to slopes per scale."""
-        notes = tuple(dict.fromkeys((*estimate.notes, *self.notes)))
         slopes = estimate.scaled(self.sizes)
-        quantity = self.function.quantity
-        return replace(slopes, notes=notes, quantity=quantity)
+        return replace(slopes, quantity=self.function.quantity)
 
 
 def target_rule(
@@ -115,10 +111,7 @@ def target_rule(
             raise InvalidInput(
                 f"law: expected one of {', '.join(get_args(LawChoice))}, got {law!r}"
             )
-    observed = ~np.isnan(reference.points).all(axis=0)
-    columns = zip(reference.names, (sizes == 0.0) & observed, strict=True)
-    notes = (constant_in_words(name) for name, constant in columns if constant)
-    return TargetRule(aim, sizes, tuple(notes))
+    return TargetRule(aim, sizes)
 
 
 def jumps(function: Function, reference: Reference) -> bool:
@@ -256,7 +249,6 @@ class Targets:
             else None,
             evaluations=sum(x.evaluations for x in aims),
             labels=first.labels.of_columns(),
-            notes=tuple(dict.fromkeys(note for x in aims for note in x.notes)),
         )
         return cls(estimate=estimate, **cls.ends(parts))
 
@@ -330,13 +322,12 @@ class Targets:
         return {"contributions": values, **ends}
 
     def parameters(self, **more: Parameter) -> dict[str, Parameter]:
-        """Parameters of an explanation that describe its target, with notes last."""
+        """Parameters of an explanation that describe its target."""
         aim = self.estimate
         source: dict[str, Parameter] = {"gradient": aim.source}
         if self.base is not None:
             source = {"contributions": aim.source, "contributions miss": self.missed}
-        notes = {"notes": "; ".join(aim.notes)} if aim.notes else {}
-        return {**source, **more, **notes}
+        return {**source, **more}
 
 
 def nearest_explanation(

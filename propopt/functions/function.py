@@ -775,7 +775,6 @@ class SumOfFunctions(Function):
             evaluations=self.calls.rows - before,
             labels=reduce(Labels.or_else, (one.labels for one in estimates)),
             effects=_either([one.effects for one in estimates]),
-            notes=tuple(dict.fromkeys(note for one in estimates for note in one.notes)),
         )
 
     def _value(self, points: Points, labels: Labels, /) -> Values:

@@ -221,7 +221,6 @@ class ExactMean(DerivedFunction):
             exact=True,
             labels=labels,
             effects=self.law.has_effects(points),
-            notes=self.law.notes(points),
         )
 
     def _value(self, points: Points, labels: Labels, /) -> Values:

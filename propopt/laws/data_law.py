@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final, final
@@ -79,36 +78,6 @@ class DataLaw:
         for j, column in enumerate(self.columns):
             samples[:, :, j] = column.quantiles(points[:, j], uniforms[:, j])
         return samples
-
-    def notes(self, points: Points) -> tuple[str, ...]:
-        """Sentences for readers of attributions at these rows."""
-        if len(points) == 0:
-            return ()
-        absent = np.isnan(points)
-        missing = np.isnan(self.reference.points).any(axis=0)
-        new = np.asarray(absent.any(axis=0) & ~missing)
-        names = self.reference.names
-        every = np.asarray(absent.all(axis=0))
-        parts = zip(names, self.columns, new.tolist(), every.tolist(), strict=True)
-        return tuple(note for part in parts for note in _notes(*part))
-
-
-def constant_in_words(name: str) -> str:
-    """A sentence on the zero slope of a constant column."""
-    return f"column {name!r} is constant in the reference rows: 0"
-
-
-def _notes(name: str, law: ColumnLaw, new: bool, every: bool) -> Iterator[str]:
-    """Notes on a column: newly missing in explained rows, or missing in all of them."""
-    if not isinstance(law, NumericLaw):
-        return
-    if len(law.values) == 0:
-        yield f"column {name!r} is missing in all reference rows: 0"
-        return
-    if len(law.values) == 1 and not every:
-        yield constant_in_words(name)
-    if new:
-        yield f"column {name!r} is missing in rows, and never in the reference rows"
 
 
 @final

@@ -327,7 +327,6 @@ class Sample(Sampler):
             evaluations=self.evaluations,
             labels=self.labels,
             effects=law.has_effects(points),
-            notes=law.notes(points),
         )
 
     def extended(self, n_draws: int) -> Sample:

@@ -474,8 +474,7 @@ def text_limits(
     Other bandwidths cost almost nothing for trees and estimates, and little for norms.
 
     LIME has no coefficients for a text with one word or none, or without a finite value
-    of the model. Then ``notes`` and the ``reason`` of its record say so, and the others
-    are explained.
+    of the model. Then its record has the ``reason``, and the others are explained.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.charts import Steps
 from propopt.base.declared import field, transient
 from propopt.base.errors import InvalidInput, Refused
@@ -220,10 +220,9 @@ class LimeRows(
         return self.limits.r2(self.runs.variance)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences of the law about rows beyond its samples; none after loading."""
-        subject = self.subject
-        return () if subject is None else subject.law.notes(subject.points)
+    def beyond(self) -> Mask:
+        """The values that no sample reaches, or hardly any, as a mask (N, D)."""
+        return self.law.beyond(self.points)
 
     @property
     def _lengths(self) -> list[int]:
@@ -304,5 +303,8 @@ class LimeRows(
 
     @property
     def _run_settings(self) -> dict[str, str]:
-        notes = {f"note {k}": x for k, x in enumerate(self.notes, start=1)}
-        return {"ridge": f"{self.ridge:g}", **notes}
+        settings = {"ridge": f"{self.ridge:g}"}
+        if self.subject is not None:
+            outside = np.count_nonzero(self.beyond.any(axis=1))
+            settings["rows beyond samples"] = f"{outside:,}"
+        return settings

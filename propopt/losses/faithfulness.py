@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias, final, get_args
@@ -72,7 +72,6 @@ class Estimate:
     units: Units = "gradient"  # of numeric features
     # (N, D): which values are in units of the output
     effects: NDArray[np.bool_] | None = None
-    notes: tuple[str, ...] = ()  # sentences for readers
     quantity: Quantity | None = None  # the explained quantity, if available
 
     def __post_init__(self) -> None:
@@ -96,7 +95,6 @@ class Estimate:
         n_draws: int,
         evaluations: int = 0,
         labels: Labels | None = None,
-        notes: Sequence[str] = (),
     ) -> Estimate:
         """Make the mean of B unbiased estimates (B, N, D) from blocks of draws."""
         return cls(
@@ -106,7 +104,6 @@ class Estimate:
             n_draws=n_draws,
             evaluations=evaluations,
             labels=labels or Labels(),
-            notes=tuple(notes),
         )
 
     @staticmethod

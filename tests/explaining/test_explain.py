@@ -27,7 +27,6 @@ from propopt.base.errors import (
 from propopt.explaining import problem
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
-from propopt.explaining.problem import with_note
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.tables.columns import plain_floats, read_numbers
@@ -339,7 +338,6 @@ def test_a_constant_column_is_zero_per_standard_deviation(X, law):
     np.testing.assert_array_equal(result.attributions[:, 3], 0.0)
     # whatever its unit, it has no part in distances
     np.testing.assert_allclose(units[1e6].attributions, result.attributions, rtol=1e-6)
-    assert "column 'same' is constant" in result.parameters["notes"]
     # the log-odds are linear: c_j s_j, which no neighbour differs from
     log_odds = po.explain(model, new, data=table, output="log_odds", **settings)
     expected = np.tile([1.0, -2.0, 0.5] * X.std(axis=0), (20, 1))
@@ -449,11 +447,16 @@ def test_clear_sets_are_named_with_their_signs(note, words, T):
     assert note(T) == words
 
 
-def test_other_notes_are_kept():
-    one, two = {"notes": "one", "scale": "std"}, {"notes": "two"}
-    assert with_note(one, two) == {"notes": "one; two", "scale": "std"}
-    assert with_note({"scale": "std"}, two) == {"scale": "std", "notes": "two"}
-    assert with_note(one, {}) == one
+@pytest.mark.parametrize("kind", ["contributions", "slopes"])
+def test_columns_that_are_newly_missing_are_named(kind):
+    def f(X):
+        return np.nan_to_num(X[:, 0]) * X[:, 1] + X[:, 2]
+
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    rows = np.where([[True, False, False], [False] * 3], np.nan, X[:2] + 0.1)
+    fitted = po.Explainer(f, data=X, kind=kind).fit()
+    assert fitted.explain(rows).parameters["newly missing"] == "x0"
+    assert "newly missing" not in fitted.explain(rows[1:]).parameters
 
 
 def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):

@@ -77,7 +77,7 @@ def test_new_categories_of_other_rows_change_no_bit():
     rows["a"] += 0.1  # as no reference row
     rows.loc[1::3, "kind"], rows.loc[2::3, "kind"] = "x", "y"
     whole = explainer.explain(rows)
-    assert "53 rows have categories" in whole.parameters["notes"]
+    assert whole.parameters["new categories"].startswith("53 rows: ")
     for first in range(3):
         chosen = list(range(first, 80, 3))
         same(explainer.explain(rows.iloc[chosen]), whole, chosen)

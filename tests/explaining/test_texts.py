@@ -113,7 +113,7 @@ def test_a_model_that_can_only_be_called_is_explained_too():
     np.testing.assert_array_equal(best.attributions, again.attributions)
     assert (best.attributions != other.attributions).any()
     assert "orders of the words" in best.parameters["contributions"]
-    assert "no scikit-learn pipeline" in best.parameters["notes"]
+    assert "no scikit-learn pipeline" in best.parameters["contributions"]
     row = dict(zip(best.labels.features, best.contributions[0], strict=True))
     # a third of 200 orders give all of 3 to one word: 6 errors, one false alarm in 1e9
     assert row["bad"] == pytest.approx(2.0, abs=6 * 3 * np.sqrt(2 / 9 / 200))

@@ -29,7 +29,6 @@ from propopt.laws.data_law import DataLaw, Means, NoiseLaw
 from propopt.laws.panels import Cuts, Panels, has_table, truncation
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import Powers
-from propopt.tables.frames import Labels
 
 
 OUTLIER = np.array([0.0] * 1000 + [1.0])
@@ -229,36 +228,6 @@ def test_missing_numbers_get_no_noise_and_have_no_slope():
     P, R = measures(law, sets, np.array([[0.3], [np.nan]]))
     np.testing.assert_array_equal(P, [[0.0, 1.0]])
     np.testing.assert_array_equal(R, 0.0)
-
-
-# ---- what a reader of slopes has to know of a column is said of that column alone
-NAN = np.nan
-CONSTANT = "column 'c' is constant in the reference rows: 0"
-MISSING = "column 'c' is missing in all reference rows: 0"
-NEVER = "column 'c' is missing in rows, and never in the reference rows"
-
-
-@pytest.mark.parametrize(
-    ("reference", "rows", "told"),
-    [
-        ([1.0, 2.0, 3.0], [1.0, 5.0], ()),
-        ([2.0, 2.0, 2.0], [1.0, 2.0], (CONSTANT,)),
-        ([2.0, 2.0, 2.0], [1.0, NAN], (CONSTANT, NEVER)),
-        # what is missing in all rows has an effect, of being missing, or none at all
-        ([2.0, 2.0, 2.0], [NAN, NAN], (NEVER,)),
-        ([2.0, 2.0, NAN], [NAN, NAN], ()),
-        ([2.0, 2.0, NAN], [2.0, NAN], (CONSTANT,)),
-        ([1.0, 2.0, 3.0], [1.0, NAN], (NEVER,)),
-        ([1.0, 2.0, NAN], [1.0, NAN], ()),
-        ([NAN, NAN, NAN], [1.0, NAN], (MISSING,)),
-    ],
-)
-def test_a_column_without_a_slope_is_named(reference, rows, told):
-    # the other column, of categories, has nothing to be said of
-    points = np.column_stack([[0.0, 1.0, 0.0], reference])
-    labels = Labels(features=("kind", "c"))
-    law = DataLaw(Reference(points, (2, None), labels, n_rows=3))
-    assert law.notes(np.column_stack([np.zeros(2), rows])) == told
 
 
 # ---- Slopes by tables: within their bound, in any company, and otherwise by values

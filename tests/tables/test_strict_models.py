@@ -295,9 +295,9 @@ def test_new_categories_are_explained_as_the_model_treats_them(make, dtype, tmp_
     table, requested = in_one_dtype(X, rows)
     want = shapley_by_definition(model.predict, requested, table)
     assert_allclose(best.attributions, want, atol=1e-12)
-    said = best.parameters["notes"]
-    assert "2 rows have categories that do not occur in data" in said
-    assert "'violet', 'teal'" in said
+    new = best.parameters["new categories"]
+    assert new.startswith("2 rows: ")
+    assert "'violet', 'teal'" in new
     assert best.value_of(1, 0) == "violet"
     f = po.wrap(model, data=X)
     shap = po.explainers.Shap(data=X).explain(f, rows)
@@ -344,7 +344,7 @@ def test_slopes_and_sampled_values_of_new_categories():
     want = apart(rows.assign(z0=0.0)) - mean  # f(x) − Σ_c p_c f(x with c)
     assert_allclose(slopes.attributions[:, 0], want, atol=1e-9)
     joint = po.explain(ask, rows, data=X, graph=po.graphs.knn_graph(np.eye(4), 2))
-    assert "teal" in joint.parameters["notes"]
+    assert "teal" in joint.parameters["new categories"]
 
 
 def test_models_that_refuse_new_categories_name_dtype_and_remedy():

@@ -177,7 +177,6 @@ class BinnedColumn:
     bins: tuple[str, ...]  # (B,): the words of bins, after the name of the column
     missing: int = -1  # the piece of missing numbers; −1 if there is none
     coded: bool = False  # whether pieces are codes, in increasing order
-    requested: int = 0  # the requested number of bins of numbers; 0 if unknown
     by_distance: bool = False  # whether samples are weighted by distance, not by bits
 
     @classmethod
@@ -188,7 +187,6 @@ class BinnedColumn:
         ends: tuple[Array, Array],
         single: Mask,
         shares: Array,
-        requested: int = 0,
     ) -> BinnedColumn:
         """Bins (low, high] of numbers; an additional share is that of missing ones."""
         mean, sd = moments
@@ -202,7 +200,7 @@ class BinnedColumn:
             sd = np.append(sd, 0.0)
             single = np.append(single, True)
         pieces = Pieces(single, mean, sd, low, high)
-        return cls(pieces, shares, edges, words, missing, requested=requested)
+        return cls(pieces, shares, edges, words, missing)
 
     @classmethod
     def of_data(
@@ -210,7 +208,6 @@ class BinnedColumn:
         values: Array,
         edges: Array,
         ends: tuple[float, float] | None = None,
-        requested: int = 0,
     ) -> BinnedColumn:
         """Bins of data (m,), with their means and sds; a bin may be a single value.
 
@@ -241,7 +238,7 @@ class BinnedColumn:
         if len(numbers) < len(values):
             counts = np.append(counts, len(values) - len(numbers))
         shares = counts / counts.sum()
-        return cls.of_numbers(edges, (mean, sd), (low, high), single, shares, requested)
+        return cls.of_numbers(edges, (mean, sd), (low, high), single, shares)
 
     @classmethod
     def of_codes(
@@ -257,12 +254,13 @@ class BinnedColumn:
         occurs = self.shares > 0.0
         return replace(self, shares=occurs / occurs.sum())
 
-    @property
-    def extent(self) -> tuple[float, float]:
-        """The lowest and the highest number of samples."""
+    def beyond(self, x: Values) -> Mask:
+        """Whether values are outside of all samples, or in a bin without any, (n,)."""
+        empty: Mask = self.shares[self.bin_index(x)] == 0.0
         if self.coded:
-            return -np.inf, np.inf
-        return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
+            return empty
+        high = self.pieces.high[len(self.edges)]
+        return empty | (x < self.pieces.low[0]) | (x > high)
 
     def bin_index(self, x: Values) -> Indices:
         """The index of the bin of each value, (n,); end bins have values beyond."""
@@ -422,8 +420,7 @@ def columns_of(
             columns.append(BinnedColumn.of_codes(*codes_of(values, column)))
             continue
         edges = inner_edges_of(rule, values[~np.isnan(values)])
-        requested = rule if isinstance(rule, int) else len(rule) + 1
-        columns.append(BinnedColumn.of_data(values, edges, requested=requested))
+        columns.append(BinnedColumn.of_data(values, edges))
     return (
         columns
         if weights == "frequency"
@@ -446,44 +443,3 @@ def codes_of(values: Array, column: Column | None) -> CodedBins:
         codes, counts = np.unique(values, return_counts=True)
         names = tuple(f"{value:.17g}" for value in codes)
     return codes, counts / counts.sum(), names
-
-
-# ---- Notes about bins for readers of explanations
-
-
-def notes_of_bins(
-    names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
-) -> tuple[str, ...]:
-    """The sentences that hold for some rows (n, D), or for some bins."""
-    beyond, empty = np.zeros((2, len(columns), len(points)), bool)
-    for j, (column, x) in enumerate(zip(columns, points.T, strict=True)):
-        low, high = column.extent
-        beyond[j] = (x < low) | (x > high)
-        empty[j] = column.shares[column.bin_index(x)] == 0.0
-    notes = []
-    for where, text in (
-        (
-            beyond,
-            "values beyond all samples of LIME; they count as in the end bins",
-        ),
-        (empty, "values in bins without samples, where coefficients are 0"),
-    ):
-        n_rows = int(where.any(axis=0).sum())
-        if n_rows > 0:
-            wrong = [names[j] for j in np.flatnonzero(where.any(axis=1)).tolist()]
-            rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
-            notes.append(f"{rows} {text}: {listed(wrong, 3)}")
-    single = []
-    few = []
-    for name, column in zip(names, columns, strict=True):
-        if (column.shares > 0.0).sum() == 1:
-            single.append(name)
-        elif len(column.edges) + 1 < column.requested:
-            few.append(name)
-    if single:
-        text = "have a single bin, so that their coefficients are 0"
-        notes.append(f"columns {text}: {listed(single, 3)}")
-    if few:
-        text = "have fewer bins than requested, as quantiles are equal"
-        notes.append(f"columns {text}: {listed(few, 3)}")
-    return tuple(notes)

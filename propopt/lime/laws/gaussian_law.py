@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.base.checks import as_floats, read_array, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
@@ -88,6 +88,10 @@ class NormalColumn:
             )
         indices = np.searchsorted(self.edges, x, side="right")
         return np.where(absent, len(self.edges) + 1, indices)
+
+    def beyond(self, x: Values) -> Mask:
+        """Whether values are where hardly any samples are drawn, (n,)."""
+        return self.distance(x) > FEW_BEYOND
 
     def distance(self, x: Values) -> Array:
         """The distance |x − μ| / σ, (n,); NaN for missing values."""
@@ -308,17 +312,6 @@ class GaussianLaw(LimeLaw):
             )
             width = 0.75 * math.sqrt(sum(extents))
         return cls(columns, read_positive(width, "kernel_width"), labels)
-
-    def notes(self, points: Points) -> tuple[str, ...]:
-        """Sentences about columns with rows far from the mean of the samples."""
-        columns = zip(self.names, self.columns, points.T, strict=True)
-        return tuple(
-            f"{name}: {count} of {len(x)} rows are more than {FEW_BEYOND:g} standard "
-            "deviations from the mean of the samples, where hardly any are drawn"
-            for name, column, x in columns
-            if isinstance(column, NormalColumn)
-            and (count := int((column.distance(x) > FEW_BEYOND).sum())) > 0
-        )
 
 
 def _read_each(given: ArrayLike, label: str, count: int) -> Sequence[float]:

@@ -190,6 +190,9 @@ class LimeColumn(Protocol):
     def bin_index(self, x: Values, /) -> Indices:
         """The index of the bin of each value, (n,)."""
 
+    def beyond(self, x: Values, /) -> Mask:
+        """Whether values are beyond all samples, or nearly all, (n,)."""
+
     def tilt(self, x: Values, widths: Values, /) -> Tilt:
         """The weighted law around values x (n,), each with its kernel width (n,).
 
@@ -499,10 +502,10 @@ class LimeLaw:
             logs += column.log_kernel(x[:, None], values, bits, widths[:, None])
         return replace(draws, weights=np.exp(logs))
 
-    def notes(self, points: Points) -> tuple[str, ...]:
-        """Sentences that a reader of explanations of these rows has to know."""
-        del points
-        return ()
+    def beyond(self, points: Points) -> Mask:
+        """The values that no sample reaches, or hardly any, as a mask (n, D)."""
+        pairs = zip(self.columns, points.T, strict=True)
+        return np.stack([column.beyond(x) for column, x in pairs], axis=1)
 
     def __repr__(self) -> str:
         n_bins = sum([len(column.bins) for column in self.columns])
@@ -594,10 +597,6 @@ class GlimeLaw(LimeLaw):
     def _drawn(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
         uniforms = rng.random((len(points), n_samples, len(self.columns)))
         return draws_at(self.columns, points, self.widths(points), uniforms)
-
-    def notes(self, points: Points) -> tuple[str, ...]:
-        """The notes of the wrapped law about these rows."""
-        return self.law.notes(points)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.law!r})"

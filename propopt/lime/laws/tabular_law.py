@@ -18,7 +18,6 @@ from propopt.lime.laws.binned_columns import (
     BinsOfColumns,
     BinWeights,
     columns_of,
-    notes_of_bins,
     read_data,
 )
 from propopt.lime.laws.given_bins import given_columns
@@ -229,28 +228,6 @@ class TabularLaw(LimeLaw):
         ]
         return np.stack(indices, axis=1).astype(np.float64)
 
-    def notes(self, points: Points) -> tuple[str, ...]:
-        """Sentences on rows outside all samples and on columns with too few bins.
-
-        Parameters
-        ----------
-        points : array (n, D)
-            The rows that are explained.
-
-        Returns
-        -------
-        tuple of str
-            One sentence for each kind of row or column.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> law = TabularLaw.from_data(np.arange(8.0)[:, None], n_bins=2)
-        >>> law.notes(np.array([[9.5], [1.0]]))
-        ("1 row has values beyond all samples of LIME; ...: 'x0'",)
-        """
-        return notes_of_bins(self.names, self.columns, points)
-
 
 @final
 @suggests_arguments
@@ -314,7 +291,3 @@ class SmoothLaw(LimeLaw):
         columns = [replace(x, by_distance=not x.coded) for x in law.columns]
         width = law.kernel_width if kernel_width is None else kernel_width
         return cls(tuple(columns), read_positive(width, "kernel_width"), law.labels)
-
-    def notes(self, points: Points) -> tuple[str, ...]:
-        """Sentences on rows outside all samples and on columns with too few bins."""
-        return notes_of_bins(self.names, self.columns, points)

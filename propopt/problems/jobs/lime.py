@@ -24,7 +24,6 @@ from propopt.functions.wrapping_texts import word_rule_of
 from propopt.lime import (
     LimeDocuments,
     LimeExplanation,
-    LimeRows,
     TextLaw,
     limits,
     text_limits,
@@ -217,8 +216,6 @@ class LimeSection(JobSection):
         rest = len(rows) - _ROWS
         notes = [f"{plural(rest, 'more row')} in the files"] if rest > 0 else []
         shown = [result.document(row) for row in rows[:_ROWS]]
-        if isinstance(result, LimeRows):
-            notes += result.notes
         yield JobOutput(writers, content, notes, [*shown, *more])
 
     def documents(

@@ -187,54 +187,30 @@ def test_laws_go_by_the_names_of_columns(frame):
 
 
 EVEN = np.linspace(0.0, 1.0, 401)[:, None]
-TIES = pd.DataFrame(
-    {"a": np.full(80, 7.0), "b": np.repeat([0.0, 1.0], 40), "c": np.arange(80.0)}
-)
+TWO = np.repeat([0.0, 3.0], 50)[:, None]
 
 
 @pytest.mark.parametrize(
-    ("table", "rows", "settings", "expected", "unexpected"),
+    ("table", "rows", "settings", "expected"),
     [
-        (EVEN, [[0.3], [0.6001]], {}, (), "x0"),
-        (
-            EVEN,
-            [[1.5], [-0.1], [0.3]],
-            {},
-            ("2 rows have values beyond all samples of LIME", "'x0'"),
-            "never",
-        ),
-        (EVEN, [[0.0], [1.0]], {}, (), "beyond"),  # the ends of the data
-        (
-            np.repeat([0.0, 3.0], 50)[:, None],
-            [[1.5], [3.0]],
-            {"n_bins": [[1.0, 2.0]]},
-            ("1 row has values in bins without samples",),
-            "beyond",
-        ),
-        (
-            TIES,
-            [[7.0, 0.5, 3.5]],
-            {},
-            (
-                "columns have a single bin, so that their coefficients are 0: 'a'",
-                "fewer bins than requested, as quantiles are equal: 'b'",
-            ),
-            "'c'",
-        ),
+        (EVEN, [0.3, 0.6001], {}, [False, False]),
+        (EVEN, [1.5, -0.1, 0.3], {}, [True, True, False]),
+        (EVEN, [0.0, 1.0], {}, [False, False]),  # the ends of the data
+        (TWO, [1.5, 3.0], {"n_bins": [[1.0, 2.0]]}, [True, False]),  # an empty bin
+        (TWO, [3.0], {"categorical": [0]}, [False]),
     ],
 )
-def test_notes_of_rows_and_columns(table, rows, settings, expected, unexpected):
-    notes = TabularLaw.from_data(table, **settings).notes(np.array(rows))
-    text = "\n".join(notes)
-    assert all(note in text for note in expected)
-    assert unexpected not in text
-    assert expected or not notes
+def test_values_without_samples(table, rows, settings, expected):
+    law = TabularLaw.from_data(table, **settings)
+    assert law.beyond(np.array(rows)[:, None])[:, 0].tolist() == expected
 
 
-def test_notes_are_in_the_result(X):
+def test_rows_without_samples_are_counted_in_the_settings(X):
     f = po.wrap(lambda X: X[:, 0])
-    result = po.lime.limits(f, X[:1] + 100.0, data=X, n_samples=1000)
-    assert any("beyond all samples of LIME" in note for note in result.notes)
+    rows = X[:2] + np.array([[100.0], [0.0]])
+    result = po.lime.limits(f, rows, data=X, n_samples=1000)
+    assert result.beyond.all(axis=1).tolist() == [True, False]
+    assert result.document().settings["rows beyond samples"] == "1"
 
 
 def mixed():
