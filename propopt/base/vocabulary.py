@@ -60,7 +60,7 @@ TERMS: Final[Mapping[str, Term]] = {
     ),
     "slope": Term("Change of the output per unit, or per step, of the feature."),
     "SHAP value": Term("Shapley value of the feature, before optimization.", "φ_nd"),
-    "points": Term(
+    "probability points": Term(
         "Change of the probability by the contribution, in percentage points.",
         "100 (p(f) − p(f − φ))",
     ),
@@ -145,7 +145,7 @@ TERMS: Final[Mapping[str, Term]] = {
         "beyond main effects.",
         "least / plain",
     ),
-    "removable": Term(
+    "removable differences": Term(
         "Share of the squared differences of similar rows that neither main effects "
         "nor predictions require.",
         "(roughness − least) / plain",
@@ -163,7 +163,7 @@ TERMS: Final[Mapping[str, Term]] = {
     "change to remove 10%": Term(
         "The change that removes 10 % of the removable differences.", "", "proved"
     ),
-    "change to halve it": Term(
+    "change to halve them": Term(
         "Root mean square change of the values that halves the removable differences.",
         "‖v − w‖ / ‖w‖",
         "proved",
@@ -249,6 +249,11 @@ TERMS: Final[Mapping[str, Term]] = {
     "patches": Term(
         "Learners that are fitted to random rows and features, with their error as a "
         "share of the error of a constant prediction.",
+    ),
+    "interval of runs": Term(
+        "Range of the coefficients of single runs of LIME, with its level.",
+        "",
+        "estimated",
     ),
     "interval": Term("Range of the estimate, with its level.", "", "estimated"),
 }

@@ -198,7 +198,7 @@ def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
     )
     yield AuditFinding("required", front.least / front.plain, "%")
     removable = max(front.roughness - front.least, 0.0) / front.plain
-    yield AuditFinding("removable", removable, "%")
+    yield AuditFinding("removable differences", removable, "%")
 
 
 _OTHER_NEIGHBORS: Final = (4, 16)

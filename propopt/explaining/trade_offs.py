@@ -785,7 +785,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             if name not in faithful
         ]
         words = enumerated(others, "and")
-        return f"{words} against faithfulness" if faithful and words else words
+        return f"faithfulness and {words}" if faithful and words else words
 
     def _dangers(self) -> Iterator[str]:
         """What is missing: weights without a solution, and an interrupted sweep."""
@@ -815,7 +815,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             }
             for one in (line[i] for i in rows)
         ]
-        return Table(pd.DataFrame(lines).dropna(axis="columns", how="all"))
+        rest = f"{len(line) - len(lines)} more" if len(line) > len(lines) else ""
+        return Table(pd.DataFrame(lines).dropna(axis="columns", how="all"), rest=rest)
 
     def _cells(self, best: Explanation) -> dict[str, object]:
         """The shares of an optimum by their labels; its losses where there are none."""
@@ -847,7 +848,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """The proofs for the optima and between them, and the nearest baseline."""
         optima = [one for one in self.optimized if one.gap is not None]
         if optima:
-            yield Fact("gap to optimum", max(x.gap or 0.0 for x in optima), "at most")
+            note = f"largest of {len(optima)}" if len(optima) > 1 else ""
+            yield Fact("gap to optimum", max(x.gap or 0.0 for x in optima), note=note)
             targets = [x.target for x in optima if x.target is not None]
             worst = max(targets, key=lambda x: (math.isnan(x.value), x.share))
             yield sampling_fact(worst)

@@ -874,7 +874,7 @@ class LimeExplanation(
         shown["coefficient"] = [*map(signed_text, coefficients)]
         facts = [
             Fact("prediction", record.value),
-            Fact("base", record.base),
+            Fact("base", record.base, note="mean of the samples"),
             Fact(
                 "sampling error",
                 record.sampling_error,
@@ -883,10 +883,10 @@ class LimeExplanation(
             ),
         ]
         if np.isfinite(ends).any():
-            shown["interval"] = [*map(interval_text, ends.tolist())]
+            shown["interval of runs"] = [*map(interval_text, ends.tolist())]
             runs = f"{100.0 * RUN_LEVEL:g}% of runs"
             note = f"{self.n_samples:,} samples"
-            facts.append(Fact("interval", runs, note=note))
+            facts.append(Fact("interval of runs", runs, note=note))
         pairs = zip(coefficients, map(tuple, ends.tolist()), strict=True)
         bars = {"coefficient": [Span.of(*pair) for pair in pairs]}
         total = len(record.names)

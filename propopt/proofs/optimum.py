@@ -201,7 +201,7 @@ def gap_fact(best: Optimum) -> Fact:
     certificate = best.certificate
     if certificate is None and "gap" in best.details:
         largest = float(best.details["gap"].max())
-        return Fact("gap to optimum", largest, "at most", note="row by row")
+        return Fact("gap to optimum", largest, note="row by row, the largest")
     if certificate is None:
         reason = str(best.parameters.get("not proved", ""))
         return Fact("gap to optimum", None, note=reason)

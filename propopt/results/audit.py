@@ -53,9 +53,9 @@ CHECKS: Final = (
 """The labels of the checks, which have verdicts, in their order."""
 
 NUMBERS: Final = (
-    *("main effects", "required", "removable"),
+    *("main effects", "required", "removable differences"),
     *("possible similarity", "possible closeness"),
-    *("change to remove 10%", "change to halve it", "change to remove 90%"),
+    *("change to remove 10%", "change to halve them", "change to remove 90%"),
     "change with half background",
 )
 """The labels of numbers without a verdict, in their order."""
@@ -409,7 +409,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
                 if not x.source:
                     return minus(f"{x.value:.4g}, expected {x.expected:.4g}")
                 is_same = x.source == self["values"].source
-                return f"that of {'these values' if is_same else x.source}"
+                return f"the base of {'these values' if is_same else x.source}"
         names = [*map(self._row, x.rows), *map(self._feature, x.features)]
         names += ["…"] * (0 < len(x.rows) < x.count)
         count = f"{x.count:,} of {plural(len(self._base), 'row')}: " if x.rows else ""
@@ -420,7 +420,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
         found = self._by_name
         for x in (found[name] for name in names if name in found):
             note = ""
-            if x.name == "removable" and "required" in found:
+            if x.name == "removable differences" and "required" in found:
                 note = f"required {share_text(found['required'].number)}"
             elif math.isfinite(x.turned):
                 note = f"{share_text(x.turned)} of large signs turn"
@@ -558,7 +558,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
         return f"Audit({printable(verdicts)})"
 
 
-_ON_CARD: Final = ("removable", "change to halve it", "change with half background")
+_ON_CARD: Final = (
+    "removable differences",
+    "change to halve them",
+    "change with half background",
+)
 """The numbers of a card; the page has the others."""
 
 _ROWS_DO_NOT_ADD_UP: Final = (

@@ -525,7 +525,7 @@ class Comparison(
         is_versions = self.kind == "versions"
         both = (self.before, self.after)
         sides = [(np.abs(x) if is_versions else x).mean(axis=0)[order] for x in both]
-        heads = ("size before", "after") if is_versions else self.names
+        heads = ("size before", "size after") if is_versions else self.names
         distances = self.distances[order]
         parts: list[pd.Series[Any]] = [pd.Series(distances, name="distance")]
         if self.level is not None:
@@ -544,7 +544,7 @@ class Comparison(
         word = "changed"
         if self.kind == "groups" or self._is_of_seeds:
             word = "differs"
-        by_size = np.where(self.size_flagged, f"size {word}", "")
+        by_size = np.where(self.size_flagged, f"size {word}", _WITHIN)
         return np.where(self.distance_flagged, word, by_size).astype(object)
 
     def _facts(self) -> Iterator[Fact]:
@@ -573,7 +573,7 @@ class Comparison(
 
     def __repr__(self) -> str:
         pairs = zip(self.features, self._verdicts(), strict=True)
-        flagged = [f"{name} {verdict}" for name, verdict in pairs if verdict]
+        flagged = [f"{name} {verdict}" for name, verdict in pairs if verdict != _WITHIN]
         words = ", ".join([self.kind, shape_text(*self.before.shape), *flagged])
         return f"Comparison({printable(words)})"
 
@@ -582,8 +582,13 @@ def _change(label: str, before: float, after: float, limit: float) -> Fact:
     """A number of both sides, the change by chance, and whether it is larger."""
     note = f"chance ±{number_text(limit)}" if math.isfinite(limit) else ""
     note += ", changed" if abs(after - before) > limit else ""
-    return Fact(label, f"{cell_text(before)} to {cell_text(after)}", note=note)
+    return Fact(
+        label, f"{cell_text(before)} before, {cell_text(after)} after", note=note
+    )
 
+
+_WITHIN: Final = "within level"
+"""The word of columns that are not flagged."""
 
 _DANGERS: Final = (
     "The level is of other seeds alone. New data differ more, so no change is shown.",

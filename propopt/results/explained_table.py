@@ -601,7 +601,7 @@ class ExplainedTable(
         bars = [Span(min(low, 0.0), max(high, 0.0)) for low, high in ends.tolist()]
         facts = [
             *base_facts(self.base_value, header.parameters),
-            Fact("gap to optimum", self.gap, "at most", note="row by row"),
+            Fact("gap to optimum", self.gap, note="row by row, the largest"),
             sampling_fact(self.target),
         ]
         return Document(

@@ -357,7 +357,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
                 "contribution": self.contributions,
                 "optimized": self.attributions,
                 "unit": pd.Series([self.unit] * len(self.rows), dtype=object),
-                "points": np.nan if self.points is None else self.points,
+                "probability_points": np.nan if self.points is None else self.points,
                 "clear": self.clear,
                 "best_rank": self.best_ranks,
                 "worst_rank": self.worst_ranks,
@@ -424,7 +424,9 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
     @property
     def _listed(self) -> pd.DataFrame:
         """The feature, value, contribution, points and clarity of each reason."""
-        table = self.to_frame()[["feature", "value", "contribution", "points"]]
+        names = ["feature", "value", "contribution", "probability_points"]
+        table = self.to_frame()[names]
+        table.columns = [name.replace("_", " ") for name in names]
         table["value"] = table["value"].map(minus)
         unclear = self.worst_ranks > self.n_features
         ranks = zip(self.best_ranks, self.worst_ranks, unclear, strict=True)
@@ -432,7 +434,10 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
             "no" if lost else "yes" if low == high else f"rank {low} to {high}"
             for low, high, lost in ranks
         ]
-        available = {"value": any(self.values), "points": self.points is not None}
+        available = {
+            "value": any(self.values),
+            "probability points": self.points is not None,
+        }
         return table.drop(columns=[name for name, has in available.items() if not has])
 
     def document(self) -> Document:

@@ -168,9 +168,9 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
     # the option alone takes all defaults, and adds nothing where they are asked for
     plain = done(TREES.replace("{}", "{kind: contributions}"), "--reasons", "-q")
     assert (plain.printed, plain.stored["reasons"]["k"]) == ("", 4)
-    assert {*["points", "clear", "best_rank", "worst_rank", "sampling_error"]} < {
-        *plain.table("_reasons")
-    }
+    assert {
+        *["probability_points", "clear", "best_rank", "worst_rank", "sampling_error"]
+    } < {*plain.table("_reasons")}
 
 
 def test_reasons_of_scaled_columns_have_the_numbers_of_the_table(

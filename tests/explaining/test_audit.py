@@ -245,7 +245,9 @@ def test_shares_of_moved_rows_are_no_more_than_all(case):
     rows_moved(W, base)
     audit = audited(case, W, base=base)
     assert audit["main effects"].number < 0.0
-    shares = [audit[x].number for x in ("main effects", "required", "removable")]
+    shares = [
+        audit[x].number for x in ("main effects", "required", "removable differences")
+    ]
     assert sum(shares) == pytest.approx(1.0)
 
 
@@ -394,8 +396,8 @@ def test_numbers_of_similar_rows_are_those_of_main_effects_and_of_the_front():
         assert numbers["main effects"] == pytest.approx(share.main_effects, rel=1e-9)
         assert numbers["required"] == pytest.approx(share.required, rel=1e-9)
         removable = 1.0 - share.main_effects - share.required
-        assert numbers["removable"] == pytest.approx(removable, rel=1e-9)
-        halved = numbers["change to halve it"] ** 2
+        assert numbers["removable differences"] == pytest.approx(removable, rel=1e-9)
+        halved = numbers["change to halve them"] ** 2
         assert halved == pytest.approx(share.halving_cost, rel=1e-6)
         distance = ((W - E) ** 2).sum()
         least = robust.value(front.smoothest_within(distance))

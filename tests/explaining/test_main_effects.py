@@ -186,7 +186,7 @@ def test_shares_are_given_by_the_number_of_neighbours():
     ends = [share_text(x) for x in sorted(near.values())]
     facts = share.document().facts
     assert facts["main effects"].note == f"{ends[0]} to {ends[1]} for 2 to 8 neighbours"
-    assert facts["change to halve it"].value == share.halving_cost**0.5
+    assert facts["change to halve them"].value == share.halving_cost**0.5
 
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "main effects"))

@@ -248,7 +248,7 @@ def test_reasons_have_value_number_points_and_unit(customers, tmp_path):
     assert ",'=balance," in text
     assert ",=balance" not in text
     sheet = reasons.sheet(rows.index[0])
-    assert "points" in sheet
+    assert "probability points" in sheet
     assert "sampling error" not in sheet
 
 
@@ -265,8 +265,8 @@ def test_points_are_of_log_odds_and_probabilities_alone(customers):
         of_kind["probability"].points, 100.0 * reasons.contributions
     )
     assert of_kind["margin"].points is None
-    assert of_kind["margin"].to_frame()["points"].isna().all()
-    assert "points" not in of_kind["margin"].sheet(rows.index[0])
+    assert of_kind["margin"].to_frame()["probability_points"].isna().all()
+    assert "probability points" not in of_kind["margin"].sheet(rows.index[0])
 
 
 def test_a_group_lists_the_features_that_contribute_most(customers):

@@ -246,8 +246,8 @@ class DifferenceShares:
         return [
             Fact("main effects", _rounded(self.main_effects), "%", note=note),
             Fact("required", _rounded(self.required), "%"),
-            Fact("removable", _rounded(self.removable), "%"),
-            Fact("change to halve it", math.sqrt(self.halving_cost), "%"),
+            Fact("removable differences", _rounded(self.removable), "%"),
+            Fact("change to halve them", math.sqrt(self.halving_cost), "%"),
         ]
 
     def document(self) -> Document:

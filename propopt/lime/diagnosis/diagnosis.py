@@ -203,7 +203,7 @@ class LimeDiagnosis(
     def _counted_rules(self) -> str:
         """The number of rules with findings, and of all rules."""
         count = len({item.rule for item in self.items})
-        return f"{len(self.rules)} of {count} rules"
+        return f"by {len(self.rules)} of {count} rules checked"
 
     def document(self) -> Document:
         """The worst number of each rule with findings, and their count."""
@@ -221,7 +221,7 @@ class LimeDiagnosis(
             ]
             for rule, items in _by_rule(self.findings).items()
         ]
-        head = "rule", "cases", "worst at", "number", "limit"
+        head = "rule", "cases", "worst at", "statistic", "flagged if"
         return Document(
             title=title_of("LIME diagnosis", self.quantity),
             subtitle=subtitle_of(self.quantity, shape_text(*self.shape)),
@@ -249,8 +249,8 @@ class LimeDiagnosis(
         groups = _by_rule(self.items)
         rules = pd.DataFrame(
             {
-                "number": [_RULES[rule].measure for rule in groups],
-                "limit": [_RULES[rule].criterion for rule in groups],
+                "statistic": [_RULES[rule].measure for rule in groups],
+                "flagged if": [_RULES[rule].criterion for rule in groups],
                 "worst": [items[0].number for items in groups.values()],
                 "findings": [_count(items, "finding") for items in groups.values()],
                 "notes": [_count(items, "note") for items in groups.values()],

@@ -201,7 +201,7 @@ class FrontPath:
         if front is None:
             return [Fact("solved weights", len(self.optima))]
         note = f"of the largest value, at {front.n_proved} weights between"
-        error = Fact("interpolation error", front.error, "at most", note=note)
+        error = Fact("interpolation error", front.error, note=note)
         return [Fact("solved weights", len(self.optima)), error]
 
     @property

@@ -226,7 +226,7 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
         "prediction": record.value,
         "base": record.base,
         "sampling error": record.sampling_error,
-        "interval": "95% of runs",
+        "interval of runs": "95% of runs",
     }
     of_row = either.top(1, either.row_names[0])
     assert of_row["base"].tolist() == [either.base[0]]
