@@ -207,7 +207,7 @@ def _draw_scatter(chart: Scatter, axes: Axes) -> None:
     turn: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
     axes.set_xticks(ticks.tolist(), texts, **turn)
     axes.set(xlabel=words(chart.name), ylabel=words(chart.caption, 44))
-    frame(axes, chart.title)
+    frame(axes, chart.title + "\n" * bool(chart.title and named))  # above the names
     if named:
         named.insert(0, (f"{words(chart.color_name)}:", "0.2"))
         colored_words(axes, named, (0.0, 1.03), xycoords="axes fraction")
@@ -252,7 +252,8 @@ def _draw_steps(chart: Steps, axes: Axes) -> None:
             va="center",
             fontsize="small",
         )
-    axes.margins(x=0.2)  # for the numbers
+    axes.margins(x=0.26)  # for the numbers
+    axes.locator_params(axis="x", nbins=5)
     axes.set_yticks(heights, short_names(chart.names))
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(_label(chart.caption, hatched, chart.hatching))
