@@ -350,12 +350,11 @@ def with_base_margins(explained: Explanation, margins: Array | None) -> Explanat
     assert base is not None, "see ExplanationProblem.margins"
     assert prediction is not None, "see ExplanationProblem.margins"
     ends = f"{margins.min():.4g} to {margins.max():.4g}"
-    words = f"changes base and prediction of each row by {ends}"
     return replace(
         explained,
         base_value=base + margins,
         prediction=prediction + margins,
-        parameters={**explained.parameters, "base margin": words},
+        parameters={**explained.parameters, "base margin": ends},
     )
 
 

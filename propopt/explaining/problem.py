@@ -24,6 +24,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import read_only, read_option, read_seed, read_share
+from propopt.base.document import share_text
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.suggestions import suggests_arguments
@@ -57,11 +58,11 @@ from propopt.functions.wrapping import other_classes, wrap_with_table
 from propopt.laws.background import (
     N_BACKGROUND,
     Background,
-    OffData,
     Reference,
     affordable_rows,
     canonical_order,
     row_digests,
+    share_off_data,
     steps_of_row,
 )
 from propopt.laws.draws import Sample
@@ -723,25 +724,23 @@ class RowsProblem(ExplanationProblem):
         if rule.base_error > 0.0:
             parameters["base error"] = rule.base_error
         if self.settings.is_made_as("shapley"):
-            parameters["mixed rows"] = self.off_data.in_words()
+            players = self.players
+            share = share_off_data(
+                self.points,
+                rule.background.points,
+                self.reference.points,
+                lambda points: coordinates_of(self.function, points, self.sizes),
+                np.arange(self.points.shape[1])
+                if players is None
+                else players.of_column,
+                rule.background.weights,
+            )
+            parameters["mixed rows"] = (
+                share.reason
+                if isinstance(share, Reason)
+                else " ±".join(map(share_text, share))
+            )
         return parameters
-
-    @cached_property
-    def off_data(self) -> OffData | Reason:
-        """How many mixed rows of the game are far from the data, if known."""
-        rule = self.rule
-        D = self.points.shape[1]
-        if not isinstance(rule, ContributionRule):
-            return Reason("slopes do not use mixed rows")
-        players = self.players
-        return OffData.of(
-            self.points,
-            rule.background.points,
-            self.reference.points,
-            lambda points: coordinates_of(self.function, points, self.sizes),
-            np.arange(D) if players is None else players.of_column,
-            rule.background.weights,
-        )
 
     def main_effect_parameters(self, best: Explanation) -> dict[str, Parameter]:
         """The share of differences that main effects explain, as a parameter."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, final
@@ -11,7 +11,7 @@ from typing import Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Indices, Mask, Values
+from propopt.base.arrays import Array, Mask, Values
 from propopt.base.charts import Grid, Steps
 from propopt.base.checks import read_count, read_level, read_option
 from propopt.base.declared import field
@@ -49,7 +49,7 @@ from propopt.plots.drawing import draw
 from propopt.plots.style import Axes
 from propopt.results.explanation import Explanation
 from propopt.results.result import Result
-from propopt.tables.frames import Labels, listed, order_of
+from propopt.tables.frames import Labels, listed
 
 
 # ---- Scores in words: counts, formulas and cautions
@@ -796,7 +796,7 @@ class InteractionScores(
         Parameters
         ----------
         explanation : Explanation
-            For the same features, by name, or by order without names.
+            For the same features by name, or for as many without names.
 
         Returns
         -------
@@ -808,31 +808,39 @@ class InteractionScores(
         InvalidInput
             If the scores are of single features, or of other features.
         """
-        labels = explanation.labels
-        n_features = explanation.shape[1]
-        above, below = clear_scores(self)
-        columns = labels.features if labels.columns is None else labels.columns
         if self.order < 2:
             raise InvalidInput(
                 "interactions: expected scores of pairs or larger sets, got scores of "
                 "single features; fitted_iloco.interactions(order=2) gives pairs"
             )
-        members = indices_of_columns(self, columns, n_features, "the explained table")
-        names = labels.feature_names(n_features)
-        shown = [
-            printable(names[indices[0]] if len(indices) == 1 else name)
-            for name, indices in zip(self.names, members, strict=True)
-        ]
+        self._refuse_others(explanation)
+        above, below = clear_scores(self)
         clear = np.flatnonzero(above | below)
         order = clear[np.argsort(-np.abs(self.scores[clear]), kind="stable")]
-        sets = [" × ".join(shown[n] for n in one) for one in self.sets.tolist()]
         largest = order[:_MOST_NAMED].tolist()
-        named = [f"{sets[q]} {signed_text(self.scores[q])}" for q in largest]
+        named = [
+            f"{printable(self.name_of(q))} {signed_text(self.scores[q])}"
+            for q in largest
+        ]
         if len(order) > _MOST_NAMED:
             named.append(f"{len(order) - _MOST_NAMED:,} more")
         text = ", ".join(named) or f"none of {len(self):,}"
         parameters = {**explanation.parameters, f"clear {self.noun}s": text}
         return replace(explanation, parameters=parameters)
+
+    def _refuse_others(self, explanation: Explanation) -> None:
+        """Refuse an explanation of other features; without names they are counted."""
+        labels = explanation.labels
+        columns = labels.features if labels.columns is None else labels.columns
+        wanted = [*map(plain_name, columns or range(explanation.shape[1]))]
+        parts = [*map(plain_name, chain.from_iterable(self.columns))]
+        ours = [{*map(plain_name, self.names)}, set(parts)]
+        is_counted = set(range(len(parts))) in (set(wanted), *ours)
+        if set(wanted) not in ours and (not is_counted or len(wanted) != len(parts)):
+            raise InvalidInput(
+                f"interactions: expected scores of {listed(wanted, 4)}, got scores of "
+                f"{listed(parts, 4)}"
+            )
 
     def document(self) -> Document:
         """The largest scores with intervals, the count of clear ones, a caution."""
@@ -937,68 +945,6 @@ class InteractionScores(
         """C − 1 for groups of rows; infinite for independent rows."""
         degrees = self.n_row_groups - 1 if self.n_row_groups else np.inf
         return np.full(len(self), float(degrees))
-
-
-# ---- Columns of features in another table: by name, or by position for arrays
-
-
-def indices_of_columns(
-    result: InteractionScores,
-    names: Sequence[Hashable] | None,  # shape (D,)
-    n_columns: int,
-    owner: str,
-) -> list[Indices]:
-    """Positions of the columns of each of the M features in another table.
-
-    Columns are matched by name if both sides have names, else by position.
-    """
-    members = _members(result, names)
-    column_names = list(chain.from_iterable(members))
-    if names is None or (are_positions(column_names) and not are_positions(names)):
-        indices = _by_position(
-            column_names, n_columns, owner, grouped=len(column_names) > len(members)
-        )
-    else:
-        order = order_of(
-            column_names, names, "interactions: their columns", owner, counted=True
-        )
-        indices = np.arange(n_columns) if order is None else np.argsort(order)
-    return np.split(indices, np.cumsum([len(columns) for columns in members])[:-1])
-
-
-def are_positions(names: Sequence[Hashable]) -> bool:
-    """Whether names are the positions 0, 1, ... in any order, as for arrays."""
-    numbers = {name for name in names if isinstance(name, int | np.integer)}
-    return numbers == set(range(len(names)))
-
-
-def _members(
-    result: InteractionScores, names: Sequence[Hashable] | None
-) -> tuple[tuple[Hashable, ...], ...]:
-    """The columns of each feature; the feature itself if the table has it."""
-    if names is not None and set(map(plain_name, names)) == set(
-        map(plain_name, result.names)
-    ):
-        return tuple((name,) for name in result.names)
-    return result.columns
-
-
-def _by_position(
-    column_names: Sequence[Hashable], n_columns: int, owner: str, *, grouped: bool
-) -> Indices:
-    if len(column_names) != n_columns:
-        raise InvalidInput(
-            f"interactions: expected scores of the {n_columns} columns of {owner}, got "
-            f"scores of {len(column_names)}: {listed(column_names, 4)}"
-        )
-    if are_positions(column_names):
-        return np.array(column_names, dtype=np.intp)
-    if grouped:
-        raise InvalidInput(
-            f"interactions: scores of features with several columns are matched by "
-            f"name, and the columns of {owner} have no names; give a DataFrame"
-        )
-    return np.arange(n_columns)
 
 
 # ---- Clear scores: intervals without the scores of a model without interactions

@@ -404,76 +404,54 @@ _SLOW_WORK: Final = 2e6
 """Limits of pairs of rows times coordinates, without and with missing numbers."""
 
 
-@final
-@dataclass(frozen=True)
-class OffData:
+def share_off_data(
+    explained: Points,  # (N, D)
+    background: Points,  # (M, D)
+    data: Points,  # (R, D)
+    coordinates_of: Callable[[Points], Array],
+    players: Indices,  # (D,): of each column
+    weights: Values | None = None,  # (M,): of the background
+) -> tuple[float, float] | Reason:
     """The share of mixed rows farther from the data than 99 % of its rows.
 
-    A mixed row has the columns of a random coalition from an explained row, and the
-    others from a background row. The coalition has the players before a random position
-    in a random order, with at least one player in it and one outside. The distance is
-    to the nearest row of data other than its two source rows. It is far if this exceeds
-    the 99 % quantile of the distances of rows of data to their nearest other row. For
+    Returned with its standard error; or the reason for none. The seed is fixed. A mixed
+    row has the columns of a random coalition from an explained row, and the others from
+    a background row. The coalition has the players before a random position in a random
+    order, with at least one player in it and one outside. The distance is to the
+    nearest row of data other than its two source rows. It is far if this exceeds the
+    99 % quantile of the distances of rows of data to their nearest other row. For
     independent columns about 1 % are far.
     """
-
-    share: float
-    standard_error: float  # of the draws of mixed rows
-    n_mixed: int
-    n_rows: int  # rows of data used for distances
-
-    @classmethod
-    def of(
-        cls,
-        explained: Points,  # (N, D)
-        background: Points,  # (M, D)
-        data: Points,  # (R, D)
-        coordinates_of: Callable[[Points], Array],
-        players: Indices,  # (D,): of each column
-        weights: Values | None = None,  # (M,): of the background
-    ) -> Self | Reason:
-        """Estimate the share with a fixed seed, or return the reason for none."""
-        n_players = int(players.max()) + 1
-        if n_players < 2:
-            return Reason("none, as there is one player")
-        if len(data) < _FEWEST_IN_DATA:
-            return Reason(
-                f"not estimated, as data has fewer than {_FEWEST_IN_DATA} rows"
-            )
-        rng = np.random.default_rng(0)
-        positions = coordinates_of(data)
-        work = _SLOW_WORK if np.isnan(positions).any() else _WORK
-        most = math.sqrt(work / max(positions.shape[1], 1)) - _N_MIXED / 2
-        count = int(np.clip(most, _FEWEST_IN_DATA, _MOST_IN_DATA))
-        if len(data) > count:
-            chosen = np.sort(rng.choice(len(data), count, replace=False))
-            data = data[chosen]
-            positions = positions[chosen]
-        between_data = _squared_distances(positions, positions)
-        np.fill_diagonal(between_data, np.inf)
-        nearest = between_data.min(axis=1)  # distances here are squared
-        limit = float(np.quantile(nearest, FAR_QUANTILE))
-        x = explained[rng.integers(len(explained), size=_N_MIXED)]
-        b = background[rng.choice(len(background), _N_MIXED, p=weights)]
-        rank = np.argsort(rng.random((_N_MIXED, n_players)), axis=1)
-        is_explained = rank < rng.integers(1, n_players, size=(_N_MIXED, 1))
-        mixed = np.where(is_explained[:, players], x, b)
-        distances = _squared_distances(coordinates_of(mixed), positions)
-        for source in (x, b):
-            distances[_same(source, data)] = np.inf
-        far = distances.min(axis=1) > limit
-        share = float(far.mean())
-        error = math.sqrt(max(share * (1.0 - share), 0.25 / _N_MIXED) / _N_MIXED)
-        return cls(share, error, _N_MIXED, len(data))
-
-    def in_words(self) -> str:
-        """Describe the share with its standard error, in a sentence."""
-        share, error = (100.0 * x for x in (self.share, self.standard_error))
-        rounded = f"{share:.0f} %" if error >= 1.0 else f"{share:.1f} %"
-        return (
-            f"{rounded} ± {error:.1f} % lie farther from data than 99 % of its rows, "
-            f"estimated from {self.n_mixed} of them"
-        )
+    n_players = int(players.max()) + 1
+    if n_players < 2:
+        return Reason("none, as there is one player")
+    if len(data) < _FEWEST_IN_DATA:
+        return Reason(f"not estimated, as data has fewer than {_FEWEST_IN_DATA} rows")
+    rng = np.random.default_rng(0)
+    positions = coordinates_of(data)
+    work = _SLOW_WORK if np.isnan(positions).any() else _WORK
+    most = math.sqrt(work / max(positions.shape[1], 1)) - _N_MIXED / 2
+    count = int(np.clip(most, _FEWEST_IN_DATA, _MOST_IN_DATA))
+    if len(data) > count:
+        chosen = np.sort(rng.choice(len(data), count, replace=False))
+        data = data[chosen]
+        positions = positions[chosen]
+    between_data = _squared_distances(positions, positions)
+    np.fill_diagonal(between_data, np.inf)
+    nearest = between_data.min(axis=1)  # distances here are squared
+    limit = float(np.quantile(nearest, FAR_QUANTILE))
+    x = explained[rng.integers(len(explained), size=_N_MIXED)]
+    b = background[rng.choice(len(background), _N_MIXED, p=weights)]
+    rank = np.argsort(rng.random((_N_MIXED, n_players)), axis=1)
+    is_explained = rank < rng.integers(1, n_players, size=(_N_MIXED, 1))
+    mixed = np.where(is_explained[:, players], x, b)
+    distances = _squared_distances(coordinates_of(mixed), positions)
+    for source in (x, b):
+        distances[_same(source, data)] = np.inf
+    far = distances.min(axis=1) > limit
+    share = float(far.mean())
+    error = math.sqrt(max(share * (1.0 - share), 0.25 / _N_MIXED) / _N_MIXED)
+    return share, error
 
 
 def _squared_distances(rows: Array, positions: Array) -> Array:

@@ -38,7 +38,7 @@ from propopt.base.text import (
 )
 from propopt.cli import main
 from propopt.functions.cost import in_time
-from propopt.interactions.scores import are_positions, level_in_words, two_digits_up
+from propopt.interactions.scores import level_in_words, two_digits_up
 from propopt.lime.laws.binned_columns import interval_words
 
 
@@ -393,7 +393,6 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
                 "'-1\n",
             ),
         ),
-        (are_positions, ([0, 2, 1], [0, 2], ["0"]), (True, False, False)),
         (lambda n: plural(n, "row"), (1, 1200), ("1 row", "1,200 rows")),
         (
             interval_words,

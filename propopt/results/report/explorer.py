@@ -28,6 +28,7 @@ from propopt.base.document import (
     cell_text,
     minus,
     share_text,
+    signed_text,
 )
 from propopt.base.row_sample import RowSample
 from propopt.base.text import in_html, printable
@@ -66,11 +67,6 @@ class FrontPath:
     labels: Mapping[str, str] = field(default_factory=dict)  # descriptions of losses
     front: ExactFront | None = None  # the exact front between the optima, if available
     baselines: Sequence[Any] = ()  # marks: explanations measured on the same losses
-
-    @property
-    def title(self) -> str:
-        """The title of the chapter with the slider."""
-        return "Trade-off"
 
     @property
     def control(self) -> str:
@@ -315,7 +311,7 @@ class Explorer:
         if self.front_path is None:
             return Chapter(self.title, [Facts(facts), self], self.lead)
         facts += self.front_path.facts
-        return Chapter(self.front_path.title, [Facts(facts), self])
+        return Chapter("Trade-off", [Facts(facts), self])
 
     def as_table(self) -> Table:
         """The first row and its most similar one, as columns of a table."""
@@ -324,13 +320,6 @@ class Explorer:
         columns = {name: [value for _, value, _ in rows] for name, rows in pair}
         index = pd.Index([label for label, *_ in lines], name="feature")
         return Table(pd.DataFrame(columns, index=index), self.lead)
-
-    def texts(self) -> Iterator[str]:
-        """All texts of the block, in which the glossary looks for its terms."""
-        yield from (self.title, self.lead)
-        if self.front_path is not None:
-            yield from (label for label, *_ in self.front_path.summary)
-            yield from (self.front_path.title, self.front_path.start_label)
 
     @cached_property
     def components(self) -> Array:
@@ -532,10 +521,6 @@ def _tick(value: float, in_shares: bool) -> str:
 _PANELS: Final = ("Chosen row", "The most similar row")
 
 
-def _signed(value: float) -> str:
-    return minus(f"{value:+.3g}") if value else "0"
-
-
 def row_picture(
     which: str,
     name: str,
@@ -561,7 +546,7 @@ def row_picture(
                 tag("span", class_="zero", style="left:50%"),
                 class_="plot",
             ),
-            tag("td", in_html(_signed(value)), class_="number"),
+            tag("td", in_html(signed_text(value)), class_="number"),
         )
         for label, value, was in lines
     ]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Edges
-from propopt.base.document import minus, share_text
+from propopt.base.document import minus, share_text, signed_text
 from propopt.base.row_sample import RowSample
 from propopt.losses.graphs.distances import pair_distances
 from propopt.losses.graphs.points import knn_graph
@@ -151,5 +151,5 @@ def _standardised(best: Optimum) -> Array | None:
 
 def named(attribution: float, value: str) -> str:
     """An attribution with its sign, and the value of its column."""
-    number = minus(f"{attribution:+.3g}")
+    number = signed_text(attribution)
     return f"{number} (value {minus(value)})" if value else number
