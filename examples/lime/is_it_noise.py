@@ -50,10 +50,11 @@ assert 0 < (runs > 0).sum() < 20
 assert exact < 0
 
 # %%
-# The diagnosis gives the reason: LIME compares the bin of the row with the other three.
+# The diagnosis has its statistic below the limit: LIME compares the bin of the row with
+# the other three.
 for item in limit.diagnose().of("sign against the profile"):
     if (item.row, item.column) == (n, bp):
-        print(item.sentence)
+        print(f"{item.rule}: {item.number:.2f}, flagged if < 0")
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 5.2), layout="constrained")
 band = {"color": "0.9", "label": "limit ± 2 standard deviations of a run"}

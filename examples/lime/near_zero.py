@@ -27,13 +27,13 @@ print(f"correct: {model.score(X_new, y_new) * len(X_new):.0f} of {len(X_new)}")
 limit = po.lime.limits(model, X_new, data=X_train, target="class_1")
 
 # %%
-# The most severe case, in the words of the diagnosis.
+# The most severe case of the diagnosis.
 diagnosis = limit.diagnose(progress=False)
 hidden = diagnosis.of("cancellation by binning")
 worst = max(hidden, key=lambda item: item.severity)
 column, wine = X_new.columns[worst.column], X_new.index[worst.row]
 print(f"{len(hidden)} cases in {len({item.row for item in hidden})} wines")
-print(f"wine {wine}, {column}:", worst.sentence)
+print(f"wine {wine}, {column}: {worst.rule}, {worst.number:.3f}")
 assert column == "color_intensity"
 assert abs(limit.coefficients[worst.row, worst.column]) < 0.01
 

@@ -16,7 +16,7 @@ from propopt.base.text import plural
 SAMPLED_ABOVE: Final = 2_000
 """Rows up to which reports use every row; shares of as many are known to 2.2 %."""
 
-LEVEL: Final = 0.95
+SHARE_LEVEL: Final = 0.95
 """The level of intervals of shares."""
 
 _NORMAL: Final = 1.959963984540054

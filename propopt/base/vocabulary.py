@@ -22,7 +22,7 @@ BASES: Final[Mapping[Basis, str]] = {
 """The meaning of each basis."""
 
 
-class Term(NamedTuple):
+class Definition(NamedTuple):
     """The definition of a label, its formula if it has a short one, and its basis."""
 
     definition: str
@@ -35,226 +35,232 @@ class Term(NamedTuple):
         return f"{self.definition} {self.formula}".rstrip()
 
 
-TERMS: Final[Mapping[str, Term]] = {
+TERMS: Final[Mapping[str, Definition]] = {
     # ---- columns of tables
-    "mean size": Term(
+    "mean size": Definition(
         "Mean of the absolute contributions (slopes, main effects) of a feature over "
         "the rows.",
         "(1/N) Σ_n |w_nd|",
     ),
-    "share": Term("Mean size as a share of all mean sizes.", "size_d / Σ size"),
-    "highest for": Term(
+    "share": Definition("Mean size as a share of all mean sizes.", "size_d / Σ size"),
+    "highest for": Definition(
         "The values with the highest contributions: high, low or mixed; the category "
         "with the highest mean; missing or present, if the mean of missing values lies "
         "outside the middle 80% of the others; empty if nothing varies.",
         "sign of Spearman's ρ(x_d, w_d) if |ρ| ≥ 0.5",
     ),
-    "sign": Term(
+    "sign": Definition(
         "Sign of the values that are not 0: + or − if all have it, else the share "
         "with +."
     ),
-    "value": Term("The value of the feature in this row."),
-    "contribution": Term(
+    "value": Definition("The value of the feature in this row."),
+    "contribution": Definition(
         "The part of prediction − base that belongs to a feature.",
         "Σ_d w_nd = f(x_n) − base",
     ),
-    "slope": Term("Change of the output per unit, or per step, of the feature."),
-    "SHAP value": Term("Shapley value of the feature, before optimization.", "φ_nd"),
-    "probability points": Term(
+    "slope": Definition("Change of the output per unit, or per step, of the feature."),
+    "SHAP value": Definition(
+        "Shapley value of the feature, before optimization.", "φ_nd"
+    ),
+    "probability points": Definition(
         "Change of the probability by the contribution, in percentage points.",
         "100 (p(f) − p(f − φ))",
     ),
-    "most often": Term(
+    "most often": Definition(
         "The features that most often have this rank, with their shares of the rows "
         "with a reason of this rank."
     ),
-    "clear": Term(
+    "clear": Definition(
         "Yes if no small change of the row turns the sign (for reasons: the rank), and "
         "the SHAP value shares the sign; else no, or the possible ranks. Of scores: "
         "those whose interval excludes 0."
     ),
-    "clear rows": Term("Share of the rows in which the sign (the rank) is clear."),
-    "clearly +": Term("Share of the rows in which the sign is clearly +."),
-    "clearly −": Term("Share of the rows in which the sign is clearly −."),
-    "clearly first": Term(
+    "clear rows": Definition(
+        "Share of the rows in which the sign (the rank) is clear."
+    ),
+    "clearly +": Definition("Share of the rows in which the sign is clearly +."),
+    "clearly −": Definition("Share of the rows in which the sign is clearly −."),
+    "clearly first": Definition(
         "Share of the rows in which no small change of the row gives another feature "
         "the largest size (value)."
     ),
     # ---- facts of explanations
-    "base": Term(
+    "base": Definition(
         "Mean prediction over the background, for LIME over its samples; in an audit "
         "the distance from that mean.",
         "E f(X)",
     ),
-    "prediction": Term("Output of the model for this row.", "f(x)"),
-    "gap to optimum": Term(
+    "prediction": Definition("Output of the model for this row.", "f(x)"),
+    "gap to optimum": Definition(
         "No explanation has a lower objective by more than this share.",
         "(objective − lower bound) / scale",
         "proved",
     ),
-    "sampling error": Term(
+    "sampling error": Definition(
         "Root mean square error of sampled SHAP values, slopes or coefficients, as a "
         "share of their size; 0 if they are exact.",
     ),
-    "additivity error": Term(
+    "additivity error": Definition(
         "Largest distance of a row sum from prediction − base.",
         "max_n |Σ_d w_nd − (f(x_n) − base)|",
     ),
-    "differs from SHAP": Term(
+    "differs from SHAP": Definition(
         "Mean distance from the SHAP values, relative to their size.",
         "Σ|w − φ| / Σ|φ|",
     ),
-    "top feature as SHAP": Term(
+    "top feature as SHAP": Definition(
         "Share of the rows with the same largest feature as the SHAP values."
     ),
-    "signs against SHAP": Term(
+    "signs against SHAP": Definition(
         "Large values with another sign than the SHAP value, of all large ones.",
         "|φ| > 0.1 mean_n max_d |φ_nd|",
     ),
-    "clear signs": Term("Share of the nonzero values with a clear sign."),
-    "certain signs": Term(
+    "clear signs": Definition("Share of the nonzero values with a clear sign."),
+    "certain signs": Definition(
         "Share of the values with the same sign in all near-optimal explanations.",
         "",
         "proved",
     ),
-    "certain rows": Term(
+    "certain rows": Definition(
         "Share of the rows in which all near-optimal explanations have this sign.",
         "",
         "proved",
     ),
-    "small change": Term(
+    "small change": Definition(
         "Length of a change of one row that clear and certain results survive.",
         "5 % of the root mean square length of a row",
         "assumed",
     ),
     # ---- audits
-    "row sums": Term("Largest error of a row sum.", "max |Σ w − (f − base)|"),
-    "values": Term("Largest error of a value.", "max |w − φ|"),
-    "large signs": Term("Share of the large values with a wrong sign."),
-    "top 3 features": Term("Share of the rows with other three largest features."),
-    "unused features": Term(
+    "row sums": Definition("Largest error of a row sum.", "max |Σ w − (f − base)|"),
+    "values": Definition("Largest error of a value.", "max |w − φ|"),
+    "large signs": Definition("Share of the large values with a wrong sign."),
+    "top 3 features": Definition(
+        "Share of the rows with other three largest features."
+    ),
+    "unused features": Definition(
         "Largest value of a feature that the model does not use.", "max |w|"
     ),
-    "main effects": Term(
+    "main effects": Definition(
         "Share of the squared differences of similar rows that main effects explain; "
         "below 0 if rows differ more without them.",
         "1 − roughness / plain",
     ),
-    "required": Term(
+    "required": Definition(
         "Share of the squared differences of similar rows that predictions require, "
         "beyond main effects.",
         "least / plain",
     ),
-    "removable differences": Term(
+    "removable differences": Definition(
         "Share of the squared differences of similar rows that neither main effects "
         "nor predictions require.",
         "(roughness − least) / plain",
     ),
-    "possible similarity": Term(
+    "possible similarity": Definition(
         "Squared differences of similar rows, divided by the least ones at the same "
         "distance from the exact values.",
         "roughness / least roughness",
     ),
-    "possible closeness": Term(
+    "possible closeness": Definition(
         "Share of the squared distance from the exact values that equally similar "
         "values do not need.",
         "1 − least distance² / distance²",
     ),
-    "change to remove 10%": Term(
+    "change to remove 10%": Definition(
         "The change that removes 10 % of the removable differences.", "", "proved"
     ),
-    "change to halve them": Term(
+    "change to halve them": Definition(
         "Root mean square change of the values that halves the removable differences.",
         "‖v − w‖ / ‖w‖",
         "proved",
     ),
-    "change to remove 90%": Term(
+    "change to remove 90%": Definition(
         "The change that removes 90 % of the removable differences.", "", "proved"
     ),
-    "change with half background": Term(
+    "change with half background": Definition(
         "Root mean square change of the values with half of the background rows.",
         "‖φ' − φ‖ / ‖φ‖",
         "estimated",
     ),
-    "tolerance": Term(
+    "tolerance": Definition(
         "Largest error that passes, with the number of rows that fail.", "", "assumed"
     ),
     # ---- two versions, two groups
-    "distance": Term(
+    "distance": Definition(
         "Root mean square change of the contributions of a feature over the same rows; "
         "for groups the larger one of the differences of mean and mean size."
     ),
-    "× level": Term("The distance divided by the level.", "distance / level"),
-    "level": Term(
+    "× level": Definition("The distance divided by the level.", "distance / level"),
+    "level": Definition(
         "The distance that chance reaches: refits on halves, other seeds, or random "
         "divisions.",
         "",
         "estimated",
     ),
-    "total size": Term("Sum of the mean sizes of all features.", "Σ_d size_d"),
-    "false alarms": Term(
+    "total size": Definition("Sum of the mean sizes of all features.", "Σ_d size_d"),
+    "false alarms": Definition(
         "Share of simulated comparisons without a change that exceed the level.",
         "",
         "estimated",
     ),
     # ---- trade-offs
-    "faithfulness kept": Term(
+    "faithfulness kept": Definition(
         "Share of the faithfulness of the SHAP values or slopes."
     ),
-    "differences removed": Term(
+    "differences removed": Definition(
         "Share of the squared differences of neighbours that is gone; of the largest "
         "difference, if the loss is one of it."
     ),
-    "feature differences removed": Term(
+    "feature differences removed": Definition(
         "Share of the squared differences of similar features that is gone."
     ),
-    "size removed": Term("Share of the sum of the absolute values that is gone."),
-    "removed": Term("Share of the loss of the target that is gone."),
-    "nearest baseline": Term(
+    "size removed": Definition("Share of the sum of the absolute values that is gone."),
+    "removed": Definition("Share of the loss of the target that is gone."),
+    "nearest baseline": Definition(
         "The baseline with the lowest objective at these weights, and its excess over "
         "the optimum."
     ),
-    "front error": Term(
+    "front error": Definition(
         "Mixtures of the optima match any explanation in each loss to within this "
         "share of the range of the loss.",
         "",
         "proved",
     ),
-    "between weights": Term(
+    "between weights": Definition(
         "Largest gap to the optimum at any weight between those tried.", "", "proved"
     ),
-    "solved weights": Term("Weights of which the optimum was solved."),
-    "interpolation error": Term(
+    "solved weights": Definition("Weights of which the optimum was solved."),
+    "interpolation error": Definition(
         "Error of values between solved weights, as a share of the largest value.",
         "",
         "proved",
     ),
-    "rows shown": Term("Rows to choose from, of all rows."),
-    "similar rows": Term(
+    "rows shown": Definition("Rows to choose from, of all rows."),
+    "similar rows": Definition(
         "The pairs of rows that are compared, and the distance that decides.",
         "",
         "assumed",
     ),
     # ---- LIME and iLOCO
-    "coefficient": Term("LIME's coefficient for infinitely many samples."),
-    "findings": Term(
+    "coefficient": Definition("LIME's coefficient for infinitely many samples."),
+    "findings": Definition(
         "Numbers beyond the limit of their rule, with a severity of at least 0.25."
     ),
-    "score": Term(
+    "score": Definition(
         "Joint importance of a pair: error without a, plus error without b, minus "
         "error without both, minus error with both.",
         "Δ_a + Δ_b − Δ_ab",
         "estimated",
     ),
-    "patches": Term(
+    "patches": Definition(
         "Learners that are fitted to random rows and features, with their error as a "
         "share of the error of a constant prediction.",
     ),
-    "interval of runs": Term(
+    "interval of runs": Definition(
         "Range of the coefficients of single runs of LIME, with its level.",
         "",
         "estimated",
     ),
-    "interval": Term("Range of the estimate, with its level.", "", "estimated"),
+    "interval": Definition("Range of the estimate, with its level.", "", "estimated"),
 }
 """The labels, in the order of the table of terms."""

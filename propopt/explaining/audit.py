@@ -91,34 +91,34 @@ def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         if abs((one.base or 0.0) - base) <= e.row_tolerance[0]
     ]
     no_row_adds_up = not (np.abs(e.missed) <= e.row_tolerance).any()
-    found = AuditFinding("base", base - given.base, e.unit, "ok", value=base)
-    found = replace(found, expected=given.base)
+    finding = AuditFinding("base", base - given.base, e.unit, "ok", value=base)
+    finding = replace(finding, expected=given.base)
     if e.is_exact and e.adds_up.all() and no_row_adds_up:
-        return replace(found, verdict="wrong", cause="another base", expected=implied)
+        return replace(finding, verdict="wrong", cause="another base", expected=implied)
     if matches and matches[0] is given:
-        return found
+        return finding
     if matches:
-        return replace(found, verdict="other settings", source=matches[0].words)
+        return replace(finding, verdict="other settings", source=matches[0].words)
     if diagnosis.has_source and abs(implied - base) <= e.row_tolerance[0]:
-        return replace(found, verdict="other settings")
+        return replace(finding, verdict="other settings")
     is_cause = not (e.is_given and diagnosis.is_wrong)
     return replace(
-        found, verdict="unknown", cause="unknown background" if is_cause else ""
+        finding, verdict="unknown", cause="unknown background" if is_cause else ""
     )
 
 
 def _values(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     """Where the values come from, or what happened to them."""
     difference = np.abs(e.W - e.E)
-    found = replace(diagnosis.finding, number=float(difference.max()), unit=e.unit)
+    finding = replace(diagnosis.finding, number=float(difference.max()), unit=e.unit)
     if e.is_exact:
-        return found
+        return finding
     # the share of values far from sampled ones
     errors = e.targets.estimate.standard_errors
     share = math.nan
     if errors is not None:
         share = float((difference > MAX_Z * errors + e.tolerance).mean())
-    return replace(found, number=share, unit="%", basis="estimated")
+    return replace(finding, number=share, unit="%", basis="estimated")
 
 
 def _signs_and_first(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
@@ -168,14 +168,16 @@ def _unused(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         return AuditFinding("unused features", math.nan, e.unit, "unknown")
     unused = np.flatnonzero(~e.used)
     sizes = np.abs(e.W[:, unused]).max(axis=0)
-    found = AuditFinding("unused features", float(sizes.max(initial=0.0)), e.unit, "ok")
-    if found.number <= e.tolerance + e.half_digit[:, unused].max(initial=0.0):
-        return found
-    found = replace(found, features=(int(unused[sizes.argmax()]),))
+    finding = AuditFinding(
+        "unused features", float(sizes.max(initial=0.0)), e.unit, "ok"
+    )
+    if finding.number <= e.tolerance + e.half_digit[:, unused].max(initial=0.0):
+        return finding
+    finding = replace(finding, features=(int(unused[sizes.argmax()]),))
     if diagnosis.cause in _SPREAD:
-        return replace(found, verdict="other settings")
+        return replace(finding, verdict="other settings")
     cause = "" if diagnosis.is_wrong else "unused columns"
-    return replace(found, verdict="wrong", cause=cause)
+    return replace(finding, verdict="wrong", cause=cause)
 
 
 _SPREAD: Final = ("optimized contributions", LIME, "undetermined")

@@ -35,7 +35,7 @@ from propopt.functions.wrapping import ReferenceTable, wrap_with_table
 from propopt.laws.background import N_BACKGROUND, Background, Reference
 from propopt.losses import PairwiseRobustness
 from propopt.losses.graphs.points import Graph, knn_graph
-from propopt.results.audit import LARGE
+from propopt.results.audit import LARGE_SHARE
 from propopt.results.explanation import Explanation
 from propopt.structures.fitted_model import FittedModel
 from propopt.structures.products.sums import SumOfProducts
@@ -393,7 +393,7 @@ class AuditEvidence:
     @cached_property
     def min_size(self) -> float:
         """The |value| above which a value is large."""
-        return LARGE * float(np.abs(self.W).max(axis=1).mean())
+        return LARGE_SHARE * float(np.abs(self.W).max(axis=1).mean())
 
     def changed_signs(self, V: Attributions, W: Attributions) -> float:
         """The share of values, large in either table, with different signs."""

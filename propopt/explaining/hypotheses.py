@@ -65,7 +65,7 @@ _MAX_SLIPS: Final = 3  # number of turned signs that count as single slips
 _MAX_BALANCED: Final = 3  # number of rows with slips that may still add up
 
 
-def _found(
+def _finding_of(
     cause: str,
     values: Attributions | None = None,
     verdict: Verdict = "wrong",
@@ -109,7 +109,7 @@ def rounded_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis |
 def _agreement(source: ReferenceHypothesis, cause: str, how: str = "") -> Diagnosis:
     """The diagnosis for values that agree with a source in every number."""
     verdict: Verdict = "ok" if source.is_given else "other settings"
-    return _found(cause, source.values, verdict, source=f"{source.words}{how}")
+    return _finding_of(cause, source.values, verdict, source=f"{source.words}{how}")
 
 
 def optimized(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
@@ -121,14 +121,14 @@ def optimized(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
     if start.is_wrong:
         return start
     verdict: Verdict = "unknown" if start.values is None else "other settings"
-    return _found("optimized contributions", e.W, verdict)
+    return _finding_of("optimized contributions", e.W, verdict)
 
 
 def lime_weights(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
     """Weights of LIME, which are no Shapley values and need not add up."""
     if not e.imported.source.startswith("lists of LIME"):
         return None
-    return _found(LIME, verdict="unknown")
+    return _finding_of(LIME, verdict="unknown")
 
 
 # ---- Shown by the sums of rows: another class, another unit, a factor
@@ -140,7 +140,7 @@ def other_class(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
         return None
     for name, f in e.other_outputs:
         if name.startswith("class") and adds_up_to(e.W.sum(axis=1), f):
-            return _found("another class", source=name)
+            return _finding_of("another class", source=name)
     return None
 
 
@@ -179,7 +179,7 @@ def constant_factor(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | Non
             break
     cause = "signs" if abs(a + 1.0) < 1e-4 else "a constant factor"
     words = minus(f"{a:.4g} × prediction + constant")
-    return _found(cause, values, source=words, count=int(fits.sum()))
+    return _finding_of(cause, values, source=words, count=int(fits.sum()))
 
 
 def _pairs(count: int, seed: int) -> tuple[Indices, Indices]:
@@ -209,7 +209,7 @@ def absolute_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis 
         return None
     if (np.abs(np.abs(source.values) - e.W) <= source.tolerance).mean() <= CLEARLY:
         return None
-    return _found("absolute values", source.values, count=lost)
+    return _finding_of("absolute values", source.values, count=lost)
 
 
 def moved_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
@@ -230,7 +230,7 @@ def moved_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | 
     j = int(moved[np.abs(S[:, match[moved]]).sum(axis=0).argmax()])
     places = (j, int(match[j]))
     cause = "columns in another's place"
-    return _found(cause, source.values, count=len(moved), features=places)
+    return _finding_of(cause, source.values, count=len(moved), features=places)
 
 
 def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
@@ -256,7 +256,7 @@ def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | Non
     match = np.where(is_match, match, agrees.argmax(axis=1))
     places = (int(bad[0]), int(match[0]))
     cause = "rows in another's place"
-    return _found(cause, source.values, count=len(bad), rows=places)
+    return _finding_of(cause, source.values, count=len(bad), rows=places)
 
 
 def turned_signs(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
@@ -269,7 +269,7 @@ def turned_signs(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     if count <= _MAX_SLIPS or count < CLEARLY * differs.sum() or e.adds_up.all():
         return None
     places = tuple(np.flatnonzero(turned.any(axis=0)).tolist())
-    return _found("signs", source.values, count=count, features=places)
+    return _finding_of("signs", source.values, count=count, features=places)
 
 
 def summed_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
@@ -285,7 +285,9 @@ def summed_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis |
     if (difference <= tolerance).mean() <= CLEARLY:
         return None
     places = (int(filled[0]),)
-    return _found("one-hot sums", source.values, count=len(columns), features=places)
+    return _finding_of(
+        "one-hot sums", source.values, count=len(columns), features=places
+    )
 
 
 def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
@@ -301,7 +303,7 @@ def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | N
     if len(W) >= MIN_ROWS and in_rows.mean() > CLEARLY > e.adds_up.mean():
         return None  # slips are not in every row
     n, j = (int(x) for x in np.unravel_index(np.abs(W - S).argmax(), W.shape))
-    return _found(
+    return _finding_of(
         *("single slips", source.values),
         source="" if source.is_given else source.words,
         count=int(differs.sum()),
@@ -320,7 +322,9 @@ def unused_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis |
     if not differs.any() or (differs & e.used).any():
         return None
     places = tuple(np.flatnonzero(differs).tolist())
-    return _found("unused columns", source.values, count=len(places), features=places)
+    return _finding_of(
+        "unused columns", source.values, count=len(places), features=places
+    )
 
 
 # ---- No exact source: another model, undetermined
@@ -336,7 +340,7 @@ def other_model(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | No
     if r < CLEARLY or not 0.5 < slope(e.W, source.values) < 2.0:
         return None
     count = int((~e.adds_up).sum())
-    return _found("another version of the model", e.E, count=count)
+    return _finding_of("another version of the model", e.E, count=count)
 
 
 # ---- The order of the hypotheses, and the sources that each is tested with
@@ -360,4 +364,4 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
             for source in e.references if with_each else e.references[:1]:
                 if (diagnosis := test(e, source)) is not None:
                     return diagnosis
-    return _found("undetermined", verdict="unknown")
+    return _finding_of("undetermined", verdict="unknown")

@@ -798,10 +798,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def _chosen(self, best: Explanation) -> Table:
         """Five optima along the weight that varies, the one at the knee among them."""
         loss, line = self.line(best)
-        place = next(i for i, one in enumerate(line) if one is best)
+        position = next(i for i, one in enumerate(line) if one is best)
         rows = evenly_spaced(len(line), N_PRINTED)
-        nearest = min(range(len(rows)), key=lambda k: abs(rows[k] - place))
-        rows[nearest] = place
+        nearest = min(range(len(rows)), key=lambda k: abs(rows[k] - position))
+        rows[nearest] = position
         mark = "knee" if self.aimed is None else "aim"
         names = self.losses if loss is None else (loss,)
         lines = [

@@ -61,7 +61,9 @@ def opened(model: Any) -> Any:
     return FittedModel.of(model)
 
 
-Data: TypeAlias = TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None
+DataLike: TypeAlias = (
+    TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None
+)
 """A schema, or a table or documents to make one of."""
 
 
@@ -82,7 +84,7 @@ def wrap(
     *,
     gradient: Callable[[Any], object] | None = None,
     input_shape: Sequence[int] | ImageShape | None = None,
-    data: Data = None,
+    data: DataLike = None,
     batch_rows: int | None = None,
     outcome: Outcome | None = None,
 ) -> Function:
@@ -513,7 +515,7 @@ def wrap_with_table(
     X: Any,
     target: Target,
     output: Output,
-    data: Data,
+    data: DataLike,
     batch_rows: int | None = None,
     outcome: Outcome | None = None,
 ) -> tuple[Function, ReferenceTable]:

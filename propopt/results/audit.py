@@ -60,7 +60,7 @@ NUMBERS: Final = (
 )
 """The labels of numbers without a verdict, in their order."""
 
-LARGE: Final = 0.1
+LARGE_SHARE: Final = 0.1
 """A value is large above this share of the mean of the largest |value| of each row."""
 
 MAX_Z: Final = 5.0
@@ -404,7 +404,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
                 return x.source if x.verdict == "ok" else ""
             case "large signs":
                 W = self.explanation.attributions
-                return f"beyond ±{LARGE * np.abs(W).max(axis=1).mean():.2g}"
+                return f"beyond ±{LARGE_SHARE * np.abs(W).max(axis=1).mean():.2g}"
             case "base" if x.verdict != "ok":
                 if not x.source:
                     return minus(f"{x.value:.4g}, expected {x.expected:.4g}")
@@ -417,11 +417,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
 
     def _facts(self, names: Sequence[str]) -> Iterator[Fact]:
         """Numbers as facts, with the large signs that turn, and their range."""
-        found = self._by_name
-        for x in (found[name] for name in names if name in found):
+        findings = self._by_name
+        for x in (findings[name] for name in names if name in findings):
             note = ""
-            if x.name == "removable differences" and "required" in found:
-                note = f"required {share_text(found['required'].number)}"
+            if x.name == "removable differences" and "required" in findings:
+                note = f"required {share_text(findings['required'].number)}"
             elif math.isfinite(x.turned):
                 note = f"{share_text(x.turned)} of large signs turn"
             elif math.isfinite(x.low):

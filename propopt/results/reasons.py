@@ -43,7 +43,7 @@ from propopt.base.document import (
     title_of,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.row_sample import LEVEL, RowSample
+from propopt.base.row_sample import SHARE_LEVEL, RowSample
 from propopt.base.text import Quantity, plain_name, plural
 from propopt.proofs.near_optimal import in_order
 from propopt.proofs.optimum import Optimum, of_rows
@@ -449,7 +449,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
             error_fact(self.sampling_error),
         ]
         if not sample.is_whole:
-            facts.append(Fact("interval", LEVEL, "%"))
+            facts.append(Fact("interval", SHARE_LEVEL, "%"))
         if len(self.names) == 1:
             table = self._of_row(0, listed)
             card = self._card([table, Facts(facts)], f"Row {self.names[0]}")

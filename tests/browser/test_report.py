@@ -157,7 +157,7 @@ def test_the_slider_shows_what_the_csv_file_has(opened, tmp_path):
             "weight of pairwise_robustness": "weight.pairwise_robustness",
             "loss gradient_matching": "loss.gradient_matching",
             "loss pairwise_robustness": "loss.pairwise_robustness",
-            "faithfulness retained": "retained",
+            "faithfulness kept": "faithfulness_kept",
             "squared differences between neighbours removed": (
                 "removed.pairwise_robustness"
             ),
@@ -190,7 +190,7 @@ def test_slider_and_buttons_move_by_mouse_and_keyboard(opened):
     box = slider.bounding_box()
     page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
     assert summary(page) != start
-    assert "faithfulness retained" in slider.get_attribute("aria-valuetext")
+    assert "faithfulness kept" in slider.get_attribute("aria-valuetext")
     page.get_by_role("button", name="at the knee").click()
     assert summary(page) == start
     slider.focus()

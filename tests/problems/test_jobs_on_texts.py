@@ -130,7 +130,7 @@ def test_a_sweep_tells_what_is_kept_and_of_a_family_the_nearest_to_the_front(pro
         message["loss.gradient_matching"].idxmin() == 1
     )  # it is nearly leaving one out
     assert (curve.units, curve.knee().units) == ("output", "output")
-    faithful, robust, *_, gradient = curve.to_frame()["retained"]
+    faithful, robust, *_, gradient = curve.to_frame()["faithfulness_kept"]
     assert 0.0 < robust < faithful < gradient == 1.0
 
 

@@ -13,7 +13,7 @@ HOLE = "□"
 """What an f-string fills in."""
 
 _START = re.compile(r"(?<![\w.□])(?:lambda \w*: |\[|(?:[A-Za-z_]\w*|□)(?:\.\w+)*[(\[])")
-_SHOWN = {"cards.py", "html.py", "explanation_document.py"}
+_SHOWN = {"cards.py", "html.py", "explanation_document.py", "vocabulary.py"}
 """Files whose strings are markup or records."""
 
 _METHODS = {"__repr__", "document", "in_words"}

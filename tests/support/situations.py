@@ -72,6 +72,9 @@ HOLED = X.mask(rng.random(X.shape) < 0.4)
 WORDED = X.assign(word=["a", "b"] * 20)
 of_gaps = HistGradientBoostingRegressor(min_samples_leaf=5).fit(HOLED, risk)
 trees = HistGradientBoostingClassifier(min_samples_leaf=5).fit(X, y)
+drawn = HistGradientBoostingClassifier(  # trees that differ by the seed
+    min_samples_leaf=5, max_features=0.4, random_state=0
+).fit(X, y)
 three_classes = np.stack([np.digitize(risk, [4.0, 6.0]), y], axis=1)
 labels = MultiOutputClassifier(LogisticRegression()).fit(A, three_classes)
 
@@ -233,12 +236,6 @@ def stemmed():
 
 def within(W):
     return A[:, :2] @ V == W
-
-
-def long_chain():
-    points = np.arange(4200.0).reshape(-1, 2)
-    robust = po.PairwiseRobustness(po.graphs.chain_graph(2100))
-    return po.solve(po.GradientMatching(points) + robust)
 
 
 def said(result):

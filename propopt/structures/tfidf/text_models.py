@@ -313,8 +313,8 @@ def read_text_model(
         return total or alone
     members, base = total
     parts = []
-    for weight, member, asked, _ in members:
-        result = read_text_model(as_estimator(member), asked.name, asked.index)
+    for weight, member, selected, _ in members:
+        result = read_text_model(as_estimator(member), selected.name, selected.index)
         if isinstance(result, Reason):
             return result
         parts.append((weight, result))

@@ -295,11 +295,11 @@ def document_features(
         )
     n_checks = N_CHECKS
     # a letter next to a word, so that deletion could join it to another
-    beside = "".join(
+    joined = "".join(
         document.text[max(o.start - 1, 0) : o.start] + document.text[o.end : o.end + 1]
         for o in document.occurrences
     )
-    if not _has_runs(vectoriser) or _LETTER.search(beside):
+    if not _has_runs(vectoriser) or _LETTER.search(joined):
         most = min(_MOST_CHECKS, _CHARACTERS // max(len(document.text), 1))
         n_checks = max(N_CHECKS, most)
     bits = _some_bits(document, n_checks)
