@@ -158,9 +158,7 @@ def test_the_slider_shows_what_the_csv_file_has(opened, tmp_path):
             "loss gradient_matching": "loss.gradient_matching",
             "loss pairwise_robustness": "loss.pairwise_robustness",
             "faithfulness kept": "faithfulness_kept",
-            "squared differences between neighbours removed": (
-                "removed.pairwise_robustness"
-            ),
+            "differences removed": ("removed.pairwise_robustness"),
         }.items():
             assert shown[label] == pytest.approx(line[column], rel=1e-6, abs=1e-9)
         compare(page, found.optimized[place].attributions)

@@ -467,7 +467,7 @@ def test_a_row_alone_is_diagnosed_as_among_others():
         assert same[key] == pytest.approx(numbers_of_key, rel=1e-6, nan_ok=True)
     assert list(alone.to_frame().columns) == list(whole.to_frame().columns)
     assert set(alone.to_frame()["row"]) <= {5, None}
-    with pytest.raises(InvalidInput, match="no row 99"):
+    with pytest.raises(InvalidInput, match=r"there is no .99."):
         rows.diagnose(rows=[99])
 
 
@@ -503,7 +503,7 @@ def test_a_card_has_the_worst_case_of_each_rule_and_one_danger():
     worst = diagnosis.findings[0]
     assert worst.coefficient == lime.coefficients[worst.row, worst.column]
     assert table["worst at"][0] == f"row {worst.row}, x{worst.column}"
-    assert table["limit"][0] == "< 0"
+    assert table["flagged if"][0] == "< 0"
     (danger,) = document.dangers
     assert f"x{worst.column} in row {worst.row} is " in danger
     # the slope of the first column is positive, that of the second negative
