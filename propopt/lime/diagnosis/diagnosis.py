@@ -96,7 +96,7 @@ class LimeDiagnosis(
             If fields contradict each other.
         """
         self.labels.check(self.shape, "labels")
-        if any(_order(a) > _order(b) for a, b in pairwise(self.items)):
+        if any(order_of(a) > order_of(b) for a, b in pairwise(self.items)):
             raise InvalidInput("items: expected the largest severity first")
         for item in self.items:
             if item.rule not in _RULES:
@@ -105,28 +105,6 @@ class LimeDiagnosis(
             for (noun, index), n in zip(indices.items(), self.shape, strict=True):
                 if index is not None and index >= n:
                     raise InvalidInput(f"{noun}: there is no {noun} {index}")
-
-    @classmethod
-    def of_findings(cls, items: Iterable[LimeFinding], **fields: Any) -> LimeDiagnosis:
-        """Make a diagnosis from the results of all rules, in any order.
-
-        Parameters
-        ----------
-        items : iterable of LimeFinding
-            The results of all rules, with and without findings.
-        **fields
-            The other parameters of :class:`LimeDiagnosis`, such as ``n_samples``.
-
-        Returns
-        -------
-        LimeDiagnosis
-
-        Raises
-        ------
-        InvalidInput
-            If a finding refers to a row or a column outside the shape.
-        """
-        return cls(items=tuple(sorted(items, key=_order)), **fields)
 
     @property
     def findings(self) -> tuple[LimeFinding, ...]:
@@ -280,7 +258,7 @@ class LimeDiagnosis(
         )
 
 
-def _order(item: LimeFinding) -> float:
+def order_of(item: LimeFinding) -> float:
     """The position of a finding: reported ones first, the most serious first."""
     return -item.severity if item.is_reported else 1.0
 
