@@ -44,7 +44,6 @@ from propopt.interactions.patch_draws import (
     Patches,
     PatchFeatures,
     PatchRows,
-    Stop,
     WhyStopped,
     are_enough,
     check_counts,
@@ -181,7 +180,8 @@ class PatchErrors(RefitErrors):
     n_groups: int = 20  # G groups of consecutive patches, for the jackknife
     coverage: PatchCoverage | None = None  # how the patches were drawn
     predictors: tuple[Prediction, ...] = ()  # (B,): the learners, if retained
-    stop: Stop | None = None  # why fitting stopped
+    # why fitting stopped, the allowed patches, and the requested and reached precision
+    stop: Mapping[str, Any] | None = None
     # of the whole predictor and without each feature, which all scores use
     _cache: dict[int, SetErrors] = field(default_factory=dict, init=False)
 
@@ -543,13 +543,13 @@ class Minipatches:
         )
         if why == "interrupted":
             self._warn_interrupted(errors.patches, coverage, first, names)
-        stop = Stop(
-            why=why,
-            n_patches=len(errors.patches),
-            most=self.most,
-            until=self.precision,
-            share=share,
-        )
+        stop = {
+            "why": why,
+            "n_patches": len(errors.patches),
+            "most": self.most,
+            "until": self.precision,
+            "share": None if np.isnan(share) else share,
+        }
         return replace(errors, stop=stop, relative_patch_error=share)
 
     def draw(self, n_table: int, features: Features, seed: int) -> Patches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Final, Literal, TypeAlias, final
 
@@ -362,23 +362,4 @@ def looks(most: int) -> Iterator[int]:
 
 
 WhyStopped: TypeAlias = Literal["as requested", "precise", "at most", "interrupted"]
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Stop:
-    """The number of fitted patches, and why fitting stopped."""
-
-    why: WhyStopped
-    n_patches: int  # B
-    most: int  # the allowed number of patches
-    until: float | None = None  # the requested share
-    # root mean square of se_mc over some sets, in units of the error of a constant;
-    # NaN if it was not estimated
-    share: float = math.nan
-
-    @property
-    def record(self) -> dict[str, object]:
-        """Plain values for files; None if not requested, or not estimated."""
-        share = None if math.isnan(self.share) else self.share
-        return {**asdict(self), "share": share}
+"""Why fitting of patches stopped."""

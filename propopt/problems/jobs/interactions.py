@@ -222,7 +222,7 @@ class InteractionsSection(JobSection):
         main_effects = model.main_effects_
         patches = model.refit_errors_  # each is one fit
         stop = patches.stop if isinstance(patches, PatchErrors) else None
-        interrupted = stop is not None and stop.why == "interrupted"
+        interrupted = stop is not None and stop["why"] == "interrupted"
         X, y = all_rows(file.subject)
         refits = Refits.of(model.estimator, X, y, error=self.settings()["error"])
         mean = patches.mean_error
@@ -241,7 +241,7 @@ class InteractionsSection(JobSection):
             "mean_error": mean,
             "mean_error_of_a_constant": constant,
             "interrupted": interrupted,
-            "patches": None if stop is None else stop.record,
+            "patches": stop,
         }
 
         def table(scores: InteractionScores, path: str) -> None:

@@ -72,19 +72,19 @@ def test_looks_are_at_the_first_and_each_root_two_times_as_many():
 def test_a_run_stops_at_the_first_look_that_is_precise(requested, between):
     result = fitted(Minipatches(until=between), X, Y, Quick())
     assert is_same(result, requested[800])
-    assert (result.stop.why, result.stop.n_patches, result.stop.most) == (
+    assert (result.stop["why"], result.stop["n_patches"], result.stop["most"]) == (
         *("precise", 800),
         10_000,
     )
-    assert result.stop.share == pytest.approx(share(requested[800]), rel=1e-12)
-    assert result.relative_patch_error == result.stop.share
+    assert result.stop["share"] == pytest.approx(share(requested[800]), rel=1e-12)
+    assert result.relative_patch_error == result.stop["share"]
 
 
 @pytest.mark.parametrize("factor", [0.999, 1.001])
 def test_the_precision_is_the_one_that_was_asked_for(requested, factor):
     precise = share(requested[800])
     result = fitted(Minipatches(n_patches=800, until=factor * precise), X, Y, Quick())
-    assert result.stop.why == ("precise" if factor > 1 else "at most")
+    assert result.stop["why"] == ("precise" if factor > 1 else "at most")
     assert is_same(result, requested[800])
 
 
@@ -125,11 +125,11 @@ def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
         patched.setattr(fitting, "fit_part", interrupted)
         with pytest.warns(InterruptedWarning, match="566 of at most 10000 patches"):
             half = fitted(scheme, X, Y, Quick())
-    assert (half.stop.why, half.stop.n_patches) == ("interrupted", 566)
-    assert half.stop.share == pytest.approx(share(half), rel=1e-12)
+    assert (half.stop["why"], half.stop["n_patches"]) == ("interrupted", 566)
+    assert half.stop["share"] == pytest.approx(share(half), rel=1e-12)
     again = fitted(scheme, X, Y, Quick())
     assert is_same(again, requested[800])
-    assert again.stop.why == "precise"
+    assert again.stop["why"] == "precise"
     # in a folder of more patches than are needed it stops at the same place
     more = Minipatches(n_patches=1131, folder=tmp_path / "more")
     fitted(more, X, Y, Quick())
@@ -141,9 +141,9 @@ def test_a_folder_goes_on_where_the_run_was_and_stops_at_the_same_place(
 def test_it_does_not_stop_where_means_are_of_few_patches():
     scheme = Minipatches(n_features=0.9, until=0.99)  # a pair is absent from 1 of 100
     result = fitted(scheme, X, Y, Quick())
-    assert result.stop.n_patches in LOOKS[5:-1]
+    assert result.stop["n_patches"] in LOOKS[5:-1]
     assert scores(result).counts.min() >= 30
-    before = Minipatches(n_features=0.9, n_patches=result.stop.n_patches * 5 // 7)
+    before = Minipatches(n_features=0.9, n_patches=result.stop["n_patches"] * 5 // 7)
     with pytest.warns(FewPatchesWarning):
         fitted(before, X, Y, Quick())
 
@@ -151,8 +151,8 @@ def test_it_does_not_stop_where_means_are_of_few_patches():
 def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(requested):
     assert (Minipatches().precision, Minipatches().most) == (0.002, 10_000)
     assert Minipatches(n_patches=20_000).precision is None
-    assert requested[566].stop.why == "as requested"
-    assert np.isnan(requested[566].stop.share)
+    assert requested[566].stop["why"] == "as requested"
+    assert requested[566].stop["share"] is None
     assert np.isnan(scores(requested[566]).patch_error)
 
 
