@@ -161,14 +161,9 @@ def read_widths(widths: ArrayLike | None, center: float) -> Values:
 # ---- Many rows at once, for diagnosis
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SignsAround:
-    """The changes of sign of coefficients around one width, in n rows."""
-
-    roots: Array  # (n, D): the nearest width with a coefficient of zero, or NaN
-    turned: Mask  # (n, D): whether signs differ from those at the largest widths
-    wide: Array  # (n, D): coefficients at the largest widths
+SignsAround: TypeAlias = tuple[Array, Mask, Array]
+"""The nearest width with a coefficient of zero, or NaN; whether the sign differs from
+that at the largest widths; and the coefficient there: (n, D) each."""
 
 
 def _around(at: BetaAt, n_rows: int, width: float) -> SignsAround:
@@ -181,7 +176,7 @@ def _around(at: BetaAt, n_rows: int, width: float) -> SignsAround:
     later = root > width
     turned = np.zeros(wide.shape, np.intp)
     np.add.at(turned, (row[later], column[later]), 1)
-    return SignsAround(nearest, turned % 2 == 1, wide)
+    return nearest, turned % 2 == 1, wide
 
 
 def signs_around(exact: ExactLimits, points: Points) -> SignsAround:

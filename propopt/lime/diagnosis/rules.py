@@ -191,9 +191,10 @@ def fragile_sign(case: Evidence) -> RuleOutcome | None:
     signs = case.signs()
     if signs is None:
         return None
-    distance = np.abs(np.log2(signs.roots / case.width))
-    stakes = np.maximum(np.abs(case.beta), np.abs(signs.wide)) / case.largest
-    return RuleOutcome(distance, stakes, also=signs.turned)
+    roots, turned, wide = signs
+    distance = np.abs(np.log2(roots / case.width))
+    stakes = np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest
+    return RuleOutcome(distance, stakes, also=turned)
 
 
 # ---- Hidden and reversed coefficients under normal samples weighted by distance

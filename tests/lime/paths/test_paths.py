@@ -152,7 +152,7 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
     subject = po.lime.limits(model, some, law_of_rows, data=X).subject
     exact, points = subject.exact, subject.points
     around = signs_around(exact, points)
-    roots, turned = around.roots, around.turned
+    roots, turned, wide = around
     n_roots = 0
     for n, point in enumerate(points):
         for j, crossings in enumerate(path_of_row(exact, point).sign_changes):
@@ -165,4 +165,4 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
             assert turned[n, j] == ((crossings > width).sum() % 2 == 1)
     assert n_roots > 3
     at_once = exact.of(points, np.full(len(some), np.inf)).coefficients
-    np.testing.assert_allclose(around.wide, at_once, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(wide, at_once, rtol=0, atol=1e-14)
