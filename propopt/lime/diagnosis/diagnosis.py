@@ -96,7 +96,9 @@ class LimeDiagnosis(
             If fields contradict each other.
         """
         self.labels.check(self.shape, "labels")
-        if any(order_of(a) > order_of(b) for a, b in pairwise(self.items)):
+        if any(
+            order_of_finding(a) > order_of_finding(b) for a, b in pairwise(self.items)
+        ):
             raise InvalidInput("items: expected the largest severity first")
         for item in self.items:
             if item.rule not in _RULES:
@@ -258,7 +260,7 @@ class LimeDiagnosis(
         )
 
 
-def order_of(item: LimeFinding) -> float:
+def order_of_finding(item: LimeFinding) -> float:
     """The position of a finding: reported ones first, the most serious first."""
     return -item.severity if item.is_reported else 1.0
 
