@@ -37,7 +37,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import archive_path, format_of
 from propopt.base.text import Quantity, printable, value_in_words
 from propopt.functions.function import EXACT
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, order_of_finding
+from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, severity_order
 from propopt.lime.diagnosis.evidence import Evidence, LimeFinding
 from propopt.lime.finite_samples import RunScatter, required_samples
 from propopt.lime.paths import BandwidthPath
@@ -709,7 +709,7 @@ class LimeExplanation(
     ) -> LimeDiagnosis:
         """The results of all rules as a diagnosis."""
         return LimeDiagnosis(
-            items=tuple(sorted(findings, key=order_of_finding)),
+            items=tuple(sorted(findings, key=severity_order)),
             shape=self.shape,
             labels=labels,
             n_samples=n_samples,

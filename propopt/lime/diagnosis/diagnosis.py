@@ -96,9 +96,7 @@ class LimeDiagnosis(
             If fields contradict each other.
         """
         self.labels.check(self.shape, "labels")
-        if any(
-            order_of_finding(a) > order_of_finding(b) for a, b in pairwise(self.items)
-        ):
+        if any(severity_order(a) > severity_order(b) for a, b in pairwise(self.items)):
             raise InvalidInput("items: expected the largest severity first")
         for item in self.items:
             if item.rule not in _RULES:
@@ -260,7 +258,7 @@ class LimeDiagnosis(
         )
 
 
-def order_of_finding(item: LimeFinding) -> float:
+def severity_order(item: LimeFinding) -> float:
     """The position of a finding: reported ones first, the most serious first."""
     return -item.severity if item.is_reported else 1.0
 
