@@ -176,6 +176,7 @@ def groups() -> list[Text]:
         "problem_keys.md",
         "changelog.md",
         "version_changes.md",
+        "terms.md",
     }
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         if path.name not in made and "reference" not in path.parts:

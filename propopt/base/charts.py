@@ -18,7 +18,7 @@ from propopt.base.suggestions import suggests_arguments
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chart:
-    """What all charts have: a title, and the meaning and unit of the numbers."""
+    """The parts of all charts: a title, and the meaning and unit of the numbers."""
 
     title: str = ""
     caption: str = ""

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import (
     Any,
     Final,
@@ -25,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, percent, plural, value_in_words
+from propopt.base.text import Quantity, plural, value_in_words
 from propopt.base.vocabulary import TERMS, Basis
 
 
@@ -123,7 +124,7 @@ class Span(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table with a caption, whose columns of numbers have aligned decimals.
+    """A table with a caption, and aligned decimals in columns of numbers.
 
     Parameters
     ----------
@@ -307,7 +308,7 @@ _WORDS: Final = re.compile(r"[^\W\d_]{2}")
 _MINUS: Final = re.compile(r"(?<![^\W_])-(?=\d|\.\d|inf)|(?<=\de)-(?=\d)")
 
 _ALIGNED: Final = 100.0
-"""Columns whose numbers differ by a larger factor have four digits in each cell."""
+"""If numbers of a column differ by a larger factor, each cell has three digits."""
 
 
 def minus(text: str) -> str:
@@ -316,9 +317,18 @@ def minus(text: str) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share as a percentage in two digits: "0.53%", "34%", "−3%"."""
-    sign = "−" if share < 0.0 else ""
-    return f"{sign}{percent(abs(share))}%" if math.isfinite(share) else ""
+    """A share in two digits: "0.53%", "34%", "−3%"; only all of it is "100%"."""
+    if not math.isfinite(share):
+        return ""
+    number = 100.0 * abs(share)
+    text = f"{number:.0f}"
+    if number < _ROUNDING:
+        return "0%"
+    if number < 99.5:
+        text = f"{Decimal(f'{number:.2g}'):f}"
+    elif number < 100.0 - 1e-9:
+        text = f"{math.floor(10.0 * number) / 10.0:g}"
+    return f"{'−' * (share < 0.0)}{text}%"
 
 
 def share_cell(share: float) -> str:

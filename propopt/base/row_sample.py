@@ -41,7 +41,7 @@ class RowSample:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the sample has all rows."""
+        """True if the sample has all rows."""
         return len(self.rows) == self.n_rows
 
     def in_words(self) -> str:

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from html import escape
 from numbers import Integral, Real
 from typing import Any, Final, Literal, Self, TypeAlias, final
@@ -118,18 +117,6 @@ _ROUNDING: Final = 1e-12
 def gap_cell(gap: float) -> str:
     """A gap in two digits; 0 below rounding."""
     return "0" if gap <= _ROUNDING else f"{gap:.1e}"
-
-
-def percent(share: float) -> str:
-    """A share in per cent with two digits, without an exponent; 0 below rounding."""
-    number = 100.0 * share
-    if number < _ROUNDING:
-        return "0"
-    if number < 99.5:
-        return f"{Decimal(f'{number:.2g}'):f}"
-    if number < 100.0 - 1e-9:
-        return f"{math.floor(10.0 * number) / 10.0:g}"  # only all are 100 %
-    return f"{number:.0f}"
 
 
 # ---- The explained quantity: one output of a model in words

@@ -683,7 +683,7 @@ def _fit(
 def is_large_table(X: Any) -> bool:
     """Whether X is a path, a dataset of pyarrow, or a DataFrame of Dask.
 
-    The type of X tells, so that no library is imported for it.
+    The type of X decides, so that no library is imported for it.
     """
     if isinstance(X, str | PathLike):
         return True

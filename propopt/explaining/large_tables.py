@@ -134,7 +134,7 @@ class PartWriter:
         return [min(size, n - start) for start in range(0, n, size)]
 
     def _frame(self, table: Any, first: int) -> pd.DataFrame:
-        """The rows that are explained, whose names are their positions in the table."""
+        """The explained rows, named by their positions in the table."""
         names = [*map(str, self.labels)]
         frame = table.select(names).to_pandas(ignore_metadata=True)
         frame.columns = pd.Index(list(self.labels))

@@ -690,7 +690,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         )
 
     def _shares_left(self, names: Sequence[str]) -> Array | None:
-        """What is left of each loss, (P, 2); None if not defined for all optima."""
+        """The rest of each loss, (P, 2); None if not defined for all optima."""
         if self.ends is None:
             return None
         shares = [self.ends.shares(one.losses) for one in self.explanations]
@@ -788,7 +788,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         return f"faithfulness and {words}" if faithful and words else words
 
     def _dangers(self) -> Iterator[str]:
-        """What is missing: weights without a solution, and an interrupted sweep."""
+        """Weights without a solution, and an interrupted sweep."""
         if self.failures:
             failed = plural(len(self.failures), "combination")
             yield f"Without a solution: {failed} of weights; see failures."
@@ -803,6 +803,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         nearest = min(range(len(rows)), key=lambda k: abs(rows[k] - position))
         rows[nearest] = position
         mark = "knee" if self.aimed is None else "aim"
+        labels = self.share_labels
         names = self.losses if loss is None else (loss,)
         lines = [
             {
@@ -810,7 +811,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                     "weight" if loss else f"weight of {name}": one.rates.get(name)
                     for name in names
                 },
-                **self._cells(one),
+                **self._cells(one, labels),
                 "": mark if one is best else "",
             }
             for one in (line[i] for i in rows)
@@ -818,10 +819,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         rest = f"{len(line) - len(lines)} more" if len(line) > len(lines) else ""
         return Table(pd.DataFrame(lines).dropna(axis="columns", how="all"), rest=rest)
 
-    def _cells(self, best: Explanation) -> dict[str, object]:
+    def _cells(self, best: Explanation, labels: Mapping[str, str]) -> dict[str, object]:
         """The shares of an optimum by their labels; its losses where there are none."""
         shares = {} if self.ends is None else self.ends.shares(best.losses)
-        labels = self.share_labels
         cells = {labels[k]: shares.get(k, math.nan) for k in self.losses}
         if any(map(math.isfinite, cells.values())):
             return {label: share_text(x) for label, x in cells.items()}

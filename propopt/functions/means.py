@@ -140,7 +140,7 @@ def checked_link(
 def link_holds(
     linked: LinkedScores, spread: float, points: Points, values: Values
 ) -> bool:
-    """Whether a link gives these values at points (n, D), up to a share of a range."""
+    """True if a link gives these values at points (n, D), up to a share of a range."""
     tolerance = linked.tolerance
     epsilon = SINGLE if tolerance >= SINGLE_TOLERANCE else DOUBLE
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -336,7 +336,7 @@ _CONTAINS_ZERO: Final = "the interval contains 0"
 
 
 def _is_clear(ends: Array) -> Mask:
-    """Whether intervals (Q, 2) exclude zero."""
+    """True if intervals (Q, 2) exclude zero."""
     return (ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)
 
 
@@ -780,7 +780,7 @@ class InteractionScores(
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What these scores cannot show, and what to do, two sentences each.
+        """Limits of these scores, and what to do, two sentences each.
 
         They are about equal rows, or too few for a normal law, few patches, and unknown
         errors due to patches.
@@ -864,7 +864,7 @@ class InteractionScores(
 
     @property
     def noun(self) -> str:
-        """What has a score: a feature, a pair, a triple, or a set."""
+        """The noun of a score: a feature, a pair, a triple, or a set."""
         return SET_NOUNS.get(self.order, "set")
 
     def _largest(self) -> Table:

@@ -147,7 +147,7 @@ class ExactLimits:
         return (first, which.ravel()) if len(first) < len(points) else (every, every)
 
     def blocks(self, n: int) -> list[slice]:
-        """The blocks of situations whose tables are computed together."""
+        """The blocks of situations with tables that are computed together."""
         of_means = 8 * 8 * (self.function.n_factors + 1)
         row_bytes = of_means + self.function.row_bytes
         most = max(ROWS_AT_ONCE.n_rows, _IN_CACHE.rows(of_means))

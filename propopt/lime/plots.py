@@ -201,14 +201,14 @@ class LimePlots(ABC):
 
     @property
     def explained(self) -> str:
-        """What is explained; "prediction" if only the model has a name."""
+        """The explained output; "prediction" if only the model has a name."""
         quantity = self.explanation.quantity
         if quantity is not None and quantity.is_by_name:
             return "prediction"
         return shortened(self.explanation.explained_in_words, 40)
 
     def title(self, n: int) -> str:
-        """What is explained and for which row, with f and the surrogate there."""
+        """The explained output and the row, with f and the surrogate there."""
         lime = self.explanation
         row = shortened(f"{lime.nouns[0]} {lime.row_names[n]}", 30)
         value = f"{self.explained} is {lime.values[n]:.4g}"

@@ -418,7 +418,7 @@ def _cost(points: Points, n_samples: int) -> DrawCost:
 
 
 def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
-    """The blocks of rows whose draws are in memory together."""
+    """The blocks of rows with draws that are in memory together."""
     n_terms = 1 + (n_outside > 0) * (1 + n_outside)
     row_bytes = 3 * n_terms * uniforms.nbytes
     width = n_terms * uniforms.shape[2]

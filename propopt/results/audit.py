@@ -368,7 +368,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
     # ---- the document
 
     def document(self) -> Document:
-        """What is wrong and what to do, the verdict of each check, and costs."""
+        """The mistake and the next step, the verdict of each check, and costs."""
         quantity = self.explanation.quantity
         source = self.settings.get("attributions", "given")
         size = shape_text(*self.explanation.shape)
@@ -650,7 +650,7 @@ _DANGERS: Final[Mapping[str, tuple[str, str]]] = {
         "Give the fitted model instead of a function.",
     ),
 }
-"""What is wrong, as far as it was reproduced, and the next step, for each cause."""
+"""The mistake, as far as it was reproduced, and the next step, for each cause."""
 
 _HEADS: Final = {
     "other": "other row",

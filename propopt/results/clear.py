@@ -176,17 +176,17 @@ class Clear(
 
     @property
     def sign(self) -> Mask:
-        """A mask (N, D) of attributions whose sign no small change of the row flips."""
+        """A mask (N, D) of signs that no small change of the row flips."""
         return self.signs != 0
 
     @property
     def order(self) -> Mask:
-        """A mask (N, D) of columns whose rank no small change of the row alters."""
+        """A mask (N, D) of ranks that no small change of the row alters."""
         return self.best_ranks == self.worst_ranks
 
     @property
     def clear_signs(self) -> float:
-        """The share of nonzero attributions whose sign no small change flips."""
+        """The share of signs, of nonzero values, that no small change flips."""
         W = self.attributions
         count = int(np.count_nonzero(np.abs(W) > dust_of(W)))
         return float(np.count_nonzero(self.signs)) / count if count else 1.0

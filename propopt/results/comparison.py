@@ -357,7 +357,7 @@ class Comparison(
 
     @property
     def size_flagged(self) -> Mask:
-        """A mask (D,) of columns whose mean |φ| changed more than by chance."""
+        """A mask (D,) of columns with a larger change of mean |φ| than by chance."""
         return self.size_ratios > 1.0
 
     @property
@@ -594,4 +594,4 @@ _DANGERS: Final = (
     "The level is of other seeds alone. New data differ more, so no change is shown.",
     "Next: level=po.null_models.split_half_refits(fit, X, y).",
 )
-"""What a level from seeds alone does not show."""
+"""The warning of a level from seeds alone."""

@@ -26,7 +26,7 @@ from propopt.tables.frames import Labels
 
 
 WordsOf: TypeAlias = WordRule | TextSchema | TextFunction | None
-"""What splits a text into words: a rule, or what has one."""
+"""The splitter of a text into words: a rule, or what has one."""
 
 _RULES: Final[tuple[WordRule, ...]] = (
     PatternWords(),

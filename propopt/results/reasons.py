@@ -327,7 +327,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
 
     @property
     def clear_rows(self) -> tuple[float, ...]:
-        """For each rank, the share of reasons whose direction and rank are clear."""
+        """For each rank, the share of reasons with clear direction and rank."""
         clear_by_rank = [
             self.clear[self.ranks == rank] for rank in range(1, self.k + 1)
         ]

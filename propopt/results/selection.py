@@ -116,7 +116,7 @@ class Selectable(Result):
 
 
 class _Indexer:
-    """What stands before the square brackets of a selection."""
+    """The words before the square brackets of a selection."""
 
     def __init__(self, select: Callable[[Any], Any]) -> None:
         self._select = select
@@ -126,7 +126,7 @@ class _Indexer:
 
 
 def _are_names(key: Any) -> bool:
-    """Whether a key has names, such as a word, a list of words, or a slice of them."""
+    """True if a key has names, such as a word, a list of words, or a slice of them."""
     some = (key.start, key.stop) if isinstance(key, slice) else key
     return (
         isinstance(some, Sized)

@@ -31,7 +31,6 @@ from propopt.base.terminal import PlainConsole, progress_bar
 from propopt.base.text import (
     in_html,
     matplotlib_text,
-    percent,
     plural,
     printable,
     printable_lines,
@@ -369,7 +368,11 @@ def test_direction_is_that_of_the_text_and_a_page_is_whole(tmp_path):
 @pytest.mark.parametrize(
     ("words", "values", "expected"),
     [
-        (percent, (0.01234, 1.784, 1e-17, 3.63e-7), ("1.2", "178", "0", "0.000036")),
+        (
+            share_text,
+            (0.01234, 1.784, 1e-17, -3.63e-7, 0.9969, 1.0, np.nan),
+            ("1.2%", "178%", "0%", "−0.000036%", "99.6%", "100%", ""),
+        ),
         (level_in_words, (0.9, 0.995), ("90%", "99.5%")),
         (two_digits_up, (7.2, 12_340.0, 99_001.0), (8, 13_000, 100_000)),
         (format_bytes, (2**31, 1.5 * 2**20, 0), ("2.0 GiB", "1.5 MiB", "0 bytes")),

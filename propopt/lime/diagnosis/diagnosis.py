@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final, final
@@ -260,7 +261,7 @@ class LimeDiagnosis(
 
 def severity_order(item: LimeFinding) -> float:
     """The position of a finding: reported ones first, the most serious first."""
-    return -item.severity if item.is_reported else 1.0
+    return 1.0 if math.isnan(item.severity) else -item.severity
 
 
 def _kind(item: LimeFinding) -> str:

@@ -428,7 +428,7 @@ class LimeFinding:
 
     @property
     def is_reported(self) -> bool:
-        """Whether it is a finding or a note."""
+        """True if it is a finding or a note."""
         return not np.isnan(self.severity)
 
 
@@ -506,7 +506,7 @@ class Rule(Generic[AnyEvidence]):
         return table.reshape((1, -1) if self.per_column else (-1, 1))
 
     def exceeds(self, numbers: Any) -> Any:
-        """Whether numbers are beyond the limit."""
+        """True if numbers are beyond the limit."""
         with np.errstate(invalid="ignore"):
             return numbers < self.limit if self.below else numbers > self.limit
 

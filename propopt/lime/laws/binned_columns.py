@@ -255,7 +255,7 @@ class BinnedColumn:
         return replace(self, shares=occurs / occurs.sum())
 
     def beyond(self, x: Values) -> Mask:
-        """Whether values are outside of all samples, or in a bin without any, (n,)."""
+        """True if values are outside of all samples, or in a bin without any, (n,)."""
         empty: Mask = self.shares[self.bin_index(x)] == 0.0
         if self.coded:
             return empty

@@ -90,7 +90,7 @@ class NormalColumn:
         return np.where(absent, len(self.edges) + 1, indices)
 
     def beyond(self, x: Values) -> Mask:
-        """Whether values are where hardly any samples are drawn, (n,)."""
+        """True if values are where hardly any samples are drawn, (n,)."""
         return self.distance(x) > FEW_BEYOND
 
     def distance(self, x: Values) -> Array:

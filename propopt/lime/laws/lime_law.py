@@ -191,7 +191,7 @@ class LimeColumn(Protocol):
         """The index of the bin of each value, (n,)."""
 
     def beyond(self, x: Values, /) -> Mask:
-        """Whether values are beyond all samples, or nearly all, (n,)."""
+        """True if values are beyond all samples, or nearly all, (n,)."""
 
     def tilt(self, x: Values, widths: Values, /) -> Tilt:
         """The weighted law around values x (n,), each with its kernel width (n,).

@@ -192,7 +192,7 @@ class FrontPath:
 
     @property
     def facts(self) -> list[Fact]:
-        """What is shown between solved weights, and its proved accuracy."""
+        """The solved weights, and its proved accuracy."""
         front = self.front
         if front is None:
             return [Fact("solved weights", len(self.optima))]

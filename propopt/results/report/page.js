@@ -5,7 +5,8 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
   const slider = one("[data-slider]"), select = one("[data-row]");
   const signed = (x) => (x < 0 ? "−" : x > 0 ? "+" : "") + Number(Math.abs(x).toPrecision(3));
   // two digits, as in the tables
-  const share = (x) => `${Math.abs(x) < 0.995 ? Number((100 * x).toPrecision(2)) : (100 * x).toFixed(0)}%`.replace("-", "−");
+  const part = (x) => (x < 0.995 ? Number((100 * x).toPrecision(2)) : x < 1 - 1e-11 ? Math.floor(1000 * x) / 10 : (100 * x).toFixed(0));
+  const share = (x) => (x < 0 ? "−" : "") + part(Math.abs(x)) + "%";
 
   // the weight at a slider position; equal factors between solved weights
   function weight(p) {
