@@ -328,7 +328,7 @@ def share_text(share: float) -> str:
         text = f"{Decimal(f'{number:.2g}'):f}"
     elif number < 100.0 - 1e-9:
         text = f"{math.floor(10.0 * number) / 10.0:g}"
-    return f"{'−' * (share < 0.0)}{text}%"
+    return f"−{text}%" if share < 0.0 else f"{text}%"
 
 
 def share_cell(share: float) -> str:

@@ -14,6 +14,7 @@ from reproduction import FILE
 from rich.table import Table
 
 import propopt as po
+from propopt.base.document import share_text
 from propopt.base.files import escape_cell, write_svg
 from propopt.base.html import (
     DARK,
