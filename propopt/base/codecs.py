@@ -31,7 +31,7 @@ from typing import (
 
 import numpy as np
 
-from propopt.base.checks import as_floats, read_only, refuse_any
+from propopt.base.checks import as_floats, refuse_any
 from propopt.base.errors import InvalidInput
 from propopt.base.text import enumerated, plain_name, printable
 
@@ -263,7 +263,8 @@ def _array(kind: Any, bounds: Bounds) -> Codec:
             return check_numbers(as_floats(value, name), name)
         array = np.array(value)
         if dtype is None:  # other than numbers are refused by save
-            return read_only(array)
+            array.setflags(write=False)
+            return array
         if array.dtype.kind not in "fiub":
             raise InvalidInput(f"{name}: expected {expected}, got {array.dtype}")
         converted = array.astype(dtype)

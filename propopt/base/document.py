@@ -362,6 +362,8 @@ def number_text(value: float | str | None, unit: str = "") -> str:
 
 def cell_text(value: Any) -> str:
     """The text of a cell: numbers in three digits, missing ones empty."""
+    if isinstance(value, str):
+        return value
     if value is None or value is pd.NA or value != value:  # NaN
         return ""
     if isinstance(value, bool | np.bool_):

@@ -882,9 +882,9 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
         is_dense = isinstance(getattr(coupled, "matrix", None), np.ndarray)
         eigenbasis = SECONDS_PER_OPERATION * float(program.shape[0]) ** 3
         if (
-            lattice_of(coupled) is not None
-            or is_dense
+            is_dense
             or eigenbasis <= _seconds_of_lanczos(program)
+            or lattice_of(coupled) is not None
         ):
             return Spectral()
     factored = Factored().take(program)

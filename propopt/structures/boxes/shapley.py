@@ -196,6 +196,16 @@ class OrderedBoxes:
             batches.append(BoxBatch(p, start, end, paths, self.owner[paths]))
         return batches
 
+    @cached_property
+    def in_order(self) -> tuple[Indices, Indices, Indices]:
+        """The first set of each box, (L + 1,), all sets, and their players."""
+        ends = np.cumsum(np.concatenate([[0], self.lengths]))
+        nothing = np.zeros(0, np.intp)
+        paths = np.concatenate(
+            [nothing, *(batch.paths.ravel() for batch in self.batches)]
+        )
+        return ends.astype(np.intp), paths, self.owner[paths]
+
 
 class BoxBatch(NamedTuple):
     """Consecutive boxes with the same number of sets."""
@@ -281,9 +291,16 @@ class BoxTables:
 
     def add_to(self, phi: Array, lacking: _Bytes) -> None:
         """Add Shapley values of rows to phi (P, N), given which sets lack each row."""
+        compiled = kernel("look_up")
+        if compiled is not None:  # all tables in one call
+            n_boxes = self.n_tabulated
+            n_points = phi.shape[1]
+            scratch = np.empty(max(n_boxes, n_points), np.uint64), np.empty(n_points)
+            boxes = *self.leaves.in_order, lacking, self.starts, self.tables
+            compiled(n_boxes, n_points, *boxes, phi, *scratch)
         for batch in self.leaves.batches:
             tabulated = slice(batch.start, min(batch.stop, self.n_tabulated))
-            if tabulated.start < tabulated.stop:
+            if compiled is None and tabulated.start < tabulated.stop:
                 tables = self.tabulated(tabulated)
                 _look_up(phi, lacking, *batch.members_of(tabulated), tables)
             rest = slice(max(batch.start, self.n_tabulated), batch.stop)
