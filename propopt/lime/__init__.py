@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING
 
 from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis
-from propopt.lime.documents import LimeDocumentPlots, LimeDocuments
+from propopt.lime.documents import LimeDocuments
 from propopt.lime.explaining import LimeExplainer, limits, text_limits
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
 from propopt.lime.laws.tabular_law import SmoothLaw, TabularLaw
-from propopt.lime.rows import LimeRowPlots, LimeRows
+from propopt.lime.plots import LimePlots
+from propopt.lime.rows import LimeRows
 from propopt.lime.text.word_limits import TextLaw
 
 
@@ -36,12 +37,11 @@ __all__ = [
     "GaussianLaw",
     "GlimeLaw",
     "LimeDiagnosis",
-    "LimeDocumentPlots",
     "LimeDocuments",
     "LimeExplainer",
     "LimeExplanation",
     "LimeLaw",
-    "LimeRowPlots",
+    "LimePlots",
     "LimeRows",
     "SmoothLaw",
     "TabularLaw",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self, final
 
@@ -11,13 +11,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Indices, Values
-from propopt.base.checks import read_count
 from propopt.base.declared import field, transient
 from propopt.base.document import Block, Markup
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.html import HighlightedText, MarkedText, highlighted, marked_html
-from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import plural
+from propopt.base.html import MarkedText, marked_html
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, run_rules
 from propopt.lime.diagnosis.evidence import Evidence, TextEvidence
 from propopt.lime.diagnosis.rules import TEXT_RULES
@@ -32,7 +29,6 @@ from propopt.lime.paths import BandwidthPath, path_of_words
 from propopt.lime.plots import LimePlots
 from propopt.lime.records import LimeRecord
 from propopt.lime.text.sampled_words import TextSubject
-from propopt.results.highlighting import positions_of
 from propopt.results.result import Result
 from propopt.tables.documents import TextDocument, vocabulary_of
 from propopt.tables.frames import Labels
@@ -44,77 +40,6 @@ _COLUMNS: Final = (
     *("intercept", "prediction", "base", "surrogate_at_row"),
     *("source", "reason", "units"),
 )
-
-
-@final
-class LimeDocumentPlots(LimePlots):
-    """Plots of LIME's coefficients for the words of documents, as ``limit.plot``.
-
-    Parameters
-    ----------
-    explanation : LimeDocuments
-        What is drawn.
-    """
-
-    explanation: LimeDocuments
-
-    width: ClassVar[str] = "bandwidth ν; the package's kernel width is 100 ν"
-
-    def names(self, n: int) -> tuple[str, ...]:
-        """The words of document n."""
-        return self.explanation.records[n].names
-
-    @suggests_arguments
-    def text(
-        self,
-        rows: Sequence[Hashable] | Hashable | None = None,
-        *,
-        n_words: int = 10,
-        max_rows: int = 10,
-    ) -> HighlightedText:
-        """Show the texts with their words in shades of their coefficients.
-
-        The look is that of :meth:`propopt.results.ExplanationPlots.text`.
-
-        Parameters
-        ----------
-        rows : label, int or sequence of them, optional
-            The documents to show; by default the first ``max_rows``.
-        n_words : int
-            The number of coefficients listed below each text, the largest.
-        max_rows : int
-            The number of texts shown if ``rows`` is not given.
-
-        Returns
-        -------
-        HighlightedText
-            The texts as HTML, shown by notebooks; ``to_html`` writes a page.
-
-        Raises
-        ------
-        InvalidInput
-            If a row does not exist.
-
-        Examples
-        --------
-        >>> import propopt as po
-        >>> lime = po.lime.text_limits(
-        ...     lambda texts: [1.0 * ("good" in text) for text in texts],
-        ...     ["a <good> day"],
-        ... )
-        >>> "&lt;<span style=" in lime.plot.text().html
-        True
-        """
-        lime = self.explanation
-        most = read_count(max_rows, "max_rows")
-        shown = positions_of(rows, lime.labels, len(lime.records), most)
-        return highlighted(
-            [lime.marked_text(n) for n in shown],
-            f"LIME, infinite samples: {plural(len(lime.records), 'document')}",
-            lime.units,
-            [lime.law_in_words],
-            read_count(n_words, "n_words"),
-        )
 
 
 @final
@@ -210,9 +135,9 @@ class LimeDocuments(
         return len(self.documents), len(self.vocabulary)
 
     @property
-    def plot(self) -> LimeDocumentPlots:
+    def plot(self) -> LimePlots:
         """Plots: ``limit.plot(row)``, or a method such as ``limit.plot.path(row)``."""
-        return LimeDocumentPlots(self)
+        return LimePlots(self)
 
     @property
     def words(self) -> tuple[tuple[str, ...], ...]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,16 +12,20 @@ from numpy.typing import ArrayLike
 from propopt.base.charts import Lines, Steps
 from propopt.base.checks import read_count
 from propopt.base.errors import Refused
+from propopt.base.html import HighlightedText, highlighted
 from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import plural
 from propopt.lime.explanation import RUN_LEVEL, LimeExplanation, normal_interval
 from propopt.plots.drawing import draw
 from propopt.plots.style import Axes, shortened
+from propopt.results.highlighting import positions_of
 from propopt.tables.frames import position_of
 
 
+@final
 @suggests_arguments
 @dataclass(frozen=True, repr=False)
-class LimePlots(ABC):
+class LimePlots:
     """Plots of LIME's coefficients, as ``limit.plot``: call it, or one of its methods.
 
     Parameters
@@ -32,12 +35,6 @@ class LimePlots(ABC):
     """
 
     explanation: LimeExplanation
-
-    width: ClassVar[str]  # what widths of paths are
-
-    @abstractmethod
-    def names(self, n: int) -> Sequence[str]:
-        """The names of the features of row n."""
 
     @suggests_arguments
     def __call__(
@@ -166,13 +163,16 @@ class LimePlots(ABC):
         count = read_count(n_features, "n_features")
         path = lime.path(row, widths)
         n = lime.position(row)
-        names = self.names(n)
+        names = self._names(n)
         sizes = np.abs(path.coefficients).max(axis=0)
         largest = np.argsort(-sizes, kind="stable")[:count]
         shown = [j for j in largest.tolist() if sizes[j] > 0.0]
         if features is not None:
             shown = [position_of(one, "features", names) for one in features]
         grid = path.widths
+        width = "bandwidth ν; the package's kernel width is 100 ν"
+        if self._is_of_rows:
+            width = "kernel width"
         lines = {names[j]: (grid, path.coefficients[:, j]) for j in shown}
         bands = {}
         if path.standard_errors is not None:
@@ -192,12 +192,153 @@ class LimePlots(ABC):
                 bands=bands,
                 points=[("", width, 0.0) for width in inside.tolist()],
                 marks=marks,
-                axes=(self.width, f"LIME coefficient,\n{self.explained}"),
+                axes=(width, f"LIME coefficient,\n{self.explained}"),
                 scales=("log", "linear"),
                 title=self.title(n),
             ),
             ax,
         )
+
+    @suggests_arguments
+    def profile(
+        self,
+        feature: str | int | None = None,
+        row: Hashable | None = None,
+        *,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw LIME's mean output around a row, with a column in each of its bins.
+
+        Bars are differences from the mean of the bins other than the row's, by their
+        shares: the bar of the row's bin is the coefficient. A column that matters may
+        have a small coefficient, if the bin of the row is close to that mean.
+
+        Parameters
+        ----------
+        feature : str or int, optional
+            The column; by default the one with the largest coefficient.
+        row : label or int, optional
+            Its name in the index of X, or its position where X had no names; by default
+            the first.
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row or column.
+        Refused
+            For words, and if the explanation was loaded, its law weights by distance,
+            or nearly all shared samples have a weight of zero at the row.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> X = np.random.default_rng(0).normal(size=(100, 2))
+        >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0])
+        >>> axes = po.lime.limits(tree, X[:1], data=X).plot.profile()
+        >>> len(axes.patches)
+        4
+        """
+        lime: Any = self.explanation
+        if not self._is_of_rows:
+            raise Refused("profile: words have no bins; path() has their coefficients")
+        n = lime.position(row)
+        beta = lime.coefficients[n]
+        names = self._names(n)
+        j = int(np.abs(beta).argmax())
+        if feature is not None:
+            j = position_of(feature, "feature", names)
+        subject = lime.require_subject("profile")
+        point = subject.points[[n]]
+        column = subject.law.columns[j]
+        means = subject.profiles(point)[j][0]
+        row_bin = int(column.bin_index(point[:, j])[0])
+        bins = list(column.bins)
+        bins[row_bin] += " (the row)"
+        others = means[row_bin] - beta[j]
+        return draw(
+            Steps(
+                names=bins,
+                parts=means - others,
+                caption=f"mean {self.explained} with {names[j]} in each bin, minus its "
+                f"mean in the other bins, {others:.4g}",
+                title=f"{self.title(n)}\n{names[j]}: coefficient {beta[j]:.4g}",
+            ),
+            ax,
+        )
+
+    @suggests_arguments
+    def text(
+        self,
+        rows: Sequence[Hashable] | Hashable | None = None,
+        *,
+        n_words: int = 10,
+        max_rows: int = 10,
+    ) -> HighlightedText:
+        """Show the texts with their words in shades of their coefficients.
+
+        The look is that of :meth:`propopt.results.ExplanationPlots.text`.
+
+        Parameters
+        ----------
+        rows : label, int or sequence of them, optional
+            The documents to show; by default the first ``max_rows``.
+        n_words : int
+            The number of coefficients listed below each text, the largest.
+        max_rows : int
+            The number of texts shown if ``rows`` is not given.
+
+        Returns
+        -------
+        HighlightedText
+            The texts as HTML, shown by notebooks; ``to_html`` writes a page.
+
+        Raises
+        ------
+        InvalidInput
+            If a row does not exist.
+        Refused
+            For the columns of a table.
+
+        Examples
+        --------
+        >>> import propopt as po
+        >>> lime = po.lime.text_limits(
+        ...     lambda texts: [1.0 * ("good" in text) for text in texts],
+        ...     ["a <good> day"],
+        ... )
+        >>> "&lt;<span style=" in lime.plot.text().html
+        True
+        """
+        lime: Any = self.explanation
+        if self._is_of_rows:
+            raise Refused("text: the columns of a table are not in a text")
+        most = read_count(max_rows, "max_rows")
+        shown = positions_of(rows, lime.labels, len(lime.records), most)
+        return highlighted(
+            [lime.marked_text(n) for n in shown],
+            f"LIME, infinite samples: {plural(len(lime.records), 'document')}",
+            lime.units,
+            [lime.law_in_words],
+            read_count(n_words, "n_words"),
+        )
+
+    @property
+    def _is_of_rows(self) -> bool:
+        return self.explanation.nouns[0] == "row"
+
+    def _names(self, n: int) -> Sequence[str]:
+        """The columns, without the bins of row n, or the words of document n."""
+        lime = self.explanation
+        if self._is_of_rows:
+            return lime.labels.feature_names(lime.shape[1])
+        return lime.records[n].names
 
     @property
     def explained(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import cached_property, partial
 from typing import Any, ClassVar, Final, final
 
@@ -11,10 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
-from propopt.base.charts import Steps
 from propopt.base.declared import field, transient
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.suggestions import suggests_arguments
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, run_rules
 from propopt.lime.diagnosis.evidence import Evidence, RowsEvidence
 from propopt.lime.diagnosis.rules import LIME_RULES
@@ -28,9 +25,6 @@ from propopt.lime.finite_samples import RunScatter, expected
 from propopt.lime.paths import BandwidthPath, path_of_row
 from propopt.lime.plots import LimePlots
 from propopt.lime.sampled_limits import LimeSubject
-from propopt.plots.drawing import draw
-from propopt.plots.style import Axes
-from propopt.tables.frames import position_of
 
 
 _COLUMNS: Final = (
@@ -39,98 +33,6 @@ _COLUMNS: Final = (
     *("intercept", "prediction", "base", "surrogate_at_row", "effective_share"),
     *("source", "units"),
 )
-
-
-@final
-class LimeRowPlots(LimePlots):
-    """Plots of LIME's coefficients for the columns of a table, as ``limit.plot``.
-
-    Parameters
-    ----------
-    explanation : LimeRows
-        What is drawn.
-    """
-
-    explanation: LimeRows
-
-    width: ClassVar[str] = "kernel width"
-
-    def names(self, n: int) -> tuple[str, ...]:
-        """The names of the columns, without the bins of row n."""
-        del n
-        return self.explanation.labels.feature_names(self.explanation.shape[1])
-
-    @suggests_arguments
-    def profile(
-        self,
-        feature: str | int | None = None,
-        row: Hashable | None = None,
-        *,
-        ax: Axes | None = None,
-    ) -> Axes:
-        """Draw LIME's mean output around a row, with a column in each of its bins.
-
-        Bars are differences from the mean of the bins other than the row's, by their
-        shares: the bar of the row's bin is the coefficient. A column that matters may
-        have a small coefficient, if the bin of the row is close to that mean.
-
-        Parameters
-        ----------
-        feature : str or int, optional
-            The column; by default the one with the largest coefficient.
-        row : label or int, optional
-            Its name in the index of X, or its position where X had no names; by default
-            the first.
-        ax : matplotlib Axes, optional
-            The axes to draw on; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such row or column.
-        Refused
-            If the explanation was loaded, its law weights by distance, or nearly all
-            shared samples have a weight of zero at the row.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> from sklearn.tree import DecisionTreeRegressor
-        >>> X = np.random.default_rng(0).normal(size=(100, 2))
-        >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0])
-        >>> axes = po.lime.limits(tree, X[:1], data=X).plot.profile()
-        >>> len(axes.patches)
-        4
-        """
-        lime = self.explanation
-        n = lime.position(row)
-        beta = lime.coefficients[n]
-        names = self.names(n)
-        j = int(np.abs(beta).argmax())
-        if feature is not None:
-            j = position_of(feature, "feature", names)
-        subject = lime.require_subject("profile")
-        point = subject.points[[n]]
-        column = subject.law.columns[j]
-        means = subject.profiles(point)[j][0]
-        row_bin = int(column.bin_index(point[:, j])[0])
-        bins = list(column.bins)
-        bins[row_bin] += " (the row)"
-        others = means[row_bin] - beta[j]
-        return draw(
-            Steps(
-                names=bins,
-                parts=means - others,
-                caption=f"mean {self.explained} with {names[j]} in each bin, minus its "
-                f"mean in the other bins, {others:.4g}",
-                title=f"{self.title(n)}\n{names[j]}: coefficient {beta[j]:.4g}",
-            ),
-            ax,
-        )
 
 
 @final
@@ -190,9 +92,9 @@ class LimeRows(
         return len(self.bins), len(self.bins[0])
 
     @property
-    def plot(self) -> LimeRowPlots:
+    def plot(self) -> LimePlots:
         """Plots: ``limit.plot(row)``, or a method such as ``limit.plot.path(row)``."""
-        return LimeRowPlots(self)
+        return LimePlots(self)
 
     @property
     def points(self) -> Points:
