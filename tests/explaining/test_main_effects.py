@@ -310,7 +310,7 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
     own = po.explainers.main_effects(model, X, data=B)
     share = own.difference_shares(best.contributions, GRAPH)
     assert best.parameters["main effects"] == pytest.approx(share.main_effects)
-    assert best.parameters["removable"] == pytest.approx(share.removable)
+    assert best.parameters["removable differences"] == pytest.approx(share.removable)
     G = own.explanation.attributions
     lacking = (best.contributions - G).sum(axis=1, keepdims=True)
     smoothest = np.hstack([G[:, :3] + lacking / 3.0, G[:, 3:]])
