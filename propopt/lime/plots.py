@@ -247,7 +247,7 @@ class LimePlots:
         """
         lime: Any = self.explanation
         if not self._is_of_rows:
-            raise Refused("profile: words have no bins; path() has their coefficients")
+            raise Refused("profile: words have no bins")
         n = lime.position(row)
         beta = lime.coefficients[n]
         names = self._names(n)
