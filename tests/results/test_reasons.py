@@ -233,7 +233,7 @@ def test_reasons_have_value_number_points_and_unit(customers, tmp_path):
         assert (PHI.loc[x.row] > phi).sum() == x.rank - 1
         p = chance[x.row]
         low = expit(np.log(p / (1.0 - p)) - phi)
-        assert x.points == pytest.approx(100.0 * (p - low))
+        assert x.probability_points == pytest.approx(100.0 * (p - low))
         assert x.unit == "log-odds"
     assert {"missing", "long", "short"} < set(table["value"])
     assert table["clear"].any()
