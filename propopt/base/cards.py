@@ -83,7 +83,7 @@ def _chapter_lines(chapter: Chapter) -> Iterator[str]:
 def _lines(block: Block) -> Iterator[str]:
     """The lines of a block."""
     match block:
-        case Facts():
+        case tuple():
             yield from ("", *_fact_lines(block))
         case Table():
             yield from _table_lines(block)
@@ -102,8 +102,8 @@ def _wrapped(text: str) -> list[str]:
 
 def _fact_lines(facts: Facts) -> list[str]:
     """Labels, numbers and remarks in two columns if they fit, else in one."""
-    wide = max((len(x.label) for x in facts.rows), default=0)
-    lines = [f"  {x.label:<{wide}}  {printable(x.text)}" for x in facts.rows]
+    wide = max((len(x.label) for x in facts), default=0)
+    lines = [f"  {x.label:<{wide}}  {printable(x.text)}" for x in facts]
     half = (len(lines) + 1) // 2
     first = lines[:half]
     second = lines[half:]
@@ -176,8 +176,8 @@ def to_card(document: Document) -> str:
 
 def _block_html(block: Block) -> str:
     match block:
-        case Facts():
-            return _table_html("".join(map(_fact_html, block.rows)))
+        case tuple():
+            return _table_html("".join(map(_fact_html, block)))
         case Table():
             table = block.first(N_LINES if block.total is None else N_ON_CARD)
             return _table_html(_rows_html(table)) + _div(_QUIET, table.rest)

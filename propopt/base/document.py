@@ -98,12 +98,8 @@ class Fact:
         return TERMS[self.label].text
 
 
-@final
-@dataclass(frozen=True)
-class Facts:
-    """Labelled numbers, in the order of a card."""
-
-    rows: Sequence[Fact]
+Facts: TypeAlias = tuple[Fact, ...]
+"""Labelled numbers, in the order of a card."""
 
 
 class Span(NamedTuple):
@@ -274,7 +270,7 @@ class Document:
     @property
     def facts(self) -> dict[str, Fact]:
         """The facts of the blocks, by their labels."""
-        lists = (x.rows for x in self.blocks if isinstance(x, Facts))
+        lists = (x for x in self.blocks if isinstance(x, tuple))
         return {fact.label: fact for facts in lists for fact in facts}
 
 

@@ -62,6 +62,13 @@ NumbersOfInputs: TypeAlias = Annotated[list[Count], Field(min_length=1)]
 """Numbers of inputs, with one explanation for each."""
 
 
+class SubsetInputs(InducingSection):
+    """Only the first observations are used, without the other gradients."""
+
+    rule: Literal["subset"]
+    counts: NumbersOfInputs
+
+
 def _rule(rule: str, made: Any, **overrides: Any) -> type[InducingSection]:
     """The section of a rule for a number of inputs, with the settings of its class."""
     return section_of(
@@ -77,14 +84,7 @@ def _rule(rule: str, made: Any, **overrides: Any) -> type[InducingSection]:
 
 RULES: Final[tuple[type[InducingSection], ...]] = (
     AllInputs,
-    section_of(
-        object,
-        InducingSection,
-        "SubsetInputs",
-        "Only the first observations are used, without the other gradients.",
-        rule=Literal["subset"],
-        counts=NumbersOfInputs,
-    ),
+    SubsetInputs,
     _rule("random", inductive.RandomInputs),
     _rule("kmeans", inductive.KMeansInputs),
     _rule("farthest", inductive.FarthestInputs),

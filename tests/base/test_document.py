@@ -179,7 +179,7 @@ def test_facts_stand_in_two_columns_where_they_fit():
         "  base        152    share       50%",
         "  prediction  241",
     ]
-    long = Facts([*FACTS.rows, Fact("values", 1.0, note="x" * 60)])
+    long = Facts([*FACTS, Fact("values", 1.0, note="x" * 60)])
     assert len(to_text(Document(title="t", blocks=[long])).split("\n")) == 6
 
 

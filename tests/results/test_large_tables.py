@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, hypergeom
 
 import propopt as po
-from propopt.base.document import Facts, Table
+from propopt.base.document import Table
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
@@ -240,7 +240,7 @@ def test_a_sampled_row_of_a_graph_stands_beside_its_most_similar_row():
     chapters = blocks_of_chapters(po.solve(objective))
     blocks = chapters["One row and its most similar row"]
     (explorer,) = [x for x in blocks if isinstance(x, Explorer)]
-    facts = {x.label: x for one in blocks if isinstance(one, Facts) for x in one.rows}
+    facts = {x.label: x for one in blocks if isinstance(one, tuple) for x in one}
     assert facts["rows shown"].number == f"{len(explorer.rows):,} of {LARGE:,}"
     n = RowSample.of(LARGE).rows[7]
     assert n in explorer.rows

@@ -219,7 +219,7 @@ def test_an_audit_shows_a_row_with_exact_values_and_a_list_of_prices():
         np.testing.assert_allclose(row["was"], audit.exact[n], atol=1e-7)
     page = page_of([audit.document()])
     assert "Dashed: exact values." in page
-    facts = {x.label for b in chapters_of(audit)["Similar rows"].blocks for x in b.rows}
+    facts = {x.label for b in chapters_of(audit)["Similar rows"].blocks for x in b}
     assert {"change to remove 10%", "change to remove 90%"} < facts
 
 

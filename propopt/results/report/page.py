@@ -20,7 +20,6 @@ from propopt.base.document import (
     Block,
     Chapter,
     Document,
-    Facts,
     Markup,
     Table,
     minus,
@@ -132,7 +131,7 @@ class _PageDocument:
         """Labels of facts and checks, and heads of tables."""
         for kind, block in self.parts:
             if kind == "facts":
-                yield from (fact.label for fact in block.rows)
+                yield from (fact.label for fact in block)
             elif kind == "table":
                 for head, cells, _ in block.columns():
                     yield from (head, *(cells if head == "check" else ()))
@@ -146,7 +145,7 @@ def _parts(blocks: Iterable[Block]) -> list[_Part]:
 def _kind(block: Block) -> str:
     """The name of a block in the template."""
     match block:
-        case Facts():
+        case tuple():
             return "facts"
         case Table():
             return "table"
@@ -159,7 +158,7 @@ def _kind(block: Block) -> str:
 def _marks(results: Sequence[_PageDocument]) -> list[tuple[str, str]]:
     """The bases of facts on the page, with their meanings."""
     lists = (block for one in results for kind, block in one.parts if kind == "facts")
-    used = {fact.shown_basis for facts in lists for fact in facts.rows}
+    used = {fact.shown_basis for facts in lists for fact in facts}
     return [(basis, meaning) for basis, meaning in BASES.items() if basis in used]
 
 
