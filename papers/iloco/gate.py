@@ -45,7 +45,7 @@ def _of_estimates(
     change: Callable[[Values], Values],
 ) -> Callable[[dict[str, Values]], dict[str, Values]]:
     def changed(fields: dict[str, Values]) -> dict[str, Values]:
-        return {**fields, "estimates": change(fields["estimates"])}
+        return {**fields, "scores": change(fields["scores"])}
 
     return changed
 

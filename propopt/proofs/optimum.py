@@ -21,7 +21,7 @@ from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Valu
 from propopt.base.checks import read_nonnegative, read_only
 from propopt.base.codecs import arrays_of
 from propopt.base.declared import Declared, field, transient
-from propopt.base.document import Fact
+from propopt.base.document import Fact, number_text
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Quantity, value_in_words
@@ -222,7 +222,8 @@ def sampling_fact(target: TargetError | None) -> Fact:
         return Fact("sampling error", 0.0, "%")
     if math.isnan(target.value + target.share):  # the share, of an earlier file
         return Fact("sampling error", None, note=target.source)
-    return Fact("sampling error", target.share, "%", "estimated", target.source)
+    note = f"rms {number_text(target.rms)}, {target.source}"
+    return Fact("sampling error", target.share, "%", "estimated", note)
 
 
 def is_sampled(best: Optimum) -> bool:
