@@ -11,6 +11,7 @@ from refusals import refusals
 from scipy import stats
 
 import propopt as po
+from propopt.base.document import number_text
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs import hessian
 from propopt.proofs.hessian import QuadraticPart
@@ -57,7 +58,8 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     assert best.target.size == pytest.approx(math.sqrt((DRAWN.values**2).mean()))
     fact = best.document().facts["sampling error"]
     assert (fact.value, fact.basis) == (best.target.share, "estimated")
-    assert fact.note == best.target.source
+    rms = number_text(best.target.rms)
+    assert fact.note == f"rms {rms}, {best.target.source}"
     mine = po.results.Explanation(attributions=DRAWN.values, method="mine")
     certified = mine.certified(po.GradientMatching(DRAWN) + ROBUST)
     assert certified.target.value == best.target.value
