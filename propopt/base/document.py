@@ -41,7 +41,7 @@ class Fact:
     Parameters
     ----------
     label : str
-        A label of :data:`propopt.base.vocabulary.TERMS`, which defines it.
+        A label of the vocabulary, which defines it.
     value : float, int, bool, str or None
         The number, or a text of few words; None if it is unknown.
     unit : str
@@ -239,9 +239,9 @@ class Document:
     Parameters
     ----------
     title : str
-        The kind of result and the output: :func:`title_of`.
+        The kind of result and the output.
     subtitle : str
-        Model, size and unit: :func:`subtitle_of`.
+        Model, size and unit.
     dangers : sequence of str
         At most two sentences, only where numbers mislead: what is wrong, and what to
         do next.
