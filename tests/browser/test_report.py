@@ -235,7 +235,7 @@ def test_an_audit_shows_any_row_as_it_came_and_beside_it_exact_values(opened):
 
 def test_the_slider_of_an_audit_goes_from_exact_values_to_more_alike_ones(opened):
     page, front = opened("audit"), FOUND["audit"].front().front
-    slider = page.get_by_label("Towards more similar explanations")
+    slider = page.get_by_label("Weight of pairwise_robustness")
     for key, weight in zip(("Home", "End"), front.ends, strict=True):
         slider.press(key)
         assert summary(page)["weight of pairwise_robustness"] == pytest.approx(weight)

@@ -4,7 +4,8 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
   const t = d.path, one = (s) => root.querySelector(s);
   const slider = one("[data-slider]"), select = one("[data-row]");
   const signed = (x) => (x < 0 ? "−" : x > 0 ? "+" : "") + Number(Math.abs(x).toPrecision(3));
-  // two digits, as in the tables
+  // three digits and two, as in the tables
+  const number = (x) => (Math.abs(x) < 1e3 ? Number(x.toPrecision(3)).toString() : x.toFixed(0));
   const part = (x) => (x < 0.995 ? Number((100 * x).toPrecision(2)) : x < 1 - 1e-11 ? Math.floor(1000 * x) / 10 : (100 * x).toFixed(0));
   const share = (x) => (x < 0 ? "−" : "") + part(Math.abs(x)) + "%";
 
@@ -44,7 +45,7 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
         const rest = 1 - left(one, values[i]);
         lines.push([one.label, share(rest), rest]);
       }
-      lines.push([one.name, Number(values[i].toPrecision(4)).toString(), values[i]]);
+      lines.push([one.name, number(values[i]), values[i]]);
     });
     one("[data-summary]").replaceChildren(...lines.map(([label, text, value]) => {
       const line = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd");
