@@ -208,11 +208,10 @@ def _table_html(rows: str) -> str:
 
 def _fact_html(fact: Fact) -> str:
     """A row with the label, its definition as a tooltip, the number and a remark."""
-    remark = ", ".join(filter(None, (fact.shown_basis, minus(fact.note))))
     return _row(
         element("td", _CELL, _defined(fact.label)),
         element("td", f"{_CELL};font-weight:600", in_html(fact.number)),
-        element("td", f"{_CELL};{_QUIET};max-width:26em", in_html(remark)),
+        element("td", f"{_CELL};{_QUIET};max-width:26em", in_html(fact.remark)),
     )
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import (
     Any,
     Final,
@@ -87,15 +88,14 @@ class Fact:
         return "" if basis == "computed" or self.value is None else basis
 
     @property
-    def text(self) -> str:
-        """The number, with basis and note in parentheses."""
-        remark = ", ".join(filter(None, (self.shown_basis, minus(self.note))))
-        return f"{self.number} ({remark})" if remark else self.number
+    def remark(self) -> str:
+        """Basis and note."""
+        return ", ".join(filter(None, (self.shown_basis, minus(self.note))))
 
     @property
-    def definition(self) -> str:
-        """The definition of the label, with its formula."""
-        return TERMS[self.label].text
+    def text(self) -> str:
+        """The number, with basis and note in parentheses."""
+        return f"{self.number} ({self.remark})" if self.remark else self.number
 
 
 Facts: TypeAlias = tuple[Fact, ...]
@@ -171,6 +171,13 @@ class Table:
         cut = self.frame.iloc[:count]
         return replace(self, frame=cut, rest=self.rest or rest)
 
+    @cached_property
+    def _reach(self) -> tuple[float, float]:
+        """How far all bars reach below zero, and above."""
+        every = [x for bars in self.bars.values() for x in bars]
+        ends = [end for x in every for end in (x.low, x.high, *(x.line or ()))]
+        return -min(ends, default=0.0), max(ends, default=0.0)
+
     def spans(self, column: str, n: int) -> Iterator[tuple[str, float, float]]:
         """The parts of a drawn bar: kind, left end, and width in per cent of the cell.
 
@@ -179,10 +186,7 @@ class Table:
         """
         if column not in self.bars:
             return
-        every = [x for bars in self.bars.values() for x in bars]
-        ends = [end for x in every for end in (x.low, x.high, *(x.line or ()))]
-        low = -min(ends, default=0.0)
-        high = max(ends, default=0.0)
+        low, high = self._reach
         size = max(low, high) or 1.0  # avoids overflow of sums
         whole = low / size + high / size or 1.0
         zero = 100.0 * (low / size) / whole

@@ -851,8 +851,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             note = f"largest of {len(optima)}" if len(optima) > 1 else ""
             yield Fact("gap to optimum", max(x.gap or 0.0 for x in optima), note=note)
             targets = [x.target for x in optima if x.target is not None]
-            worst = max(targets, key=lambda x: (math.isnan(x.value), x.share))
-            yield sampling_fact(worst)
+            yield sampling_fact(
+                max(
+                    targets,
+                    key=lambda x: (math.isnan(x.value), x.share),
+                    default=None,
+                )
+            )
         if self.error is not None:
             yield Fact("front error", self.error, "%")
         elif (gap := self.gap_between) is not None:

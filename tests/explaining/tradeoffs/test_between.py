@@ -1,5 +1,6 @@
 """What optima prove of weights that were not tried, and of a whole front."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -180,3 +181,11 @@ def test_bounds_between_do_not_depend_on_units(unit):
         c = c / unit**2  # so that losses weigh as much
         moved = other.between(dict(zip(other.losses, c, strict=True)))
         assert moved == pytest.approx(bounds, rel=1e-6, abs=1e-12)
+
+
+def test_the_card_of_optima_without_a_target_says_that_its_error_is_unknown():
+    curve = po.sweep(MATCHING + ROBUST, {ROBUST.name: [0.1, 1.0]})
+    bare = [dataclasses.replace(best, target=None) for best in curve.optimized]
+    document = dataclasses.replace(curve, optimized=tuple(bare)).document()
+    assert document.facts["sampling error"].value is None
+    assert curve.document().facts["sampling error"].value is None  # given as numbers
