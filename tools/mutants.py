@@ -44,19 +44,35 @@ REPORTER = '''"""Reports the outcomes of tests, and which of them reach a place.
 import os
 import sys
 
-seen = set()
+seen = {{}}
+current = set()
 
 def write(*words):
     with open({file!r}, "a", encoding="utf-8") as file:
         file.write("\\t".join(map(str, words)) + "\\n")
 
 def reach(place):
-    test = os.environ.get("PYTEST_CURRENT_TEST", " (import)")
-    if not sys._getframe(1).f_code.co_flags & 1:  # of a module or of a class
-        test = " (import)"
-    if (place, test) not in seen:
-        seen.add((place, test))
-        write("reached", place, test)
+    if place not in current:
+        test = os.environ.get("PYTEST_CURRENT_TEST", " (import)")
+        if sys._getframe(1).f_code.co_flags & 1:
+            current.add(place)
+        else:  # of a module or of a class
+            test = " (import)"
+        if place not in seen.setdefault(test, set()):
+            seen[test].add(place)
+            write("reached", place, test)
+
+def pytest_runtest_logstart():
+    current.clear()
+
+def pytest_runtest_setup():
+    current.clear()
+
+def pytest_runtest_call():
+    current.clear()
+
+def pytest_runtest_teardown():
+    current.clear()
 
 def pytest_runtest_logreport(report):
     write(report.outcome, report.duration, report.nodeid)
