@@ -169,8 +169,11 @@ class Study:
             "split_half_refits": lambda: po.null_models.split_half_refits(
                 self.estimator, X, y, rng=self.seed
             ),
-            "bootstrap_refits": lambda: po.null_models.bootstrap_refits(
-                self.estimator, X, y, rng=self.seed
+            "bootstrap_refits": lambda: po.null_models.NullModels(
+                "bootstrap_refits",
+                po.null_models.bootstrap_refits(
+                    self.estimator, X, y, times=5, rng=self.seed
+                ),
             ),
             "seed_refits": lambda: po.null_models.seed_refits(self.estimator, X, y),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from propopt.base.checks import read_count, read_rng
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggesting_getattr, suggests_arguments
 from propopt.results.comparison import LevelKind
-from propopt.structures.kinds import has_method
+from propopt.structures.kinds import has_method, is_a
 from propopt.tables.frames import select_rows
 
 
@@ -137,42 +138,65 @@ def split_half_refits(
 
 @suggests_arguments
 def bootstrap_refits(
-    fit: LearnerLike,
+    learner: LearnerLike,
     X: Any,
     y: Any,
     *,
-    times: int = 5,
+    times: int = 10,
     rng: int | np.random.Generator | None = None,
-) -> NullModels:
-    """Models trained on bootstrap samples of a table, for tables too small to halve.
+) -> list[Any]:
+    """Models that another sample of as many rows and another seed might have given.
 
-    They share rows, so their level is raised by a quarter.
+    Each is fitted to n rows drawn with replacement [1]_. Every seed of the estimator,
+    of its parts and of the steps of a pipeline is drawn anew for each model. Rows of
+    a classifier are drawn again until all classes are among them.
 
     Parameters
     ----------
-    fit, X, y, rng
-        As for :func:`propopt.null_models.split_half_refits`.
+    learner : estimator or callable
+        The way the model was trained: an estimator, fitted or not, copies of which are
+        fitted, or a function from X and y to a fitted model.
+    X, y : DataFrame or array (n, D), Series or array (n,)
+        The training data.
     times : int
-        The number of models; at least five.
+        The number B of models.
+    rng : int, numpy.random.Generator or None
+        The seed of rows and seeds; None is seed 0.
 
     Returns
     -------
-    NullModels
-        The models, all pairs of which are compared.
+    list
+        B fitted models.
+
+    Raises
+    ------
+    InvalidInput
+        If the table has fewer than four rows, or the learner cannot be fitted.
+
+    References
+    ----------
+    .. [1] Efron, Bootstrap methods: another look at the jackknife, Annals of
+       Statistics 7(1), 1979.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
     >>> from sklearn.linear_model import LinearRegression
     >>> X, learner = np.random.default_rng(0).normal(size=(60, 3)), LinearRegression()
-    >>> len(po.null_models.bootstrap_refits(learner, X, X[:, 0]).pairs)
+    >>> len(po.null_models.bootstrap_refits(learner, X, X[:, 0]))
     10
     """
     generator = read_rng(rng)
     n = _n_rows(X, y)
-    draws = (generator.integers(n, size=n) for _ in range(read_count(times, "times")))
-    models = [_fitted(fit, X, y, np.sort(rows)) for rows in draws]
-    return NullModels("bootstrap_refits", models)
+    gives_classes = has_method(learner, "fit") and is_classifier(learner)
+    codes = pd.factorize(np.asarray(y))[0] if gives_classes else np.zeros(n)
+    models = []
+    for _ in range(read_count(times, "times")):
+        rows = np.sort(generator.integers(n, size=n))
+        while len(np.unique(codes[rows])) < len(np.unique(codes)):
+            rows = np.sort(generator.integers(n, size=n))
+        models.append(_fitted(_seeded(learner, generator), X, y, rows))
+    return models
 
 
 @suggests_arguments
@@ -237,10 +261,34 @@ def _n_rows(X: Any, y: Any) -> int:
     return n
 
 
+_SEEDS: Final = re.compile(r"(?:.*_)?seed|random_state")
+"""Names of seeds; LightGBM has several, such as ``bagging_seed``."""
+
+
+def _seeded(learner: LearnerLike, generator: np.random.Generator) -> LearnerLike:
+    """A copy of an estimator in which every seed is drawn; a callable as it is."""
+    if not has_method(learner, "fit"):
+        return learner
+    copy = clone(learner)
+    parts = {"": copy, **copy.get_params()}
+    seeds = {name for name in parts if _SEEDS.fullmatch(name.split("__")[-1])}
+    for name, part in parts.items():  # CatBoost lists only what was set
+        prefix = f"{name}__" if name else ""
+        if is_a(part, "catboost.CatBoost") and f"{prefix}random_state" not in seeds:
+            seeds.add(f"{prefix}random_seed")
+    drawn = {name: int(generator.integers(2**31 - 1)) for name in sorted(seeds)}
+    return copy.set_params(**drawn)
+
+
 def _fitted(fit: LearnerLike, X: Any, y: Any, rows: Any) -> Any:
     """A model fitted to some rows, by an estimator or a callable."""
     table = select_rows(X, rows)
     target = y.iloc[rows] if isinstance(y, pd.Series) else np.asarray(y)[rows]
     if has_method(fit, "fit"):
         return clone(fit).fit(table, target)
+    if not callable(fit):
+        raise InvalidInput(
+            "learner: expected an estimator, or a function from X and y to a fitted "
+            f"model, got {type(fit).__name__}"
+        )
     return fit(table, target)

@@ -79,7 +79,8 @@ def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     assert {*frame["distance_of"]} == {"rows"}
     bases = [m.predict(data).mean() for m in (model, new)]
     np.testing.assert_allclose(compared.base_values, bases)
-    again = po.null_models.bootstrap_refits(LinearRegression(), X, y, times=6)
+    models = po.null_models.bootstrap_refits(LinearRegression(), X, y, times=6)
+    again = po.null_models.NullModels("bootstrap_refits", models)
     level = po.compare(model, new, rows, data=data, level=again).level
     apart = [
         rms(parts(again.models[m], rows, data) - parts(again.models[k], rows, data))
@@ -134,7 +135,7 @@ def test_sizes_and_base_are_held_against_the_scale_of_their_own_halves(tested, o
     again = po.null_models.bootstrap_refits(LinearRegression(), X, X["x0"], times=6)
     level = dataclasses.replace(compared.level, kind="bootstrap_refits", n_models=6)
     assert level.quantile == pytest.approx(1.25 * stats.t(5).ppf(1.0 - 0.024 / 14))
-    assert len(again.models) == level.n_models
+    assert len(again) == level.n_models
 
 
 @pytest.mark.parametrize("share", [0.999, 1.001])
