@@ -243,9 +243,6 @@ def test_nothing_is_asked_before_a_fit():
     for ask in (model.interactions, lambda: model.target(X, Y)):
         with pytest.raises(NotFittedError):
             ask()
-    plain = ILOCO(LINE, DataSplit(), order=1).fit(TABLE, Y)
-    with pytest.raises(InvalidInput, match="X has 3 features, but ILOCO is expecting"):
-        plain.predict(TABLE[:, :3])
 
 
 _SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))

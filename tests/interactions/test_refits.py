@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans  # noqa: F401  # of refusals.txt
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error  # noqa: F401  # of refusals.txt
@@ -194,17 +194,6 @@ def test_a_pipeline_by_names_gives_the_same_with_any_library():
     assert_allclose(result, other, rtol=1e-9, atol=1e-12)
 
 
-def test_learners_with_categories_and_missing_values():
-    learner = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=3)
-    refits = read(learner, PEOPLE, LABELS)
-    for retained in (WITHOUT_1, ALL):
-        result = refits.fit_predictor(ROWS, retained, 0)(PEOPLE)
-        assert_allclose(result.sum(axis=1), 1, rtol=1e-12)
-    by_name = clone(learner).set_params(categorical_features=["city"])
-    other = read(by_name, PEOPLE, LABELS).fit_predictor(ROWS, ALL, 0)(PEOPLE)
-    assert_array_equal(other, result)
-
-
 def test_learners_that_want_classes_without_gaps():
     package = pytest.importorskip("xgboost")
     y = np.arange(80) % 3
@@ -380,7 +369,3 @@ def test_groups_of_a_schema_are_features():
     result = Features.of(list(table.columns), schema)
     assert result.names == ("score", "city")
     assert result.columns == ((0,), (1, 2, 3))
-    with pytest.raises(
-        InvalidInput, match="the schema has the columns 'score', 'city_"
-    ):
-        Features.of(["a", "b"], schema)

@@ -144,8 +144,6 @@ def test_what_cannot_be_loaded_is_not_saved(rng, tmp_path, fields, message):
     path = tmp_path / "scores.npz"
     match = rf"^(.* cannot be saved: )?(main(\.|: ))?{message}"
     with pytest.raises(InvalidInput, match=match):
-        made_up_scores(rng, **eval(fields)).save(path)
-    with pytest.raises(InvalidInput, match=match):
         made_up_scores(rng, main=made_up_scores(rng, **eval(fields))).save(path)
     assert not list(tmp_path.iterdir())
 
@@ -167,7 +165,6 @@ def test_what_is_told_to_be_doubtful(rng, estimates, fields, clear, message):
     made = sure(rng, estimates, **fields)
     (caution,) = made.cautions
     assert re.search(message, caution)
-    assert len(caution.split()) <= 25
     document = made.document()
     assert document.dangers == (caution,)
     if fields.keys() != FEW_PATCHES.keys() and "n_patches" not in fields:
@@ -215,9 +212,7 @@ def test_a_card_has_the_largest_and_counts_of_all():
     ("order", "scores", "clear"),
     [
         (1, [0.5, 0.1, 0.001], ("2 of 3 features", "")),
-        (1, [0.5, -0.1, 0.0], ("2 of 3 features", "1 below 0")),
         (2, [0.0, 0.0, 0.0], ("0 of 3 pairs", "")),
-        (3, [0.5], ("1 of 1 triple", "")),
         (3, [-0.5], ("1 of 1 triple", "1 below 0")),
     ],
 )

@@ -261,11 +261,6 @@ def test_rows_that_do_not_fit_the_table_are_refused(settings, words):
         judged(DataSplit(**eval(settings)))
 
 
-def test_two_test_rows_are_enough():
-    source = split(DataSplit(cv=2 / 60), LinearRegression(), sets=np.array([[0]]))
-    assert source.errors(EMPTY).rows.shape == (2, 1)
-
-
 def test_more_that_cannot_be_fitted(monkeypatch):
     with pytest.raises(InvalidInput, match=r"go to DataSplit\(groups=\.\.\.\)"):
         judged(DataSplit(), groups=GROUPS)  # which are those of features

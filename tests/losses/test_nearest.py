@@ -6,7 +6,6 @@ from scipy.spatial.distance import cdist
 
 import propopt as po
 from propopt.base import resources
-from propopt.base.errors import InvalidInput
 from propopt.losses.graphs import nearest
 from propopt.losses.graphs.distances import Unit, squares_between
 from propopt.losses.graphs.nearest import Recall, nearest_rows
@@ -108,12 +107,6 @@ def test_the_graph_of_an_approximate_search_has_its_recall():
     assert exact.again(4).n_edges < exact.n_edges
     falling = po.graphs.knn_graph(X, 8, weights="gaussian")
     assert falling.parameters["recall"] == graph.parameters["recall"]
-
-
-@pytest.mark.parametrize("wrong", [0.0, -0.5, 1.5, "high"])
-def test_other_shares_are_refused(wrong):
-    with pytest.raises(InvalidInput, match="recall"):
-        po.graphs.knn_graph(_table(50), 8, recall=wrong)
 
 
 def test_results_say_that_similar_rows_are_approximate(tmp_path):

@@ -1,7 +1,6 @@
 """``propopt check`` says what ``propopt sweep`` would; ``--resume`` of all jobs."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -38,9 +37,6 @@ def test_a_check_reads_all_rows_and_fits_nothing(printed, tmp_path, rng, monkeyp
     table.to_csv(tmp_path / "table.csv", index=False)
     for explain in ("10", "1500"):
         assert printed(FILE.replace("10", explain), "check") == (0, "")
-    code, message = printed(FILE.replace("10", "2000"), "check")
-    assert code == 2
-    assert "expected fewer rows to explain than the 2000 in the table" in message
     table.loc[1500, "a"] = np.inf
     table.to_csv(tmp_path / "table.csv", index=False)
     assert printed(FILE, "check") == (
@@ -51,27 +47,17 @@ def test_a_check_reads_all_rows_and_fits_nothing(printed, tmp_path, rng, monkeyp
 
 
 FORMULA = """\
-data: {{grid: {{low: {low}, high: {high}, per_dimension: {n}, dimensions: 1}}}}
-function: {{name: exponential}}
-objective: {{gradient_matching: 1, {loss}}}
+data: {grid: {low: -1, high: 1000, per_dimension: 2000, dimensions: 1}}
+function: {name: exponential}
+objective: {gradient_matching: 1}
 """
-TOO_MANY = "kernel_robustness: {lengthscale: 1}"
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "n", "loss", "messages"),
-    [
-        (-1, 1000, 2000, "sparsity: 1", "2: function: .*not finite in 1 of 1001 rows"),
-        (-1, 1, 900_000, TOO_MANY, "3: objective.kernel_robustness: a kernel of a"),
-    ],
-)
-def test_overflow_and_what_needs_too_much_are_told(
-    printed, low, high, n, loss, messages
-):
-    text = FORMULA.format(low=low, high=high, n=n, loss=loss)
-    code, message = printed(text, "sweep" if loss == TOO_MANY else "check")
+def test_an_overflow_is_told_of_some_of_the_rows(printed):
+    code, message = printed(FORMULA, "check")
     assert code == 2
-    assert re.match(f"file.yaml:{messages}", message)
+    assert message.startswith("file.yaml:2: function: ")
+    assert "not finite in 1 of 1001 rows" in message
 
 
 DATA = "data: {csv: table.csv, target: y}\nmodel: {kind: linear}\n"

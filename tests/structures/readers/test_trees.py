@@ -27,7 +27,6 @@ from tree_cases import (
 )
 
 
-INCREASING = [1, 0, 0, 0, 0, 0]
 FOREST = sk.RandomForestRegressor(4, random_state=0)
 BOOSTING = sk.GradientBoostingRegressor(n_estimators=5, random_state=0)
 HIST = sk.HistGradientBoostingRegressor(max_iter=5)
@@ -43,31 +42,19 @@ def few(kind, **settings):
 BOTH = pytest.mark.parametrize("data", [X, GAPS], ids=["whole", "gaps"])
 WITH_GAPS = [
     TREE,
-    sk.DecisionTreeRegressor(random_state=0),
     sk.ExtraTreeRegressor(random_state=0),
     few(sk.RandomForestRegressor),
     few(sk.ExtraTreesRegressor),
     sk.HistGradientBoostingRegressor(max_iter=10),
-    sk.HistGradientBoostingRegressor(max_iter=10, monotonic_cst=INCREASING),
-    sk.HistGradientBoostingRegressor(max_iter=200, early_stopping=True, random_state=0),
-    sk.HistGradientBoostingRegressor(max_iter=1),
     sk.HistGradientBoostingRegressor(loss="quantile", quantile=0.3, max_iter=10),
     sk.BaggingRegressor(TREE, 5, max_features=4, random_state=0),
 ]
 WHOLE = [
-    sk.DecisionTreeRegressor(max_depth=3, monotonic_cst=INCREASING, random_state=0),
-    few(sk.ExtraTreesRegressor, monotonic_cst=INCREASING),
     few(sk.GradientBoostingRegressor),
-    few(sk.GradientBoostingRegressor, loss="huber"),
     few(sk.GradientBoostingRegressor, init="zero"),
-    sk.GradientBoostingRegressor(n_estimators=1, random_state=0),
-    sk.GradientBoostingRegressor(
-        n_estimators=200, n_iter_no_change=2, subsample=0.5, random_state=0
-    ),
     sk.BaggingRegressor(TREE, 5, random_state=0),
     sk.BaggingRegressor(TREE, 5, max_features=3, bootstrap_features=True),
     sk.BaggingRegressor(make_pipeline(sk.MinMaxScaler(), HIST), 3, max_features=0.8),
-    sk.VotingRegressor(VOTERS),
     sk.VotingRegressor(VOTERS, weights=[1.0, 7.0, 2.0, 0.5]),
     sk.VotingRegressor([("a", sk.VotingRegressor(VOTERS)), ("b", TREE)]),
     sk.StackingRegressor([("a", FOREST), ("b", SCALED)], cv=2),
@@ -89,7 +76,6 @@ WHOLE = [
 ]
 CONSTANT = {"min_samples_leaf": 300}
 LEAVES = [
-    sk.DecisionTreeRegressor(max_depth=1, **CONSTANT),
     sk.RandomForestRegressor(3, **CONSTANT),
     sk.GradientBoostingRegressor(n_estimators=3, **CONSTANT),
     sk.HistGradientBoostingRegressor(max_iter=3, **CONSTANT),
