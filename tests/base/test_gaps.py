@@ -4,8 +4,7 @@ import json
 import re
 
 import numpy as np
-import pytest
-from command_line import FILE, write
+from command_line import write
 
 import propopt as po
 from propopt.cli import main
@@ -32,17 +31,6 @@ def test_the_table_says_errors_as_numbers():
     assert errors[0][0] > 0.0
     assert errors[1][0] == 0.0
     assert np.isnan([errors[2][0], *(baseline for _, baseline in errors)]).all()
-
-
-@pytest.mark.parametrize(("job", "text"), [("sweep", FILE), ("explain", EXPLAINED)])
-def test_a_command_prints_and_stores_both(job, text, tmp_path, capsys):
-    assert main([job, write(tmp_path, "look", text), "-o", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
-    picked = json.loads((tmp_path / "look.json").read_text())["picked"]
-    assert re.search(r"sampling error +0%", printed)
-    assert "gap" in picked
-    exact = {"excess": 0.0, "interval": [0.0, 0.0], "rms": 0.0, "share": 0.0}
-    assert picked["sampling_error"] == {**exact, "source": "exact"}
 
 
 def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypatch):

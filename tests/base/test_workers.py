@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import propopt as po
 from propopt.base.errors import SolverFailure, UnsolvedWarning
-from propopt.base.resources import in_workers, read_workers
+from propopt.base.resources import in_workers
 from propopt.cli import main
 from propopt.losses import Program
 from propopt.solvers import Task
@@ -208,8 +208,6 @@ def test_results_come_in_the_order_of_the_calls_and_workers_have_one_thread(
     with threadpool_limits(1):  # where the parent has one
         calls = [*(partial(abs, -n) for n in range(5)), threads, threads]
         assert list(in_workers(calls, 2)) == [*range(5), 1, 1]
-    with pytest.raises(po.errors.InvalidInput, match="n_jobs: expected a number"):
-        read_workers(0)
 
 
 # ---- workers change nothing
@@ -265,19 +263,6 @@ def test_a_solver_without_a_start_has_forgotten_what_it_solved(problem, solver):
     used.solve(weights, 1e-6, used.solve(other.coefficients, 1e-6))
     again = used.solve(weights, 1e-6)
     assert again.W.tobytes() == fresh.solve(weights, 1e-6).W.tobytes()
-
-
-def test_runs_differ_in_seconds_alone(file, tmp_path):
-    runs = {"one": [], "again": [], "two": ["--jobs", "2"]}
-    for name, options in runs.items():
-        arguments = ["-o", str(tmp_path / name), "-q", *options]
-        assert main(["sweep", str(file), *arguments]) == 0
-    tables, pictures = set(), set()
-    for name in runs:
-        table = pd.read_csv(tmp_path / name / "cubic.csv", dtype=str)
-        tables.add(table.drop(columns="seconds").to_csv())
-        pictures.add((tmp_path / name / "cubic.svg").read_bytes())
-    assert len(tables) == len(pictures) == 1
 
 
 def test_a_share_of_the_weights_starts_from_nothing(problem, monkeypatch):

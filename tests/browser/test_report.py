@@ -41,27 +41,16 @@ def limits():
     return po.lime.limits(model.predict, X[:2], data=X)
 
 
-def audited():
-    y = TABLE["age"] * TABLE.iloc[:, 1]
-    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(TABLE, y)
-    return po.audit(0.1 * TABLE, model, TABLE, output="value")
-
-
-def reasoned():
-    """Letters: reasons of each row, one by one."""
-    y = TABLE["age"] * TABLE.iloc[:, 1]
-    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(TABLE, y)
-    return po.explain(model, TABLE, data=TABLE)
-
-
+TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
+TREE.fit(TABLE, TABLE["age"] * TABLE.iloc[:, 1])
 FOUND = {
     "front": swept(ROBUST, WEIGHTS),
     "steps": swept(po.Sparsity(), [0.1, 0.3, 1.0, 3.0]),
     "lime": limits(),
 }
 FOUND["one"] = FOUND["front"].knee()
-FOUND["audit"] = audited()
-FOUND["reasons"] = reasoned()
+FOUND["audit"] = po.audit(0.1 * TABLE, TREE, TABLE, output="value")
+FOUND["reasons"] = po.explain(TREE, TABLE, data=TABLE)
 DOCUMENTS = {name: [found.document()] for name, found in FOUND.items()}
 PAGES = {}
 if made := os.environ.get("REPORT_PAGE"):  # by a command

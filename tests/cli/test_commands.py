@@ -132,17 +132,6 @@ def test_output_without_permission(file, out, capsys, monkeypatch):
     assert "output: cannot write to the folder" in capsys.readouterr().err
 
 
-def test_refusal_of_a_solver_comes_before_the_baselines(
-    tmp_path, out, capsys, monkeypatch
-):
-    monkeypatch.setattr(
-        po.problems.Problem, "baselines", lambda _: iter([pytest.fail("made")])
-    )
-    path = write(tmp_path, "cubic", FILE.replace("sweep:", "  sparsity: 1\nsweep:"))
-    assert sweep(path, "-o", out, "--solver", "spectral") == 2
-    assert "spectral cannot solve this" in capsys.readouterr().err
-
-
 def test_a_bad_problem_does_not_stop_the_next(tmp_path, out, capsys):
     text = "data: {csv: none.csv}\nfunction: {name: sine}\n"
     text += "objective: {gradient_matching: 1}\n"
@@ -203,19 +192,6 @@ def test_missed_tolerance(file, out, capsys, monkeypatch):
     assert len(lines) == len(set(lines)) == 3
     assert all(": spectral reached a certified gap of" in line for line in lines)
     assert len(pd.read_csv(out / "cubic.csv")) == 6
-
-
-def test_interruption_before_anything_is_done(file, out, capsys, monkeypatch):
-    def interrupted(problem):
-        del problem
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(po.problems.Problem, "objective", property(interrupted))
-    assert sweep(file, "-o", out, "-q") == 130
-    assert names(out) == []
-    assert capsys.readouterr().err == (
-        "propopt: interrupted; written files are complete\n"
-    )
 
 
 @pytest.mark.parametrize("fails", [False, True])

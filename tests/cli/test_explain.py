@@ -103,20 +103,6 @@ def test_parts_of_the_output_add_up_to_what_is_written(done):
     assert stored["gradient"] == "exact (TreeSHAP, 529 background rows)"
 
 
-@pytest.mark.parametrize("rows", [1, 9])
-def test_rows_by_themselves_add_up_to_what_is_written(done, rows):
-    text = TREES.replace("{}", "{kind: contributions, metric: effects}")
-    trees = done(text.replace("explain: 40", f"explain: {rows}"))
-    result, subject = trees.load(), trees.subject
-    assert result.solver == "conditional"
-    total = subject.function.value(subject.points) - result.base_value
-    np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
-    settings = {"kind": "contributions", "metric": "effects"}
-    explainer = po.Explainer(subject.function, subject.others, **settings).fit()
-    alone = explainer.explain(subject.points.iloc[[0]]).attributions[0]
-    np.testing.assert_array_equal(result.attributions[0], alone)
-
-
 def test_the_law_and_the_precision_are_those_of_the_file(done):
     text = TREES.replace("max_iter: 20", "max_iter: 5, output: probability")
     precision = "{kind: slopes, precision: 0.5, max_evaluations: 200000}"

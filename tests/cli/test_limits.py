@@ -141,19 +141,3 @@ def test_errors_of_files_that_are_no_tables_show_nothing_of_them(
     with pytest.raises(po.errors.InvalidInput) as caught:
         po.audit("data.csv", lambda X: X[:, 0], np.eye(3))
     assert "SECRET" not in capsys.readouterr().err + str(caught.value)
-
-
-def test_archives_of_objects_are_told_without_advice_to_trust_them(tmp_path):
-    np.savez(tmp_path / "objects.npz", values=np.array([{}], dtype=object))
-    np.save(tmp_path / "one.npy", np.eye(3))
-    (tmp_path / "one.npz").write_bytes((tmp_path / "one.npy").read_bytes())
-    pd.to_pickle({}, tmp_path / "pickled.npz")
-    for name in ("objects", "one", "pickled"):
-        for read in (
-            lambda path: po.audit(path, lambda X: X[:, 0], np.eye(3)),
-            po.results.Explanation.load,
-        ):
-            with pytest.raises(po.errors.InvalidInput) as caught:
-                read(tmp_path / f"{name}.npz")
-            assert "allow_pickle" not in str(caught.value)
-            assert "trust" not in str(caught.value)

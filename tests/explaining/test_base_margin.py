@@ -269,23 +269,3 @@ def test_margins_are_refused_before_the_model_is_called(
     with pytest.raises(InvalidInput, match=re.escape(reason)):
         po.explain(model, rows, data, **settings)
     assert model.n_rows == 0
-    base_margin = settings.pop("base_margin")
-    explainer = po.Explainer(model, X if data is None else data, **settings).fit()
-    before = model.n_rows
-    assert before > 0
-    with pytest.raises(InvalidInput, match=re.escape(reason)):
-        explainer.explain(rows, base_margin=base_margin)
-    assert model.n_rows == before
-
-
-def test_documents_refuse_margins_before_the_model_is_called() -> None:
-    calls = list[int]()
-
-    def score(texts: Any) -> Any:
-        calls.append(len(texts))
-        return np.array([float(len(text)) for text in texts])
-
-    texts = ["one good day", "one bad day", "a good night"]
-    with pytest.raises(InvalidInput, match="it belongs to rows of a table"):
-        po.explain(score, texts, base_margin=[1.0, 2.0, 3.0])
-    assert calls == []

@@ -160,27 +160,6 @@ def test_a_row_of_the_reference_is_new_and_scales_are_those_of_the_data(plain):
     same(result, plain.explain(X_NEW), list(range(N_NEW)))
 
 
-def test_reference_rows_follow_from_the_data_or_are_given_to_fit():
-    first, again, other = (
-        po.Explainer(
-            black_box,
-            data=X,
-            graph=po.graphs.Nearest(n_reference=30),
-            sampling=po.Sampling(rng=seed),
-            kind="slopes",
-        )
-        .fit()
-        .reference_
-        for seed in (1, 1, 2)
-    )
-    assert first.shape == (30, D)
-    assert first.labels == again.labels == other.labels
-    assert po.Explainer(black_box, data=X, kind="slopes").fit(
-        X.iloc[:20]
-    ).reference_.shape == (20, D)
-    assert po.Explainer(black_box, kind="slopes").fit(X).reference_.shape == (N, D)
-
-
 def of_one_row(**settings):
     return po.explain(black_box, X_NEW.iloc[[3]], **settings)
 

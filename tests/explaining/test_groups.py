@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,7 @@ from estimators import sk
 from refusals import refusals
 
 import propopt as po
-from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.errors import InvalidInput
 from propopt.problems.file import read_problem
 
 
@@ -210,12 +209,3 @@ def test_a_problem_file_names_groups(tmp_path: Any) -> None:
     path.write_text(text + job)
     result = read_problem(path).run(tmp_path, quiet=True)
     assert result.labels.features == ("age", "address", "income", "debt")
-    whose = "groups: {address: [street, zap]}"
-    slopes = "groups: {address: [street, zip]}, kind: slopes"
-    for how, message in (
-        (whose, "explain.groups: 'address': no feature 'zap'"),
-        (slopes, "explain.groups: groups of columns are players"),
-    ):
-        path.write_text(f"{text}explain: {{{how}}}\n")
-        with pytest.raises(PropoptError, match=re.escape(message)):
-            read_problem(path).run(tmp_path, quiet=True)

@@ -72,96 +72,9 @@ def store(rows, path):
         feather.write_feather(rows, path, compression="uncompressed")
 
 
-def in_files(folder, kind, **changes):
-    """The rows in three files; ``changes`` are made of the file of a number."""
-    for n in range(3):
-        rows = X_NEW.iloc[40 * n : 40 * n + 40]
-        rows = changes.get(f"file{n}", lambda rows: rows)(rows)
-        store(rows, folder / f"{n}{kind}")
-    return folder
-
-
 def bytes_of(folder) -> dict[str, bytes]:
     paths = sorted(path for path in Path(folder).rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-
-
-# ---- Files that differ: all cells as they are, or a refusal by file
-
-
-def narrow(rows):
-    return rows.astype({"a": "float32"})
-
-
-def whole(rows):
-    return rows.astype({"count": "int16"})
-
-
-def permuted(rows):
-    return rows[["count", "c", "a", "b"]]
-
-
-def nothing(rows):
-    """A file without rows, whose columns pandas makes of type null."""
-    return pa.Table.from_pandas(rows[:0].astype(object), preserve_index=False)
-
-
-@pytest.mark.parametrize("first", [0, 1, 2])
-@pytest.mark.parametrize("change", [narrow, whole, permuted, nothing])
-def test_rows_of_files_that_differ_have_their_own_values(
-    change, first, kind, explainer, tmp_path
-):
-    folder = in_files(tmp_path / "rows", kind, **{f"file{first}": change})
-    parts = [X_NEW.iloc[40 * n : 40 * n + 40] for n in range(3)]
-    if change is nothing:
-        parts[first] = parts[first][:0]
-    elif change is narrow:
-        parts[first] = narrow(parts[first]).astype({"a": float})
-    expected = explainer.transform(pd.concat(parts, ignore_index=True))
-    explained = explainer.explain(folder, to=tmp_path / "to")
-    read = pd.concat([*explained.parts()])
-    pd.testing.assert_frame_equal(read, expected, check_exact=True)
-
-
-def without(rows):
-    return rows.drop(columns="b")
-
-
-def renamed(rows):
-    return rows.rename(columns={"b": "B"})
-
-
-def as_text(rows):
-    return rows.astype({"b": str})
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("change", [without, renamed, as_text])
-def test_files_that_do_not_fit_are_refused_before_any_row(
-    change, place, kind, explainer, tmp_path
-):
-    folder = in_files(tmp_path / "rows", kind, **{f"file{place}": change})
-    named = place if change is not as_text or place else 1
-    with pytest.raises(InvalidInput, match=rf"X: .*{named}{kind}: .*column 'b'"):
-        explainer.explain(folder, to=tmp_path / "to")
-    assert not (tmp_path / "to").exists()
-
-
-def test_times_are_copied_in_the_finest_unit(kind, explainer, tmp_path):
-    def at(unit):
-        return lambda rows: pa.Table.from_pandas(
-            rows, preserve_index=False
-        ).append_column("when", pa.array(range(1, len(rows) + 1), pa.timestamp(unit)))
-
-    folder = in_files(
-        tmp_path / "rows", kind, file0=at("ms"), file1=at("us"), file2=at("ns")
-    )
-    explainer.explain(folder, to=tmp_path / "to", keep=["when"])
-    when = pq.read_table(tmp_path / "to", columns=["when"]).column("when")
-    assert when.type == pa.timestamp("ns")
-    own = np.arange(1, 41)
-    expected = [*own * 10**6, *own * 10**3, *own]
-    assert when.cast("int64").to_pylist() == expected
 
 
 # ---- Other data under the same names
@@ -198,21 +111,6 @@ def test_changed_cells_are_another_table(kind, explainer, tmp_path, monkeypatch)
     store(rows, path)
     assert resumed(explainer, path, tmp_path / "to")
     assert bytes_of(tmp_path / "to") == whole
-
-
-def test_values_of_folders_are_those_of_rows(kind, explainer, tmp_path):
-    folder = tmp_path / "rows"
-    for value in (1, 2):
-        rows = X_NEW.iloc[60 * value - 60 : 60 * value].drop(columns="count")
-        store(rows, folder / f"count={value}" / f"0{kind}")
-    explained = explainer.explain(folder, to=tmp_path / "to")
-    expected = explainer.transform(X_NEW.assign(count=np.repeat([1, 2], 60)))
-    assert (explained.attributions == expected[list(X)].to_numpy()).all()
-    (folder / "count=2").rename(folder / "count=3")
-    assert not resumed(explainer, folder, tmp_path / "to")
-    (folder / "count=3").rename(folder / "count=2")
-    folder.rename(tmp_path / "moved")
-    assert resumed(explainer, tmp_path / "moved", tmp_path / "to")
 
 
 # ---- Damaged parts
@@ -387,23 +285,3 @@ def test_other_libraries_of_tables_are_explained_too(explainer, tmp_path):
     rows = polars.DataFrame({name: X_NEW[name].to_numpy() for name in X_NEW})
     explained = explainer.explain(rows, to=tmp_path / "polars")
     assert explained.attributions.tobytes() == whole.attributions.tobytes()
-    with pytest.raises(
-        InvalidInput, match=r"lazy table has no rows yet; give its collect"
-    ):
-        explainer.explain(rows.lazy(), to=tmp_path / "lazy")
-
-
-def test_other_files_of_a_folder_are_descriptions_or_refused(kind, explainer, tmp_path):
-    folder = in_files(tmp_path / "rows", kind)
-    whole = explainer.explain(folder, to=tmp_path / "one")
-    (folder / "README.txt").write_text("three files")
-    explained = explainer.explain(folder, to=tmp_path / "one")
-    assert explained.attributions.tobytes() == whole.attributions.tobytes()
-    (folder / "3.csv").write_text("a,b,c,count")  # perhaps more rows
-    with pytest.raises(InvalidInput, match=r"X: .*the folder has a file 3\.csv"):
-        explainer.explain(folder, to=tmp_path / "two")
-    (folder / "3.csv").rename(folder / "_3.csv")  # as it says
-    explainer.explain(folder, to=tmp_path / "one")
-    (folder / f"3{kind}").touch()
-    with pytest.raises(InvalidInput, match=rf"X: .*3{kind}.*cannot be read"):
-        explainer.explain(folder, to=tmp_path / "two")

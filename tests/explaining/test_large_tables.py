@@ -103,7 +103,9 @@ def in_files(path):
     (path / "sub").mkdir()
     for n, start in enumerate((0, 47, 60)):
         rows = IDS.iloc[start : [47, 60, N_NEW][n]]
+        rows = rows[sorted(rows)] if n == 1 else rows  # columns in another order
         rows.to_parquet(path / ("sub" if n == 2 else ".") / f"{n}.parquet")
+    IDS[:0].to_parquet(path / "3.parquet")
     (path / "_SUCCESS").touch()
     return str(path)
 
@@ -386,22 +388,6 @@ def test_categories_texts_flags_and_missing_values(tmp_path):
     assert "'grey'" in str(explained)
 
 
-def test_nulls_are_missing_values(tmp_path):
-    frame = MIXED[["a", "b", "kind"]].assign(whole=np.arange(N) % 7.0)
-    model = LGBMRegressor(n_estimators=5, num_leaves=6, verbose=-1, n_jobs=1)
-    model.fit(frame, X.a * frame.b.fillna(0.5) + (frame.kind == "u"))
-    explainer = po.Explainer(model, data=frame).fit(progress=False)
-    rows = MIXED_NEW[["a", "b", "kind"]].assign(whole=np.arange(N_NEW) % 5.0)
-    rows.loc[20:60, "b"] = np.nan  # all of some blocks
-    rows.loc[30:70:2, "kind"] = None
-    rows.loc[90:, "whole"] = np.nan
-    whole = explainer.explain(rows).attributions
-    nulls = pa.Table.from_pandas(rows.astype({"whole": "Int64"}))
-    assert nulls.column("whole").null_count == 60
-    explained = explainer.explain(nulls, to=tmp_path / "to")
-    assert explained.attributions.tobytes() == whole.tobytes()
-
-
 def test_a_cell_that_cannot_be_used_is_named_by_its_row(explainer, tmp_path):
     rows = X_NEW.copy()
     rows.loc[77, "b"] = np.inf
@@ -557,11 +543,6 @@ def test_a_folder_and_a_file_give_back_the_result(explainer, source, tmp_path):
     assert sorted(narrow.columns) == ["customer", "gap"]
     with pytest.raises(InvalidInput, match="columns: there is no column 'x'"):
         next(explained.parts(["x"]))
-    (tmp_path / "to" / "part-000001.parquet").unlink()
-    parts = explained.parts()
-    assert len(next(parts)) == 32
-    with pytest.raises(InvalidInput, match=r"part-000001\.parquet: it cannot be read"):
-        next(parts)
 
 
 def test_a_large_sum_is_rounded_once():
@@ -608,8 +589,6 @@ def test_a_frame_of_dask_is_explained_lazily(explainer, whole, frames, monkeypat
 @pytest.mark.filterwarnings("ignore")
 def test_frames_of_dask_with_other_columns_are_refused_at_once(explainer, frames):
     lazy = frames.from_pandas(IDS, npartitions=2)
-    with pytest.raises(InvalidInput, match="unexpected: 'customer'"):
-        explainer.explain(lazy)
     with pytest.raises(InvalidInput, match=r"to_parquet\(folder\) writes them"):
         explainer.explain(lazy, to="folder")
 

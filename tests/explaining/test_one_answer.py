@@ -36,15 +36,12 @@ def answer(model, row, settings):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["contributions", "slopes"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_row_has_one_answer_whoever_asks(name, kind, tmp_path):
+def test_a_row_has_one_answer_whoever_asks(name, kind):
     model, settings = MODELS[name].fit(X, Y), {"kind": kind}
     rows = X.iloc[:16]
     explainer = po.Explainer(model, X, **settings).fit(progress=False)
     expected = [w.tobytes() for w in explainer.explain(rows).attributions]
     assert len(set(expected)) > 8 or name == "a linear model"
-    explainer.save(tmp_path / "it.npz")
-    loaded = po.Explainer.load(tmp_path / "it.npz", model)
-    assert [w.tobytes() for w in loaded.explain(rows).attributions] == expected
     turned = po.explain(model, rows.iloc[::-1], X, progress=False, **settings)
     assert [w.tobytes() for w in turned.attributions[::-1]] == expected
 
@@ -63,13 +60,6 @@ def test_two_processes_have_the_same_answer():
         tasks = [processes.submit(answer, model, n, {}) for n in rows]
         expected = [best.attributions[n].tobytes() for n in rows]
         assert [task.result() for task in tasks] == expected
-
-
-def test_another_table_has_another_answer():
-    model = MODELS["a forest"].fit(X, Y)
-    one = po.explain(model, X.iloc[:4], X, progress=False)
-    other = po.explain(model, X.iloc[:4], X.iloc[:-1], progress=False)
-    assert (np.abs(one.attributions - other.attributions) > 0.0).any()
 
 
 def test_a_generator_is_asked_for_one_seed():

@@ -243,12 +243,3 @@ def test_copies_are_spread_and_codes_are_what_they_encode():
     rows = np.ones((2, 1))
     one, other = Background(rows, 2, weights), Background(rows, 2, weights[::-1])
     assert (one.ordered().weights == other.ordered().weights).all()
-
-
-def test_means_and_deviations_have_the_same_bits_in_any_order():
-    parts = []
-    for seed in range(5):
-        order = np.random.default_rng(seed).permutation(N)
-        columns = TableSchema.of(X.iloc[order]).columns
-        parts.append([(c.mean, c.std) for c in columns if hasattr(c, "std")])
-    assert all(part == parts[0] for part in parts)

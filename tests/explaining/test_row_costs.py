@@ -3,23 +3,16 @@
 import copy
 import dataclasses
 import pickle
-from unittest.mock import MagicMock
 
 import numpy as np
 import pandas as pd
 import pytest
-from explainer_cases import same
 from lightgbm import Booster, LGBMClassifier, LGBMRegressor
-from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
 from propopt.explaining import main_effect_rule, out_of_sample
 from propopt.explaining.out_of_sample import (
     FittedContributions,
-    FittedReference,
     FittedRows,
 )
 from propopt.losses.graphs.distances import Distances, distances_between
@@ -53,34 +46,10 @@ def classifier():
     return LGBMClassifier(**SMALL).fit(NUMBERS, (SCORE > 1.0).astype(int))
 
 
-WORDS = X.assign(kind=X.kind.astype(object))[["a", "c", "d", "kind"]]
-NEW_WORDS = X_NEW.assign(kind=X_NEW.kind.astype(object))[["a", "c", "d", "kind"]]
-NEW_WORDS.iloc[::3, 3] = "x"  # which the table has not
-
-
 def explained(model, data, **settings):
     return po.Explainer(
         model, data=data, graph=po.graphs.Nearest(n_reference=50), **settings
     ).fit()
-
-
-def test_new_categories_of_other_rows_change_no_bit():
-    rng = np.random.default_rng(3)
-    more = pd.DataFrame(rng.normal(size=(N, 6)), columns=[f"f{j}" for j in range(6)])
-    X = pd.concat([WORDS[["kind", "a", "c", "d"]], more], axis=1)
-    columns = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough"
-    )
-    model = make_pipeline(columns, RandomForestRegressor(5, random_state=0))
-    explainer = explained(model.fit(X, X.a * X.c + X.f1), X)
-    rows = X.iloc[:80].reset_index(drop=True)
-    rows["a"] += 0.1  # as no reference row
-    rows.loc[1::3, "kind"], rows.loc[2::3, "kind"] = "x", "y"
-    whole = explainer.explain(rows)
-    assert whole.parameters["new categories"].startswith("53 rows: ")
-    for first in range(3):
-        chosen = list(range(first, 80, 3))
-        same(explainer.explain(rows.iloc[chosen]), whole, chosen)
 
 
 class Counted:
@@ -153,23 +122,6 @@ def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
         for loss in program.losses:
             message = own.losses[loss.name]
             assert loss.value(Z) == pytest.approx(message, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "progress", "is_shown"),
-    [(0.19, None, False), (0.19, False, False), (0.3, None, True), (0.0, True, True)],
-)
-def test_a_bar_is_shown_only_of_work_that_takes_a_second(
-    seconds, progress, is_shown, monkeypatch
-):
-    made, now = MagicMock(), [0.0]
-    monkeypatch.setattr(out_of_sample, "progress_bar", made)
-    monkeypatch.setattr(out_of_sample.time, "perf_counter", lambda: now[0])
-    for _ in FittedReference.with_progress(range(5), progress):
-        now[0] += seconds
-    assert made.called == is_shown
-    steps = made.return_value.__enter__.return_value.advance.call_args_list
-    assert sum((*call.args, 1)[1] for call in steps) == 5 * is_shown
 
 
 @pytest.mark.parametrize("seed", range(3))

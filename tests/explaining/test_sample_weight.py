@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 import propopt as po
-from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.laws.background import Background
 from propopt.laws.shapley_draws import shapley_orders
@@ -80,18 +79,6 @@ def test_equal_weights_are_none_and_only_ratios_matter(name: str) -> None:
     )
     assert one.attributions == pytest.approx(other.attributions, abs=1e-12)
     assert one.background == other.background != plain.background
-
-
-def test_a_digest_knows_weights() -> None:
-    rows = TABLE.to_numpy()
-    expected = {
-        Background.of_points(rows).digest,
-        Background.of_points(rows, WEIGHTS).digest,
-        Background.of_points(rows, WEIGHTS[::-1]).digest,
-        Background.of_points(rows, np.where(np.arange(60) == 3, 9.0, 1.0)).digest,
-        Background.of_points(rows, RNG.gamma(1.0, size=60)).thinned(20).digest,
-    }
-    assert len(expected) == 5
 
 
 def test_weighted_rows_that_are_drawn_have_no_bias_and_a_true_error() -> None:
@@ -212,17 +199,3 @@ def test_a_column_of_a_file_has_the_weights(tmp_path: Any) -> None:
     job = "audit: {attributions: values.csv, output: value}\n"
     result = _problem(tmp_path, job).run(tmp_path, quiet=True)
     assert result["values"].verdict == result["base"].verdict == "ok"
-
-
-@pytest.mark.parametrize(
-    ("job", "told"),
-    [
-        ("lime: {}\n", "only explain, audit and compare"),
-        ("explain: {kind: slopes}\n", "sample_weight: it weights the background"),
-    ],
-)
-def test_a_file_refuses_weights_without_a_meaning(
-    job: str, told: str, tmp_path: Any
-) -> None:
-    with pytest.raises(PropoptError, match=re.escape(told)):
-        _problem(tmp_path, job).run(tmp_path, quiet=True)

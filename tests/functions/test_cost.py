@@ -86,19 +86,6 @@ def test_slow_rows_and_short_work_are_not_measured_for_long(monkeypatch):
     assert measured(monkeypatch, Clock(), 10**6).seconds == 0.0  # a clock stands still
 
 
-def test_long_work_is_announced_on_standard_error(capsys):
-    for seconds, wanted, said in (
-        (30.0, None, True),
-        (9.9, None, False),
-        (30.0, False, False),
-        (1.0, True, True),
-    ):
-        assert Cost(1000, 1000 / seconds).announce("draws", wanted) is said
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert ("draws: 1,000 evaluations, about" in err) == said
-
-
 # what is announced of real work, beside what it takes by the same clock
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "days": 86400.0}

@@ -69,43 +69,9 @@ def test_a_lambda_around_a_forest_has_the_slopes_of_the_forest():
     assert error < 0.05
 
 
-def test_the_estimate_tells_what_is_known_of_it():
-    function = po.wrap(lost)
-    mean = sampled(200, function)
-    result = mean.estimate(ROWS)
-    assert not result.exact
-    assert result.blocks.shape == (10, 20, 4)
-    assert result.n_draws == 200
-    # one for each row, and one for its other value in the column that has two
-    assert result.evaluations == function.calls.rows == 200 * 20 * 2
-    assert result.evaluations == 200 * mean.per_draw_at(ROWS)
-    assert result.source == mean.gradient_method
-    assert result.source.startswith("200 draws, 10 blocks")
-    assert "values near each row from 150 rows, 4 columns" in result.source
-    np.testing.assert_array_equal(result.values, mean.gradient(ROWS))
-    assert not result.effects.any()
-
-
 def variance(drawn):
     estimate = drawn.estimate
     return float((estimate.standard_errors**2).sum() / (estimate.values**2).sum())
-
-
-def test_estimates_grow_and_stop_where_they_should():
-    function = po.wrap(lost)
-    first, looks = sampled(100, function).growing_at(ROWS, Labels()), []
-    goal = variance(first) / 7
-
-    def error(drawn):
-        looks.append(drawn.n_draws)
-        return variance(drawn)
-
-    last = first.until(goal, error=error)
-    assert variance(last) <= goal
-    assert 500 <= last.n_draws <= 1600
-    assert len(looks) <= 4
-    assert function.calls.rows == last.evaluations  # nothing was drawn twice
-    assert first.until(1e9, error=error) is first
 
 
 def test_drawing_stops_where_the_budget_ends():

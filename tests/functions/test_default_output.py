@@ -89,6 +89,10 @@ def test_exact_log_odds_are_the_default(name, target):
     np.testing.assert_allclose(
         function.value(X)[inside], logit(p[inside]), rtol=1e-3, atol=1e-4
     )
+    if hasattr(model, "decision_function"):
+        margin = po.wrap(model, target, "margin", data=X)
+        assert margin.quantity == function.quantity
+        np.testing.assert_allclose(margin.value(X), function.value(X), rtol=1e-9)
     share = po.wrap(model, target, function.quantity.alternative, data=X)
     assert share.quantity.kind == "probability"
     np.testing.assert_allclose(share.value(X), p, rtol=1e-6, atol=1e-12)
@@ -104,13 +108,6 @@ def test_probability_is_the_default_of_others(name):
     if function.quantity.alternative is not None:  # it is finite for every row
         odds = po.wrap(model, output=function.quantity.alternative, data=X)
         assert np.isfinite(odds.value(X * 1e3)).all()
-
-
-def test_scores_without_probabilities_stay_margins():
-    quantity = po.wrap(sk.RidgeClassifier().fit(X, Y), data=X).quantity
-    assert (quantity.kind, quantity.alternative) == ("margin", None)
-    quantity = po.wrap(sk.SVC().fit(X, Y), data=X).quantity
-    assert (quantity.kind, quantity.alternative) == ("margin", None)
 
 
 @pytest.mark.parametrize(

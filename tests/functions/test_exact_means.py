@@ -37,7 +37,6 @@ from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import Game, ProductShapley
 from propopt.tables.frames import Labels
-from propopt.tables.schema import TableSchema
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +45,6 @@ class BoxFunction(Function):
 
     trees: tuple
     claimed: Boxes | None
-    table: TableSchema | None = None
-
-    @property
-    def schema(self):
-        return self.table
 
     @property
     def boxes(self):
@@ -162,16 +156,6 @@ def test_the_gaussian_law_is_exact_for_boxes():
         smooth.gradient_method
         == "exact (computed from the model), gaussian noise, scale=0.5"
     )
-
-
-def test_constant_columns_have_no_slope():
-    table = pd.DataFrame(X, columns=list("abcd"))
-    table["b"] = 2.0
-    rows = table.iloc[:3].copy()
-    rows.iloc[0, 2] = np.nan
-    function = BoxFunction(TREES, BOXES, po.functions.TableSchema.of(table))
-    smooth = po.functions.smoothed(function, law="data", data=table)
-    assert (smooth.gradient(rows)["b"] == 0.0).all()
 
 
 def test_boxes_that_differ_where_values_are_missing_are_not_believed():

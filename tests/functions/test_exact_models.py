@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 from small_data import BINARY, FRAME, NOISE, THREE, UNIT, X, Y, assert_exact, mlp, same
 
-from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.base.errors import InexactBoxesWarning
 from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.functions import wrap
@@ -84,14 +84,12 @@ REGRESSORS = [
     (sk.SVR(kernel="linear"), ""),
     (sk.NuSVR(gamma="auto"), ""),
     (sk.NuSVR(gamma=0.7), ""),
-    (sk.KernelRidge(kernel="rbf"), ""),
     (sk.KernelRidge(kernel="rbf", gamma=0.4), ""),
     (sk.KernelRidge(kernel="polynomial", degree=3, coef0=0.5), ""),
     (sk.KernelRidge(kernel="poly", degree=2), ""),
     (sk.KernelRidge(kernel="sigmoid", gamma=0.05), "a sigmoid kernel"),
     (sk.KernelRidge(kernel="linear"), ""),
     (process(None), ""),
-    (process(RBF(1.5), normalize_y=True), ""),
     (process(RBF(ARD)), ""),
     (process(RBF(ARD) * RBF(0.9) + Matern(nu=np.inf)), ""),
     (process(2.0 * RBF(2.0) ** 2 + ConstantKernel(3.0)), ""),
@@ -99,11 +97,9 @@ REGRESSORS = [
     (process(Matern(1.2, nu=1.5)), "a Matérn 3/2 kernel"),
     (process(Matern(ARD, nu=1.5)), "a Matérn 3/2 kernel"),
     (process(Matern(1.2, nu=2.5)), "a Matérn 5/2 kernel"),
-    (process(Matern(ARD, nu=np.inf)), ""),
     (process(RationalQuadratic(0.8, alpha=0.6)), "a rational quadratic kernel"),
     (process(RBF(2.0) + 0.01 * ExpSineSquared(1.5, periodicity=9.0)), "a periodic"),
     (process(RBF() * DotProduct()), "multiplies a gaussian"),
-    (process(DotProduct(0.7)), ""),
     (process(DotProduct(0.7) ** 3), ""),
     (process((DotProduct() + 1.0) ** 2), ""),
     (process(RBF(ARD) + DotProduct() * Matern(nu=2.5)), "a Matérn 5/2 kernel"),
@@ -161,16 +157,10 @@ PIPELINES = [
     (scaled(mlp(sk.MLPRegressor, "identity")), ""),
     (scaled(mlp(sk.MLPRegressor, "relu")), "layers of relu units"),
     (make_pipeline(sk.RobustScaler(), scaled(sk.Ridge())), ""),
-    (make_pipeline(sk.MinMaxScaler(), sk.StandardScaler(), sk.Lasso(0.01)), ""),
     (make_pipeline(sk.MinMaxScaler(), sk.PCA(3), sk.StandardScaler(), sk.Ridge()), ""),
     (sk.KernelRidge(kernel="rbf", gamma=0.01), ""),
-    (scaled(sk.KernelRidge(kernel="rbf")), ""),
-    (scaled(sk.KernelRidge(kernel="poly", degree=3)), ""),
-    (scaled(sk.NuSVR(kernel="poly", degree=2)), ""),
-    (scaled(process(RBF(ARD))), ""),
     (scaled(sk.PolynomialFeatures(3), sk.StandardScaler(), sk.Ridge()), ""),
     (make_pipeline(sk.PolynomialFeatures(2, interaction_only=True), sk.Ridge()), ""),
-    (scaled(Nystroem(n_components=20, random_state=0), sk.Ridge()), ""),
 ]
 
 
@@ -274,10 +264,8 @@ CLASSIFIERS = [
     (linear_model.RidgeClassifier(), MARGIN),
     (linear_model.RidgeClassifierCV(), MARGIN),
     (sk.SVC(), MARGIN),
-    (scaled(sk.SVC()), MARGIN),
     (sk.SVC(kernel="poly", coef0=1.0), MARGIN),
     (sk.SVC(kernel="sigmoid", gamma=0.1), MARGIN),
-    (sk.SVC(kernel="linear"), MARGIN),
     (sk.NuSVC(gamma=0.8), MARGIN),
     *((mlp(sk.MLPClassifier, activation), LOGIT) for activation in ACTIVATIONS),
 ]
@@ -340,8 +328,6 @@ def test_margins_of_outlier_detectors_are_exact(kernel):
     function = wrap(model)
     expected = model.decision_function(ELSEWHERE)
     assert_exact(function, ELSEWHERE, expected, digits=1e-9)
-    with pytest.raises(InvalidInput, match="no 'value'; it has 'margin'"):
-        wrap(model, output="value")  # 1 and -1 are labels
 
 
 class Squared(linear_model.LinearRegression):

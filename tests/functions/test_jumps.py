@@ -276,8 +276,6 @@ def test_a_model_that_draws_anew_is_refused_with_the_difference():
 
     with pytest.raises(InvalidInput, match=r"called twice .* returned .* and then"):
         jump_test(po.wrap(model), X)
-    with pytest.raises(InvalidInput, match=r"called twice .* returned .* and then"):
-        po.wrap(model).gradient(X)
 
 
 def test_values_and_rows_that_are_not_finite():

@@ -156,8 +156,6 @@ def test_what_a_model_says_of_missing_values_is_passed_on():
         with pytest.raises(InvalidInput, match=message) as caught:
             function.value(X)
         assert isinstance(caught.value.__cause__, ValueError)
-        with pytest.raises(InvalidInput, match=message):
-            function.gradient(X)
 
 
 def test_a_failure_without_missing_values_is_the_models_own():

@@ -291,8 +291,6 @@ def test_models_that_see_words_alone(model):
     assert word_rule_of(model) == VectoriserWords()
     f = po.wrap(model, data=TEXTS)
     assert f.vectorisers
-    with pytest.raises(po.errors.InvalidInput, match="which takes texts"):
-        po.wrap(model)
 
 
 def test_settings_of_the_vectoriser():
@@ -493,5 +491,3 @@ def test_torch_modules_of_texts():
     less = f.value(["good food", " food"])
     assert at.gradient_at(np.ones((1, 2)))[0, 0] == less[0] - less[1]
     assert "torch module" in f.structure.reason
-    with pytest.raises(InvalidInput, match="has 2 outputs; give the position"):
-        po.wrap(module, data=TEXTS).value(TEXTS)

@@ -6,6 +6,7 @@ import pytest
 from drawn import ax, lengths_of, lines_of, rows_of, texts
 from lime_cases import explained, grid, linear, product, tabular
 from refusals import refusals
+from text_models import SCORED, score
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
@@ -61,21 +62,9 @@ def test_flat_functions_are_drawn():
         draw()
 
 
-TEXTS = pd.Series(
-    ["good $x$ food but cold", "not good", ""], index=["first", "second", "none"]
-)
-
-
-def score(texts):
-    return [
-        1.0 * ("good" in t) * (1.0 - 1.5 * ("not" in t)) - 0.4 * ("cold" in t)
-        for t in texts
-    ]
-
-
 @pytest.fixture(scope="module")
 def words():
-    return po.lime.text_limits(score, TEXTS)
+    return po.lime.text_limits(score, SCORED)
 
 
 def test_words_have_bars(words):

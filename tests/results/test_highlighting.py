@@ -3,28 +3,16 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
+from text_models import SCORED, score
 
 import propopt as po
 from propopt.tables.frames import Labels
 
 
-TEXTS = pd.Series(
-    ["good $x$ food but cold", "not good", ""], index=["first", "second", "none"]
-)
-
-
-def score(texts):
-    return [
-        1.0 * ("good" in t) * (1.0 - 1.5 * ("not" in t)) - 0.4 * ("cold" in t)
-        for t in texts
-    ]
-
-
 @pytest.fixture(scope="module")
 def words():
-    return po.lime.text_limits(score, TEXTS)
+    return po.lime.text_limits(score, SCORED)
 
 
 def shaded(html: str) -> list[str]:
@@ -49,12 +37,12 @@ def test_attributions_of_documents_are_highlighted_as_limits_are(words):
     frame = words.loc[["first", "second"]].to_frame()
     aligned = frame.pivot(index="document", columns="word", values="coefficient")
     aligned = aligned.fillna(0.0)
-    ours = po.solve(1.0 * po.GradientMatching(aligned)).plot.text(TEXTS[:2])
+    ours = po.solve(1.0 * po.GradientMatching(aligned)).plot.text(SCORED[:2])
     theirs = words.plot.text(rows=["first", "second"])
     assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
-    f = po.wrap(score, data=list(TEXTS))
-    gradients = po.solve(1.0 * po.GradientMatching(f.gradient(TEXTS[:2])))
-    result = gradients.plot.text(TEXTS[:2], words=f, rows="second")
+    f = po.wrap(score, data=list(SCORED))
+    gradients = po.solve(1.0 * po.GradientMatching(f.gradient(SCORED[:2])))
+    result = gradients.plot.text(SCORED[:2], words=f, rows="second")
     assert {"not", "good"} <= set(shaded(result.html))
 
 

@@ -14,7 +14,6 @@ from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from propopt.base.document import Document, Table, share_text
-from propopt.base.errors import MissingExtra
 from propopt.proofs.fronts import ExactFront
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours
@@ -33,14 +32,6 @@ def best():
 def test_a_page_counts_the_rows_of_a_table_that_it_leaves_out():
     table = Table(pd.DataFrame({"size": [3.0, 2.0]}), total=9)
     assert "7 more" in page_of([Document(title="All", blocks=[table])])
-
-
-def test_a_missing_jinja_names_its_extra(best, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
-    with pytest.raises(MissingExtra, match=r'pip install "propopt\[report\]"'):
-        best.to_html(tmp_path / "best.html")
-    assert list(tmp_path.iterdir()) == []
-    assert np.isfinite(best.gap)
 
 
 def test_a_page_asks_for_nothing_and_allows_its_script_alone(best):

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from propopt.functions import Function
-from propopt.tables.frames import Labels
 
 
 # Bound on |error| / standard error. Errors of means over thousands of samples are
@@ -20,15 +19,13 @@ class Recorded(Function):
     """The sum of squares; remembers what it was asked."""
 
     shapes: list[tuple[int, ...]] = field(default_factory=list)
-    names: list[Labels] = field(default_factory=list)
 
     @property
     def gradient_method(self):
         return "exact"
 
-    def _value(self, points, labels):
+    def _value(self, points, _):
         self.shapes.append(points.shape)
-        self.names.append(labels)
         return np.asarray((points**2).sum(axis=1))
 
     def _gradient(self, points, labels):

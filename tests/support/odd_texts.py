@@ -10,6 +10,7 @@ ODD_TEXTS = {
     "emoji": "good 👍🏽 food 🇩🇪 👩‍🍳",
     "emoji alone": "👍👍",
     "html": "<b onclick=\"alert('x')\">good</b> &amp; <script>bad()</script>",
+    "attributes": "\"><img src=x onerror=alert(1)> & &amp; '</span></div></style><b>",
     "right to left": "אוכל טוב מאוד \u202eevil\u202c الطعام جيد",
     "control": "good\x00food\x1b[31m red\x07\x08 \x7f\x85 end\r\nnew",
     "nul": "\0",

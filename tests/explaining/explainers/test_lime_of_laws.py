@@ -1,14 +1,12 @@
 """LIME over laws: its limit without noise, single runs, and families of widths."""
 
-import json
-
 import lime_fixture as fixture
 import linear_sums
 import numpy as np
 import pandas as pd
 import pytest
 from lime_functions import Answering, Known
-from normal_samples import pieces_of, plain_lime
+from normal_samples import plain_lime
 from refusals import refusals
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
@@ -21,38 +19,12 @@ from propopt.functions import Power
 from propopt.laws import perturbations
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.structures.products.families import Pieces, Powers
-from propopt.structures.products.normals import Normals
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.families import Pieces
 
 
 def linear(slopes, base=0.0):
     """Base + slopesᵀ x."""
     return Known(linear_sums.linear(slopes, base))
-
-
-def monomial(columns, n_columns):
-    """The product of some columns."""
-    paths, factors = np.arange(len(columns))[None], Powers.first(np.array(columns))
-    return Known(SumOfProducts(0.0, np.ones(1), paths, (factors,), n_columns))
-
-
-def three_bins(kernel_width):
-    """Three columns alike, with bins of shares 1/3 that end at −1 and 1."""
-    bins = Normals.of(
-        [-1.8, 0.1, 1.7], [0.5, 0.6, 0.55], [-3.0, -1.0, 1.0], [-1.0, 1.0, 3.0]
-    )
-    column = BinnedColumn(
-        pieces_of(bins),
-        np.full(3, 1 / 3),
-        np.array([-1.0, 1.0]),
-        ("low", "middle", "high"),
-    )
-    return TabularLaw.of((column,) * 3, kernel_width)
-
-
-IN_ITS_CELL = np.array([[-1.5, 0.0, 2.0]])
-"""A row in the bins 0, 1 and 2."""
 
 
 SLOPES = np.array([2.0, -1.0, 0.5])
@@ -61,8 +33,8 @@ CALLED = Answering(BUMP)
 
 
 def test_a_product_has_the_coefficients_that_are_known():
-    lime = ExactLime(law=three_bins(0.3), kernel_width=1.0)
-    function, rows = monomial([0, 1], 3), np.repeat(IN_ITS_CELL, 3, axis=0)
+    lime = ExactLime(law=fixture.law(0.3), kernel_width=1.0)
+    function, rows = Known(fixture.PRODUCT), np.repeat(fixture.ROW, 3, axis=0)
     result, other = (lime.explain(function, rows, rng=seed) for seed in (0, 1))
     np.testing.assert_array_equal(result.attributions, other.attributions)
     np.testing.assert_array_equal(result.attributions[0], result.attributions[2])
@@ -74,7 +46,7 @@ def test_a_product_has_the_coefficients_that_are_known():
     assert result.evaluations == 0  # formulas count none
     assert result.standard_errors is None
     # what is known besides is that of the law
-    details = ExactLime(law=three_bins(1.0)).explain(function, IN_ITS_CELL).details
+    details = ExactLime(law=fixture.law(1.0)).explain(function, fixture.ROW).details
     known = {
         "alpha": [[0.451862761878] * 3],
         "mean_weight": [0.737687106475**3],
@@ -91,8 +63,8 @@ def test_per_unit_a_linear_function_has_its_slopes():
     means = np.array([-1.8472390633, 0.0631881979, 1.7946562177])
     steps = [means[b] - np.delete(means, b).mean() for b in range(3)]
     for width in (0.5, 1e6):
-        lime = ExactLime(law=three_bins(1.0), kernel_width=width, units="gradient")
-        result = lime.explain(linear(SLOPES, 0.7), IN_ITS_CELL)
+        lime = ExactLime(law=fixture.law(1.0), kernel_width=width, units="gradient")
+        result = lime.explain(linear(SLOPES, 0.7), fixture.ROW)
         np.testing.assert_allclose(result.attributions[0], SLOPES, rtol=1e-12)
         np.testing.assert_array_equal(result.details["undefined"], [0.0])
         np.testing.assert_allclose(result.details["steps"][0], steps, atol=1e-9)
@@ -159,27 +131,19 @@ def test_the_gaussian_law_is_that_of_the_background():
     X = np.random.default_rng(2).normal(size=(50, 2)) * [1.0, 10.0]
     law = GaussianLaw.from_data(X, kernel_width=0.8, n_bins=3)
     named = ExactLime(law="gaussian", kernel_width=0.8, n_bins=3, data=X)
-    product = monomial([0, 1], 2)
+    product = Known(fixture.powers([1.0], [[0, 1]], n_columns=2))
     one, other = (m.explain(product, X[:5]) for m in (named, ExactLime(law=law)))
     np.testing.assert_array_equal(one.attributions, other.attributions)
 
 
-def test_settings_are_plain_values():
-    of_law = ExactLime(law=three_bins(0.5), kernel_width=2.0).parameters
-    assert (of_law["law"], of_law["kernel_width"]) == ("TabularLaw", 2.0)
-    for one in (of_law, ExactLime(data=[[1.0]]).parameters):
-        json.dumps(one)
-    assert ExactLime().parameters["kernel_width"] is None
-
-
 def test_a_function_that_is_not_what_it_was_read_as_is_estimated():
     wrong = Known(linear(SLOPES).function, off_by=1e-6)
-    lime = ExactLime(law=three_bins(1.0), n_samples=100)
+    lime = ExactLime(law=fixture.law(1.0), n_samples=100)
     with (
         pytest.warns(InexactBoxesWarning, match="differs from its values by"),
         pytest.warns(EstimatedWarning, match="differs from its values by"),
     ):
-        result = lime.explain(wrong, IN_ITS_CELL)
+        result = lime.explain(wrong, fixture.ROW)
     assert result.standard_errors is not None
 
 

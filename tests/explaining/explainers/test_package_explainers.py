@@ -1,13 +1,10 @@
 """Baselines around optional packages: ``lime`` and ``shap``."""
 
-import sys
-
 import numpy as np
 import pytest
 from coalitions import all_orders
 
 from propopt.base.arrays import Array, Values
-from propopt.base.errors import MissingExtra
 from propopt.base.extras import require
 from propopt.base.resources import Budget
 from propopt.explaining.explainers import LimePackage, Shap
@@ -28,12 +25,6 @@ def background():
 
 PRODUCT = wrap(lambda points: np.asarray(points).prod(axis=1))
 """Of all features: every Shapley value has interactions in it."""
-
-
-def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "lime.lime_tabular", None)
-    with pytest.raises(MissingExtra, match=r'pip install "propopt\[baselines\]"'):
-        LimePackage().explain(Sine(), [[0.0, 1.0]])
 
 
 @pytest.mark.parametrize("cls", [LimePackage, Shap])

@@ -309,18 +309,3 @@ def test_more_attributions_than_memory_holds_are_refused(tmp_path, monkeypatch):
     assert all(best.is_lazy("attributions") for best in curve.optimized)
     monkeypatch.setattr(free, lambda: 3 * 5 * 2 * 8.0)
     curve.save(tmp_path / "curve")
-
-
-def test_what_could_not_be_loaded_is_not_saved(tmp_path):
-    bad = po.results.Explanation(
-        attributions=G, method="mine", losses={"sparsity": np.nan}
-    )
-    other = po.results.Explanation(attributions=G, method="mine")
-    for fields, reason in (
-        (bad, "baselines.0.losses.sparsity: expected a finite"),
-        (other, "baselines.0: losses: there is no spars"),
-    ):
-        curve = po.TradeOffs(optimized=(), baselines=(fields,), losses=("sparsity",))
-        with pytest.raises(InvalidInput, match=f"cannot be saved: {reason}"):
-            curve.save(tmp_path / "curve")
-    assert list(tmp_path.iterdir()) == []
