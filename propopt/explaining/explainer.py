@@ -171,6 +171,7 @@ def explain(given: _Arguments) -> Explanation | Any:
     the empty text as background, and the words of each document add up. Documents take
     no ``scale``, ``metric``, ``offset``, ``groups`` or ``sample_weight``.
     """
+    given.model = opened(given.model)
     classes = _classes_of(given)
     if not classes:
         return _explained(given)
@@ -189,7 +190,7 @@ def _classes_of(given: _Arguments) -> list[Any]:
     target = given.target
     if isinstance(target, list) and len({*map(str, target)}) == len(target):
         return target  # labels of rows would occur more than once
-    return several_classes(opened(given.model)) if target is None else []
+    return several_classes(given.model) if target is None else []
 
 
 def _explained(given: _Arguments) -> Explanation:

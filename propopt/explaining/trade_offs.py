@@ -658,15 +658,21 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         losses = self.values[:, [self._column(name) for name in names]]
         axis: Scale = read_option(scale, AxisScale, "scale")
         shares = self._shares_left(names)
+        axes = [f"{name.replace('_', ' ')} loss" for name in names]
+        labels = list[str]()
         if axis == "linear" and shares is not None:
             axis = "percent"
             losses = shares
+            of_loss = self.share_labels
+            labels = [of_loss[name] for name in names]
+            axes = [
+                x.replace("kept", "lost").replace("removed", "left") for x in labels
+            ]
         front = losses[: len(self.optimized)]
         curve = front[np.lexsort(front.T[::-1])]
         ahead = curve[:, 1] <= np.minimum.accumulate(curve[:, 1])
-        explains = (
-            "" if self.quantity is None else f"explanations of the {self.quantity}"
-        )
+        quantity = self.quantity
+        explains = "" if quantity is None else f"explanations of the {quantity}"
         low, high = (_window(losses[:, k], front[:, k], axis) for k in (0, 1))
         return draw(
             Lines(
@@ -675,13 +681,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 else {},
                 points=[
                     *(("", a, b) for a, b in curve[~ahead].tolist()),
-                    *self._knee_point(front, names, axis),
+                    *_knee_point(front, labels),
                 ],
                 others=self._baseline_series(losses, low, high),
-                axes=(
-                    self._axis_label(names[0], axis),
-                    self._axis_label(names[1], axis),
-                ),
+                axes=(axes[0], axes[1]),
                 scales=(axis, axis),
                 limits=(low, high),
                 title=explains,
@@ -696,28 +699,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         shares = [self.ends.shares(one.losses) for one in self.explanations]
         left = 1.0 - np.array([[row[name] for name in names] for row in shares])
         return left if np.isfinite(left[: len(self.optimized)]).all() else None
-
-    def _axis_label(self, name: str, axis: Scale) -> str:
-        if axis != "percent" or self.ends is None:
-            return f"{name.replace('_', ' ')} loss"
-        label = self.share_labels[name]
-        return label.replace("kept", "lost").replace("removed", "left")
-
-    def _knee_point(
-        self, front: Array, names: Sequence[str], axis: Scale
-    ) -> Iterator[tuple[str, float, float]]:
-        """The optimum with the least sum of losses, each scaled to 0 to 1."""
-        if len(front) < _FEWEST or not (np.ptp(front, axis=0) > 0.0).all():
-            return
-        scaled = (front - front.min(axis=0)) / np.ptp(front, axis=0)
-        x, y = front[scaled.sum(axis=1).argmin()].tolist()
-        lines = ["knee"]
-        if axis == "percent":
-            lines += [
-                f"{self.share_labels[name]} {share_text(1.0 - left)}"
-                for name, left in zip(names, (x, y), strict=True)
-            ]
-        yield "\n".join(lines), x, y
 
     def _baseline_series(
         self, losses: Array, low: Window, high: Window
@@ -906,6 +887,18 @@ _MOST_METHODS: Final = 8
 
 AxisScale: TypeAlias = Literal["linear", "log"]
 Window: TypeAlias = tuple[float, float]
+
+
+def _knee_point(
+    front: Array, labels: Sequence[str]
+) -> Iterator[tuple[str, float, float]]:
+    """The optimum with the least sum of losses, each scaled to 0 to 1, with shares."""
+    if len(front) < _FEWEST or not (np.ptp(front, axis=0) > 0.0).all():
+        return
+    scaled = (front - front.min(axis=0)) / np.ptp(front, axis=0)
+    point = front[scaled.sum(axis=1).argmin()].tolist()
+    shares = map("{} {}".format, labels, [share_text(1.0 - left) for left in point])
+    yield "\n".join(["knee", *shares]), point[0], point[1]
 
 
 def _window(values: Values, front: Values, axis: Scale) -> Window:

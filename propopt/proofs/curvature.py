@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
-from propopt.base.resources import few_threads
+from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program
 from propopt.losses.algebra import LossKind
 from propopt.losses.linear_algebra import EPSILON, Components
@@ -181,6 +181,18 @@ def all_squared_refusal(program: Program) -> str | None:
     for loss in (*program.kinds["sparsity"], *program.kinds["rest"]):
         return f"{loss.name} is not a squared loss"
     return None
+
+
+def eigenbasis_refusal(program: Program) -> str | None:
+    """The reason why the eigenbases exceed memory; None if they do not."""
+    # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis; of a
+    # lattice nothing but coefficients
+    n_points, n_features = program.shape
+    n_bytes = 32.0 * n_features**2 + 80.0 * n_points * n_features
+    if not any(lattice_of(loss.map) for loss in program.kinds["robustness"]):
+        n_bytes = 32.0 * n_points**2 + 32.0 * n_features**2
+    label = f"the eigenbasis of {n_points} points and {n_features} features"
+    return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
 def _constants(G: Array, parts: Components | None) -> Array:

@@ -96,6 +96,7 @@ from propopt.proofs.curvature import (
     Waves,
     curve_refusal,
     eigenbases,
+    eigenbasis_refusal,
     lattice_of,
 )
 from propopt.solvers.factored import (
@@ -402,22 +403,10 @@ class Spectral(Solver):
     name = "spectral"
 
     def refusal(self, program: Program) -> str | None:
-        return curve_refusal(program) or _eigenbasis_refusal(program)
+        return curve_refusal(program) or eigenbasis_refusal(program)
 
     def prepare(self, program: Program) -> Prepared:
         return Diagonal(Quadratic.of(program))
-
-
-def _eigenbasis_refusal(program: Program) -> str | None:
-    """The reason why the eigenbases exceed memory; None if they do not."""
-    # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis; of a
-    # lattice nothing but coefficients
-    n_points, n_features = program.shape
-    n_bytes = 32.0 * n_features**2 + 80.0 * n_points * n_features
-    if not any(lattice_of(loss.map) for loss in program.kinds["robustness"]):
-        n_bytes = 32.0 * n_points**2 + 32.0 * n_features**2
-    label = f"the eigenbasis of {n_points} points and {n_features} features"
-    return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
 @final
@@ -878,7 +867,7 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
         return Reason(reason)
     robust = program.kinds["robustness"]
     coupled = robust[0].map if robust else None
-    if _eigenbasis_refusal(program) is None:
+    if eigenbasis_refusal(program) is None:
         is_dense = isinstance(getattr(coupled, "matrix", None), np.ndarray)
         eigenbasis = SECONDS_PER_OPERATION * float(program.shape[0]) ** 3
         if (

@@ -20,6 +20,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
 
+from rich.text import Text
+
 from propopt.base.cards import to_text
 from propopt.base.checkpoints import checkpointing
 from propopt.base.document import Chapter, Document, Markup
@@ -298,8 +300,7 @@ class JobRun:
             },
             "versions": dict(versions()),
         }
-        self.say(name, end=" ")
-        self.say(f"({files[0]})" if files else "")
+        self.say(f"{name} ({files[0]})" if files else name)
 
     @classmethod
     def of_file(
@@ -358,8 +359,8 @@ class JobRun:
             self.interrupted = True
         self.say(*output.lines)
         for document in output.documents:
-            self.console.print()
-            self.console.print(to_text(document, details=self.verbose))
+            text = to_text(document, details=self.verbose)  # its cells are escaped
+            self.console.print(Text(f"\n{text}"))
             if self.verbose:
                 how = document.settings.items()
                 self.say(*(f"{name}: {text}" for name, text in how))
@@ -377,10 +378,10 @@ class JobRun:
                 for message in dict.fromkeys(str(w.message) for w in caught):
                     print(f"warning: {printable_lines(message)}", file=sys.stderr)
 
-    def say(self, *lines: object, end: str = "\n") -> None:
+    def say(self, *lines: object) -> None:
         """Print lines, with control characters escaped."""
-        for line in lines:
-            self.console.print(printable(line), end=end)
+        if lines:
+            self.console.print(Text("\n".join(map(printable, lines))))
 
     def introduce(
         self, subject: Subject, *others: str | None, slopes: str | None = None
