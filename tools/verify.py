@@ -270,6 +270,12 @@ def count_signs(header, arrays, report):
     reach = SMALL * size * math.sqrt(1 - adds_up / W.shape[1])
     dust = DUST * abs(W).max(axis=1, keepdims=True)
     clear = (s * exact > dust) & (s * far > dust) & (abs(W) > reach + dust)
+    labels = header["shared"][header["labels"]]
+    names = labels["features"] or [f"x{j}" for j in range(W.shape[1])]
+    for group in header["together"]:
+        k = [names.index(name) for name in group]
+        sums = [x[:, k].sum(axis=1, keepdims=True) for x in (W, exact, far)]
+        clear[:, k] &= np.all([s[:, k] * x > dust for x in sums], axis=0)
     share = clear.sum() / max((abs(W) > dust).sum(), 1)
     report.add(f"derived: {100 * share:.3g} % of signs are clear")
 

@@ -62,6 +62,11 @@ TERMS: Final[Mapping[str, Definition]] = {
     "SHAP value": Definition(
         "Shapley value of the feature, before optimization.", "φ_nd"
     ),
+    "together": Definition(
+        "Sum of the contributions of a group of features that data hardly ever has "
+        "apart: only the sum is backed by data.",
+        "Σ_{d in group} w_nd",
+    ),
     "probability points": Definition(
         "Change of the probability by the contribution, in percentage points.",
         "100 (p(f) − p(f − φ))",
@@ -72,8 +77,8 @@ TERMS: Final[Mapping[str, Definition]] = {
     ),
     "clear": Definition(
         "Yes if no small change of the row turns the sign (for reasons: the rank), and "
-        "the SHAP value shares the sign; else no, or the possible ranks. Of scores: "
-        "those whose interval excludes 0."
+        "the SHAP value and the sum of its group share the sign; else no, or the "
+        "possible ranks. Of scores: those whose interval excludes 0."
     ),
     "clear rows": Definition(
         "Share of the rows in which the sign (the rank) is clear."
@@ -114,6 +119,13 @@ TERMS: Final[Mapping[str, Definition]] = {
     "signs against SHAP": Definition(
         "Large values with another sign than the SHAP value, of all large ones.",
         "|φ| > 0.1 mean_n max_d |φ_nd|",
+    ),
+    "mixtures never seen in data": Definition(
+        "Share of the mixtures of two rows, of which Shapley values are means, that "
+        "data never has although it should: a lower bound, with the features that most "
+        "of them separate.",
+        "",
+        "estimated",
     ),
     "clear signs": Definition("Share of the nonzero values with a clear sign."),
     "certain signs": Definition(

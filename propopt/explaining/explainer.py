@@ -261,11 +261,13 @@ class Explainer(Settings):
         prediction, and Shapley values use the weighted rows: a row of weight 2 counts
         as two equal rows. Only ratios matter. A Series is reordered to the labels of
         ``data``. Scales and reference rows are not weighted.
-    groups : mapping of a name to columns, optional
+    groups : mapping of a name to columns, or "auto", optional
         Columns that are one player, such as ``{"address": ["street", "zip"]}``. There
         is a contribution for each group and for each column without a group: the
         Shapley values of the game among groups, which differ from sums over columns.
-        Distances are still computed from columns.
+        Distances are still computed from columns. ``"auto"`` takes the columns that
+        data hardly ever has apart, of those that the model reads, which
+        ``parameters["groups"]`` lists.
     scale : "std", None, mapping or array (D,)
         The units of distances and of slopes. For contributions, standard deviations are
         winsorised by 0.5 % of the values on either side. None: columns are not scaled.

@@ -267,6 +267,7 @@ def _header(
         units=reference.units,
         quantity=rows.function.quantity,
         background=reference.background,
+        together=reference.together,
         parameters=rows.row_parameters,
     )
 

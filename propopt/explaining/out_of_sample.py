@@ -313,6 +313,7 @@ class FittedReference(ABC):
             losses=dict(zip(names, losses, strict=True)),
             solver="conditional",
             quantity=self.function.quantity,
+            together=self.reference.together,
             units=self.reference.units,
             evaluations=targets.estimate.evaluations,
             seconds=time.perf_counter() - began,
@@ -420,6 +421,7 @@ class FittedRows(FittedReference):
         _ = best.attributions  # certified now, as all answers depend on them
         verdict = function.jumps
         alone = data is None and settings.parts  # X is the background, too
+        unseen, together = problem.never_seen(best.contributions)
         explained = replace(
             best,
             parameters={
@@ -432,7 +434,9 @@ class FittedRows(FittedReference):
                 **neighbours_in_words(problem),
                 "weight rule": problem.weight[1],
                 **problem.background_parameters(),
+                **unseen,
             },
+            together=together,
             quantity=function.quantity,
             background=problem.background_digest,
             **problem.metadata(problem.points),

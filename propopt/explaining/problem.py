@@ -22,13 +22,12 @@ from typing import (
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.arrays import Array, Attributions, Indices, Points
 from propopt.base.checks import read_only, read_option, read_seed, read_share
-from propopt.base.document import share_text
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import Outcome, Reason
+from propopt.base.text import Outcome, Reason, enumerated
 from propopt.explaining.contributions import (
     AnyRule,
     ContributionChoice,
@@ -62,10 +61,10 @@ from propopt.laws.background import (
     affordable_rows,
     canonical_order,
     row_digests,
-    share_off_data,
     steps_of_row,
 )
 from propopt.laws.draws import Sample
+from propopt.laws.mixtures import Mixtures
 from propopt.laws.players import Players
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
@@ -77,7 +76,12 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import MOST_LINK_STEPS
 from propopt.structures.kinds import has_method, name_of
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.frames import Labels, numbers_of_rows
+from propopt.tables.frames import (
+    Labels,
+    joined_groups,
+    name_of_group,
+    numbers_of_rows,
+)
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -91,6 +95,8 @@ else:  # tables do not need it, so it is not imported
 
 
 KindChoice: TypeAlias = Literal["contributions", "slopes"]
+
+GroupsChoice: TypeAlias = Literal["auto"]
 
 OffsetChoice: TypeAlias = Literal["auto", "main_effects"]
 OffsetLike: TypeAlias = Any
@@ -158,7 +164,7 @@ class Settings:
     output: Output = "auto"
     outcome: Outcome | None = None
     sample_weight: RowNumbers = None
-    groups: Mapping[str, Sequence[str]] | None = None
+    groups: Mapping[str, Sequence[str]] | GroupsChoice | None = None
     scale: ColumnScale = "std"
     kind: KindChoice | None = None
     contributions: ContributionsLike = "shapley"
@@ -195,6 +201,8 @@ class CheckedSettings(Settings):
         read_option(settings.metric, MetricChoice, "metric")
         if settings.kind is not None:
             read_option(settings.kind, KindChoice, "kind")
+        if isinstance(settings.groups, str):
+            read_option(settings.groups, GroupsChoice, "groups")
         if isinstance(settings.offset, str):
             read_option(settings.offset, OffsetChoice, "offset")
         if isinstance(settings.contributions, str):
@@ -455,7 +463,7 @@ class RowsProblem(ExplanationProblem):
             progress=progress,
             model=model,
             weighted=weighted,
-        )
+        ).with_groups()
 
     @staticmethod
     def inapplicable(settings: CheckedSettings) -> Mapping[str, str]:
@@ -699,6 +707,7 @@ class RowsProblem(ExplanationProblem):
         names = self.reference.labels
         if groups is None:
             return None
+        assert not isinstance(groups, str), "see with_groups"
         return Players.of(groups, names, self.points.shape[1])
 
     def metadata(self, points: Points) -> dict[str, Any]:
@@ -723,24 +732,63 @@ class RowsProblem(ExplanationProblem):
         }
         if rule.base_error > 0.0:
             parameters["base error"] = rule.base_error
-        if self.settings.is_made_as("shapley"):
-            players = self.players
-            share = share_off_data(
-                self.points,
-                rule.background.points,
-                self.reference.points,
-                lambda points: coordinates_of(self.function, points, self.sizes),
-                np.arange(self.points.shape[1])
-                if players is None
-                else players.of_column,
-                rule.background.weights,
-            )
-            parameters["mixed rows"] = (
-                share.reason
-                if isinstance(share, Reason)
-                else " ±".join(map(share_text, share))
-            )
+        if self.players is not None:
+            parameters["groups"] = self.players.in_words()
         return parameters
+
+    def never_seen(
+        self, phi: Attributions | None
+    ) -> tuple[dict[str, Parameter], tuple[tuple[str, ...], ...]]:
+        """Parameters on mixtures that data never has, and the groups they make.
+
+        Shapley values (n, P) of rows say which players are used: columns of others are
+        not mixed. Other attributions have no mixtures.
+        """
+        if phi is None or not self.settings.is_made_as("shapley"):
+            return {}, ()
+        assert isinstance(self.rule, ContributionRule), "they are contributions"
+        background = self.rule.background
+        names = self.reference.names
+        units = names if self.players is None else self.players.names
+        of_column = (
+            np.arange(len(names)) if self.players is None else self.players.of_column
+        )
+        used = np.flatnonzero((phi != 0.0).any(axis=0)[of_column])
+        mixtures = self._mixtures(used)
+        if isinstance(mixtures, Reason):
+            return {"mixtures never seen": mixtures.reason}, ()
+        share, worst = mixtures.never_seen(
+            background.points[:, used],
+            np.unique(of_column[used], return_inverse=True)[1],
+            background.weights,
+        )
+        parameters: dict[str, Parameter] = {"mixtures never seen": share}
+        if worst:
+            pair = [names[used[j]] for j in worst]
+            parameters["never together"] = enumerated(pair, "with")
+        unit_of = {name: units[k] for name, k in zip(names, of_column, strict=True)}
+        groups = [[names[used[j]] for j in group] for group in mixtures.groups()]
+        return parameters, joined_groups(groups, unit_of)
+
+    def _mixtures(self, columns: Indices) -> Mixtures | Reason:
+        """The mixtures of some columns of the table."""
+        is_category = np.array([count is not None for count in self.reference.n_codes])
+        return Mixtures.of(self.reference.points[:, columns], is_category[columns])
+
+    def with_groups(self) -> RowsProblem:
+        """The problem with the groups of columns that data has, if these are wanted."""
+        if not isinstance(self.settings.groups, str):
+            return self
+        names = self.reference.names
+        read = self.function.products_in(len(names))
+        parts = self.function.links if isinstance(read, Reason) else (read,)
+        columns = [part.columns for part in parts] or [np.arange(len(names))]
+        used = np.unique(np.concatenate(columns))
+        mixtures = self._mixtures(used)
+        found = [] if isinstance(mixtures, Reason) else mixtures.groups()
+        members = [[names[used[j]] for j in group] for group in found]
+        groups = {name_of_group(group): group for group in members}
+        return replace(self, settings=replace(self.settings, groups=groups or None))
 
     def main_effect_parameters(self, best: Explanation) -> dict[str, Parameter]:
         """The share of differences that main effects explain, as a parameter."""

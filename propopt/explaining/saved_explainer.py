@@ -64,7 +64,7 @@ _NONSENSE = (
 
 
 class SavedExplainer(
-    Declared, kind="propopt explainer", noun="a saved explainer", version=6
+    Declared, kind="propopt explainer", noun="a saved explainer", version=7
 ):
     """All fields of a fitted explainer except for its model."""
 
@@ -104,6 +104,8 @@ class SavedExplainer(
         table = problem.reference
         first = problem.points[:CHECKED_ROWS]
         wrapped = isinstance(problem.model, Function)
+        groups = settings.groups or {}
+        assert not isinstance(groups, str), "see RowsProblem.with_groups"
         parts: dict[str, Any] = {}
         if isinstance(fitted, FittedContributions):
             metric = fitted.metric
@@ -136,9 +138,7 @@ class SavedExplainer(
             n_rows=table.n_rows,
             sizes=problem.sizes,
             values=problem.function.value_at(first, problem.labels.of_columns()),
-            groups={
-                k: tuple(columns) for k, columns in (settings.groups or {}).items()
-            },
+            groups={name: tuple(columns) for name, columns in groups.items()},
             n_neighbors=problem.n_neighbors,
             **parts,
         )

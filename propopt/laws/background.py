@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
@@ -31,7 +31,6 @@ from propopt.base.checks import read_only
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.laws.players import Players
-from propopt.losses.graphs.distances import distances_between
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import box_steps
 from propopt.structures.products.sums import Game, SumOfProducts
@@ -384,96 +383,3 @@ def _steps(structure: SumOfProducts) -> tuple[int, int, int]:
         return box_steps(structure)
     lengths = structure.lengths
     return 0, 0, int((lengths * -(-lengths // 2)).sum())
-
-
-# ---- The distance of mixed rows from the data
-
-
-FAR_QUANTILE: Final = 0.99
-"""Quantile of nearest-neighbour distances in the data beyond which rows are far."""
-
-_FEWEST_IN_DATA: Final = 100
-"""The smallest number of rows of data to estimate that quantile."""
-
-_MOST_IN_DATA: Final = 500
-_N_MIXED: Final = 400
-"""The largest number of rows of data, and the number of mixed rows."""
-
-_WORK: Final = 2e8
-_SLOW_WORK: Final = 2e6
-"""Limits of pairs of rows times coordinates, without and with missing numbers."""
-
-
-def share_off_data(
-    explained: Points,  # (N, D)
-    background: Points,  # (M, D)
-    data: Points,  # (R, D)
-    coordinates_of: Callable[[Points], Array],
-    players: Indices,  # (D,): of each column
-    weights: Values | None = None,  # (M,): of the background
-) -> tuple[float, float] | Reason:
-    """The share of mixed rows farther from the data than 99 % of its rows.
-
-    Returned with its standard error; or the reason for none. The seed is fixed. A mixed
-    row has the columns of a random coalition from an explained row, and the others from
-    a background row. The coalition has the players before a random position in a random
-    order, with at least one player in it and one outside. The distance is to the
-    nearest row of data other than its two source rows. It is far if this exceeds the
-    99 % quantile of the distances of rows of data to their nearest other row. For
-    independent columns about 1 % are far.
-    """
-    n_players = int(players.max()) + 1
-    if n_players < 2:
-        return Reason("none, as there is one player")
-    if len(data) < _FEWEST_IN_DATA:
-        return Reason(f"not estimated, as data has fewer than {_FEWEST_IN_DATA} rows")
-    rng = np.random.default_rng(0)
-    positions = coordinates_of(data)
-    work = _SLOW_WORK if np.isnan(positions).any() else _WORK
-    most = math.sqrt(work / max(positions.shape[1], 1)) - _N_MIXED / 2
-    count = int(np.clip(most, _FEWEST_IN_DATA, _MOST_IN_DATA))
-    if len(data) > count:
-        chosen = np.sort(rng.choice(len(data), count, replace=False))
-        data = data[chosen]
-        positions = positions[chosen]
-    between_data = _squared_distances(positions, positions)
-    np.fill_diagonal(between_data, np.inf)
-    nearest = between_data.min(axis=1)  # distances here are squared
-    limit = float(np.quantile(nearest, FAR_QUANTILE))
-    x = explained[rng.integers(len(explained), size=_N_MIXED)]
-    b = background[rng.choice(len(background), _N_MIXED, p=weights)]
-    rank = np.argsort(rng.random((_N_MIXED, n_players)), axis=1)
-    is_explained = rank < rng.integers(1, n_players, size=(_N_MIXED, 1))
-    mixed = np.where(is_explained[:, players], x, b)
-    distances = _squared_distances(coordinates_of(mixed), positions)
-    for source in (x, b):
-        distances[_same(source, data)] = np.inf
-    far = distances.min(axis=1) > limit
-    share = float(far.mean())
-    error = math.sqrt(max(share * (1.0 - share), 0.25 / _N_MIXED) / _N_MIXED)
-    return share, error
-
-
-def _squared_distances(rows: Array, positions: Array) -> Array:
-    """Squared distances of rows (n, C) to others (R, C), (n, R)."""
-    if np.isnan(rows).any() or np.isnan(positions).any():
-        return distances_between(rows, positions) ** 2
-    # matrix products are accurate enough for a share of rows
-    middle = positions.mean(axis=0)
-    rows = rows - middle
-    positions = positions - middle
-    squares = (rows**2).sum(axis=1)[:, None] + (positions**2).sum(axis=1)
-    return np.maximum(squares - 2.0 * rows @ positions.T, 0.0)
-
-
-def _same(rows: Points, data: Points) -> tuple[list[int], list[int]]:
-    """Index pairs of equal rows among rows and data."""
-    indices_of: dict[bytes, list[int]] = {}
-    for index, row in enumerate(row_keys(data)):
-        indices_of.setdefault(row, []).append(index)
-    pairs = [
-        (n, index)
-        for n, row in enumerate(row_keys(rows))
-        for index in indices_of.get(row, ())
-    ]
-    return [n for n, _ in pairs], [index for _, index in pairs]

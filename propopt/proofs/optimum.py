@@ -75,6 +75,7 @@ class Optimum(Declared, ExplanationFields, ABC):
     target: TargetError | None = field(default=None, lazy=True)
     quantity: Quantity | None = field(default=None, of="method")
     background: str | None = field(default=None, of="method")
+    together: tuple[tuple[str, ...], ...] = field(default=(), of="method")
     row_size: float | None = field(default=None, low=0.0)
     metric: Values | None = field("D", default=None, low=0.0)
     # shares of losses, for cards of loaded explanations without a program

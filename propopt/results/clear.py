@@ -16,6 +16,11 @@ values there is one form, v_d − v_e. A group of m columns is a form of m ones.
 all columns. Slopes have no sum, so the second term is left out, and the ends are the
 slopes before and after optimization. For sampled values, t standard errors are
 subtracted from each form, and those of two columns are added.
+
+φ_d − φ_e is made only of mixtures of rows that separate d and e. Where data never has
+these (:mod:`propopt.laws.mixtures`), only the sum of the group of d and e is backed by
+data. Then a sign is clear only if the sum of its group has it too, at w and at both
+ends, and no order within the group is clear.
 """
 
 from __future__ import annotations
@@ -53,7 +58,7 @@ from propopt.losses.faithfulness import Units, step_of
 from propopt.proofs.near_optimal import ZERO, OrderBy
 from propopt.proofs.optimum import Optimum, blocks_of, small_change_of
 from propopt.results.result import Result
-from propopt.tables.frames import Labels, group_sums
+from propopt.tables.frames import Labels, group_sums, joined_groups
 
 
 _LEVEL: Final = 0.975
@@ -343,6 +348,11 @@ class _Rows:
             W = W @ sums.T
             errors = errors @ sums.T
             ends = [end @ sums.T for end in ends]
+        # (K, K): whether data never has mixtures that separate two columns
+        self.together: Array | None = None
+        if best.together:
+            names = labels.feature_names(W.shape[1])
+            self.together = _in_one_group(best, names, groups)
         self.W = W
         self.ends = ends
         self.errors = errors
@@ -356,6 +366,9 @@ class _Rows:
         clear = s * self.W > self._reach(self.sizes, self.sizes) + least
         for end in self.ends:
             clear &= s * end > least
+        if self.together is not None:
+            for end in (self.W, *self.ends):
+                clear &= s * (end @ self.together) > self.dust
         return np.asarray(s * clear).astype(np.int8)
 
     def ranks(self, by: OrderBy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -367,6 +380,8 @@ class _Rows:
         zero = (self.W == 0.0) & (self.errors == 0.0) & (self.sizes == 1.0)
         for end in self.ends:
             zero &= end == 0.0
+        if self.together is not None:
+            zero &= self.together.sum(axis=1) == 1.0
         width = min(K, int((~zero).sum(axis=1).max(initial=0)) + 1)
         step = max(1, _AT_ONCE // width**2)
         counts = np.ones(width, np.int64)
@@ -393,6 +408,8 @@ class _Rows:
         squares = m[:, :, None] + m[:, None]
         least = errors[:, :, None] + errors[:, None] + dust
         above = np.ones(squares.shape, bool)
+        if self.together is not None:
+            above = self.together[columns[:, :, None], columns[:, None]] == 0.0
         for sign in (1.0, -1.0) if by == "size" else (1.0,):
             sums = (s * m)[:, :, None] - sign * (s * m)[:, None]
             reach = self._reach(squares, sums)
@@ -405,6 +422,20 @@ class _Rows:
         """The largest decrease of a form with ‖ℓ‖² and 1ᵀℓ in changes by δ."""
         preserved = sums**2 / self.n_columns if self.keeps_sums else 0.0
         return self.delta * np.sqrt(np.maximum(squares - preserved, 0.0))
+
+
+def _in_one_group(
+    best: Optimum, names: Sequence[str], groups: Mapping[str, Sequence[str]] | None
+) -> Array:
+    """Whether columns or groups of these names are in one group (K, K), as 1 or 0."""
+    features = best.labels.feature_names(best.shape[1])
+    given = {x: name for name, members in (groups or {}).items() for x in members}
+    units = {feature: given.get(feature, feature) for feature in features}
+    together = np.eye(len(names))
+    for joined in joined_groups(best.together, units):
+        members = [names.index(unit) for unit in joined]
+        together[np.ix_(members, members)] = 1.0
+    return together
 
 
 def _sampling_errors(best: Optimum) -> Array:

@@ -51,6 +51,7 @@ from propopt.results.explanation import Explanation
 from propopt.results.explanation_document import (
     base_facts,
     feature_table,
+    mixtures_facts,
     positions_by_size,
     sign_text,
     size_columns,
@@ -70,7 +71,7 @@ MANIFEST: Final = "_propopt.json"
 """The file of a folder that says what was explained."""
 
 _FORMAT: Final = "propopt explained table"
-_VERSION: Final = 2
+_VERSION: Final = 3
 _METADATA: Final = b"propopt"
 """The key of the sums in the metadata of a part."""
 _SEAL: Final = b"\npropopt sha256 "
@@ -100,6 +101,7 @@ class TableHeader(Declared):
     units: Units = field()
     quantity: Quantity | None = field(default=None)
     background: str | None = field(default=None)
+    together: tuple[tuple[str, ...], ...] = field(default=())
     parameters: Mapping[str, Parameter] = field(
         factory=dict, missing=True, infinite=True
     )
@@ -481,6 +483,7 @@ class ExplainedTable(
             units=header.units,
             quantity=header.quantity,
             background=header.background,
+            together=header.together,
             parameters=header.parameters,
             labels=Labels(tuple(positions.tolist()), header.features),
             target=self.target,
@@ -603,6 +606,7 @@ class ExplainedTable(
             *base_facts(self.base_value, header.parameters),
             Fact("gap to optimum", self.gap, note="row by row, the largest"),
             sampling_fact(self.target),
+            *mixtures_facts(header.parameters),
         ]
         return Document(
             title=title_of("Explanation", quantity),

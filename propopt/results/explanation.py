@@ -68,6 +68,8 @@ from propopt.tables.frames import (
     aligned_vector,
     as_frame,
     group_sums,
+    joined_groups,
+    name_of_group,
     orders_of,
 )
 from propopt.tables.imported import (
@@ -175,7 +177,7 @@ class Explanation(
     Selectable,
     kind="propopt explanation",
     noun="a saved explanation",
-    version=7,
+    version=8,
 ):
     """One attribution for each row and column, with losses and certificate.
 
@@ -246,6 +248,8 @@ class Explanation(
         The explained quantity; None if unknown, as for imported attributions.
     background : str or None
         SHA-256 of the background rows of contributions.
+    together : tuple of tuples of str
+        The features of each group whose mixtures data never has, see :meth:`groups`.
     row_size : float or None
         Root mean square of ‖w_n‖ over the reference rows; None: over these rows.
     metric : array (D,) or None
@@ -419,11 +423,43 @@ class Explanation(
         W = self.attributions
         labels = self.labels
         sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
+        units = [names[k] for k in sums.argmax(axis=0)]
+        features = labels.feature_names(W.shape[1])
         return replace(
             self._elsewhere(W @ sums.T, Labels(labels.points, names)),
             base_value=self.base_value,
             prediction=self.prediction,
+            together=joined_groups(
+                self.together, dict(zip(features, units, strict=True))
+            ),
         )
+
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """The features that belong together, by the name of their group.
+
+        Data never has many of the mixtures that separate them
+        (``parameters["mixtures never seen"]``), so that only the sum of their
+        contributions is backed by data. A contribution is not clear if the sum of its
+        group has the other sign, and no order within a group is clear.
+
+        Returns
+        -------
+        dict
+            Two features or more in each group; also an argument of :meth:`grouped`,
+            :meth:`reasons` and :func:`propopt.explain`. Empty if none were found, or
+            were not looked for: only Shapley values of tables of 100 rows or more have
+            them.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, propopt as po
+        >>> limit, age, noise = np.random.default_rng(0).normal(size=(3, 400))
+        >>> X = pd.DataFrame({"limit": limit, "age": age, "used": limit + 0.1 * noise})
+        >>> best = po.explain(lambda X: X.limit * 6 - X.used * 5 + X.age, X[:5], data=X)
+        >>> best.groups()
+        {'limit and used': ('limit', 'used')}
+        """
+        return {name_of_group(members): members for members in self.together}
 
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
@@ -615,6 +651,9 @@ class Explanation(
         """Raise an error for wrong losses, category codes and sums of rows."""
         refuse_contradiction(self)
         names = self.labels.feature_names(self.shape[1])
+        members = [name for group in self.together for name in group]
+        if len({*members} & {*names}) < len(members):
+            raise InvalidInput("together: expected features, each in one group")
         for name, words in self.categories.items():
             if self.points is None or name not in names:
                 raise InvalidInput(f"categories: {name!r} is no feature with values")

@@ -32,6 +32,8 @@ from propopt.base.vocabulary import Basis
 from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.proofs.optimum import Optimum, gap_fact, is_sampled, sampling_fact
 from propopt.results.clear import clear_rows, unit_text
+from propopt.results.reasons import N_REASONS
+from propopt.tables.frames import name_of_group
 
 
 def explanation_text(explanation: Optimum) -> str:
@@ -52,20 +54,22 @@ def explanation_document(
     method = explanation.method
     kind = "Explanation" if method == "optimized" else f"Explanation by {method}"
     clear, share, delta = clear_rows(explanation)
-    table = _one_row if explanation.shape[0] == 1 else _many_rows
+    of_rows = _one_row if explanation.shape[0] == 1 else _many_rows
+    table = of_rows(explanation, clear)
     note = f"small change {number_text(delta)}"
     unit = unit_text(explanation.units, explanation.quantity, explanation.parameters)
     basis: Basis = "estimated" if is_sampled(explanation) else "computed"
     facts = [
         *_proof(explanation),
         *_change_from_shap(explanation),
+        *mixtures_facts(explanation.parameters),
         Fact("clear signs", share, "%", basis, note),
     ]
     return Document(
         title=title_of(kind, explanation.quantity),
         subtitle=subtitle_of(explanation.quantity, _size(explanation), unit),
-        dangers=_WITHOUT_DATA if "without data" in explanation.parameters else (),
-        blocks=[table(explanation, clear), Facts(facts)],
+        dangers=_dangers(explanation, table),
+        blocks=[table, Facts(facts)],
         settings=dict(made_by(explanation)),
         chapters=chapters,
     )
@@ -75,6 +79,24 @@ _WITHOUT_DATA: Final = (
     "The rows of X are also the background, because data= was not given.",
     "With data=X_train, a row does not depend on the others.",
 )
+
+_OFTEN: Final = 0.05
+"""Share of mixtures never seen from which groups are suggested."""
+
+
+def _dangers(best: Optimum, table: Table) -> Sequence[str]:
+    """What to do without data, or if a group has two of the largest features."""
+    if "without data" in best.parameters:
+        return _WITHOUT_DATA
+    share = best.parameters.get("mixtures never seen")
+    largest = {*table.frame.index[:N_REASONS]}
+    for group in best.together if isinstance(share, float) and share >= _OFTEN else ():
+        if len(largest & {*group}) > 1:
+            return (
+                f"Data hardly ever has {name_of_group(group)} apart: "
+                'groups="auto" explains them together.',
+            )
+    return ()
 
 
 def _size(best: Optimum) -> str:
@@ -133,6 +155,12 @@ def _one_row(best: Optimum, clear: Values) -> Table:
         columns = {"value": values, **columns}
     if phi is not None:
         columns["SHAP value"] = phi[0][order]
+    if best.together:
+        sums = np.full(len(w), np.nan)
+        for group in best.together:
+            members = [*map(_names(best).index, group)]
+            sums[members] = w[members].sum()
+        columns["together"] = sums[order]
     columns["clear"] = clear[order] > 0.0
     bars = {label: [*map(Span.of, w[order].tolist())]}
     return feature_table(_names(best), order, columns, bars)
@@ -277,6 +305,14 @@ def base_facts(
     note = f"±{number_text(error)}" if error else ""
     if base is not None and (error or shown):
         yield Fact("base", float(base), "", "estimated" if error else None, note)
+
+
+def mixtures_facts(parameters: Mapping[str, Any]) -> Iterator[Fact]:
+    """The share of mixtures that data never has, and the columns of most of them."""
+    share = parameters.get("mixtures never seen")
+    if isinstance(share, float):
+        worst = str(parameters.get("never together", ""))
+        yield Fact("mixtures never seen in data", share, "% at least", note=worst)
 
 
 _LARGE: Final = 0.1

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
+    Final,
     Literal,
     TypeVar,
     cast,
@@ -31,7 +32,7 @@ from propopt.base.checks import did_you_mean, read_array, read_with_missing
 from propopt.base.declared import transient
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
-from propopt.base.text import plain_name
+from propopt.base.text import enumerated, plain_name
 
 
 if TYPE_CHECKING:
@@ -509,6 +510,35 @@ def group_sums(
     group_names = [group_of.get(feature, feature) for feature in features]
     names = tuple(dict.fromkeys(group_names))
     return np.array([[x == name for x in group_names] for name in names], float), names
+
+
+def joined_groups(
+    groups: Iterable[Sequence[str]], unit_of: Mapping[str, str]
+) -> tuple[tuple[str, ...], ...]:
+    """Groups of features as groups of the units that replace some features.
+
+    Groups that share a unit are one; a unit alone is none.
+    """
+    joined = list[set[str]]()
+    for group in groups:
+        units = {unit_of[feature] for feature in group}
+        met = [other for other in joined if other & units]
+        joined = [other for other in joined if not other & units]
+        joined.append(units.union(*met))
+    order = list(dict.fromkeys(unit_of.values()))
+    return tuple(
+        tuple(sorted(units, key=order.index)) for units in joined if len(units) > 1
+    )
+
+
+_NAMED_MEMBERS: Final = 3
+
+
+def name_of_group(members: Sequence[str]) -> str:
+    """The name of a group: ``"a and b"``, or the first two and how many more."""
+    if len(members) > _NAMED_MEMBERS:
+        members = [*members[:2], f"{len(members) - 2} more"]
+    return enumerated(members, "and")
 
 
 def numbers_of_rows(

@@ -209,3 +209,84 @@ def test_a_problem_file_names_groups(tmp_path: Any) -> None:
     path.write_text(text + job)
     result = read_problem(path).run(tmp_path, quiet=True)
     assert result.labels.features == ("age", "address", "income", "debt")
+
+
+# ---- Groups that are found
+
+
+ROWS = np.random.default_rng(0).normal(size=(6, 400))
+RATIO = pd.DataFrame(
+    {
+        "limit": ROWS[0],
+        "used": ROWS[0] + 0.1 * ROWS[1],
+        "debt": np.exp(ROWS[2]),
+        "income": np.exp(ROWS[3]),
+        "age": ROWS[4],
+        "unread": ROWS[4] + 0.01 * ROWS[5],
+    }
+).assign(dti=lambda x: x["debt"] / x["income"])
+FIRST = RATIO.columns[:5].tolist()
+FOUND = {
+    "limit and used": ("limit", "used"),
+    "debt, income and dti": ("debt", "income", "dti"),
+}
+LINEAR = sk.LinearRegression().fit(
+    RATIO, RATIO[FIRST].sum(axis=1) - 0.5 * RATIO["used"] + 0.1 * RATIO["dti"]
+)
+LINEAR.coef_[5] = 0.0
+
+
+def test_groups_are_found_among_columns_that_the_model_uses() -> None:
+    best = po.explain(LINEAR, RATIO[:5], data=RATIO)
+    assert best.groups() == FOUND
+    assert 0.1 < best.parameters["mixtures never seen"] < 0.8
+    shuffled = RATIO.sample(frac=1.0, random_state=0)
+    again = po.explain(LINEAR, RATIO[:5], data=shuffled)
+    assert again.parameters == best.parameters
+    sums = best.grouped({"of both": ["used", "debt"], "pair": ["age", "unread"]})
+    assert sums.groups() == {
+        "limit, of both and 2 more": ("limit", "of both", "income", "dti")
+    }
+    assert best.grouped(best.groups()).groups() == {}
+    few = po.explain(LINEAR, RATIO[:5], data=RATIO[:99])
+    assert few.groups() == {}
+    assert isinstance(few.parameters["mixtures never seen"], str)
+
+
+def test_found_groups_are_players() -> None:
+    best = po.explain(LINEAR, RATIO[:5], data=RATIO, groups="auto")
+    given = po.explain(LINEAR, RATIO[:5], data=RATIO, groups=FOUND)
+    assert best.labels.features == (*FOUND, "age", "unread")
+    assert np.array_equal(best.attributions, given.attributions)
+    assert best.parameters["groups"] == "limit, used; debt, income, dti"
+    assert (best.groups(), best.parameters["mixtures never seen"]) == ({}, 0.0)
+    apart = po.explain(LINEAR, RATIO[:5], data=RATIO, groups={"a": ["limit", "debt"]})
+    assert [*apart.groups().values()] == [("a", "used", "income", "dti")]
+    alone = TABLE.sample(200, replace=True, random_state=0)
+    none = po.explain(MODELS["linear"], X, data=alone, groups="auto")
+    assert none.labels.features == tuple(NAMES)
+    called = po.explain(lambda rows: rows["limit"], RATIO[:2], RATIO, groups="auto")
+    assert "limit and used" in called.labels.features  # what it reads is unknown
+
+
+def test_found_groups_are_saved(tmp_path: Any) -> None:
+    explainer = po.Explainer(LINEAR, RATIO, groups="auto").fit()
+    explainer.save(tmp_path / "explainer.npz")
+    again = po.Explainer.load(tmp_path / "explainer.npz", LINEAR)
+    assert again.groups == FOUND
+    rows = (explainer.explain(RATIO[:9]), again.explain(RATIO[:9]))
+    assert np.array_equal(*(x.attributions for x in rows))
+    best = po.explain(LINEAR, RATIO[:5], data=RATIO)
+    best.save(tmp_path / "best.npz")
+    loaded = po.results.Explanation.load(tmp_path / "best.npz")
+    assert loaded.groups() == FOUND
+    assert np.array_equal(loaded.clear().signs, best.clear().signs)
+
+
+def test_a_problem_file_finds_groups(tmp_path: Any) -> None:
+    RATIO.assign(y=LINEAR.predict(RATIO)).to_csv(tmp_path / "table.csv", index=False)
+    text = "data: {csv: table.csv, target: y}\nmodel: {kind: linear}\n"
+    path = tmp_path / "problem.yaml"
+    path.write_text(f"{text}explain: {{groups: auto}}\n")
+    result = read_problem(path).run(tmp_path, quiet=True)
+    assert set(FOUND) < set(result.labels.features)

@@ -492,7 +492,7 @@ def test_manifests_are_checked(explainer, source, tmp_path):
         manifest.replace('"gap"', '"gaps"'): "has been changed",
         manifest.replace('"n_rows": 150', '"n_rows": 0'): "n_rows: expected an integer",
         manifest[:-9]: "it cannot be read",
-        "{}": "expected the format propopt explained table 2",
+        "{}": "expected the format propopt explained table 3",
         manifest.replace('"0.', '"9.'): "propopt 9.",
         manifest.replace('"a",', '"b",'): "two columns have one name",
     }

@@ -1,24 +1,19 @@
 """The background: which rows, of which error, against the theory of finite tables."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Reason
 from propopt.laws.background import (
-    FAR_QUANTILE,
     N_BACKGROUND,
     N_DRAWN_BLOCKS,
     Background,
     Reference,
     affordable_rows,
-    share_off_data,
     steps_of_row,
 )
-from propopt.losses.graphs.distances import distances_between
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 
@@ -163,81 +158,3 @@ def test_a_row_against_more_background_rows_costs_no_more():
     assert steps_of_row(read, 10_000) == steps_of_row(read, 100) == 9 * 3_000 + 17 * 3
     deep = of_lengths({19: 10})
     assert steps_of_row(deep, 1_000) == 10 * (1_000 + 19)
-
-
-# ---- The share of mixed rows that are far from the data
-
-
-def rows_of(rho, D=6, n=500, seed=0):
-    """Rows of unit variance, of which all pairs of columns have one correlation."""
-    rng = np.random.default_rng(seed)
-    shared = rng.normal(size=(n, 1))
-    return math.sqrt(rho) * shared + math.sqrt(1.0 - rho) * rng.normal(size=(n, D))
-
-
-def off(X, players=None, weights=None):
-    own = np.arange(X.shape[1]) if players is None else np.asarray(players)
-    share, error = share_off_data(X, X, X, lambda points: points, own, weights)
-    return SimpleNamespace(share=share, standard_error=error)
-
-
-def test_one_in_a_hundred_is_far_where_columns_are_independent():
-    """Of ten tables: |z| < 5 with their own scatter, which has nine degrees: 7e-4."""
-    shares = [off(rows_of(0.0, seed=seed)).share for seed in range(10)]
-    error = np.std(shares, ddof=1) / math.sqrt(10)
-    assert abs(np.mean(shares) - (1.0 - FAR_QUANTILE)) < 5.0 * error
-    assert np.mean(shares) < 0.03
-
-
-def test_correlation_makes_more_of_them_far():
-    shares = [off(rows_of(rho)).share for rho in (0.0, 0.5, 0.9, 0.99)]
-    assert shares == sorted(shares)
-    assert shares[0] < 0.05
-    assert shares[-1] > 0.6
-
-
-def test_columns_that_move_together_are_near_as_one_player():
-    X = np.repeat(rows_of(0.0, D=3), 2, axis=1)  # pairs of equal columns
-    assert off(X).share > 0.15
-    assert off(X, [0, 0, 1, 1, 2, 2]).share < 0.05
-
-
-def test_the_share_is_that_of_its_definition_by_other_draws():
-    """|z| < 5 for a share whose errors of both draws are known: 6e-7."""
-    X = rows_of(0.8)
-    result, rng, n = off(X), np.random.default_rng(99), 3000
-    own = distances_between(X, X)
-    np.fill_diagonal(own, np.inf)
-    limit = np.quantile(own.min(axis=1), 0.99)
-    far = 0
-    for _ in range(n):
-        i, j = rng.integers(500, size=2)
-        order = rng.permutation(6)
-        known = order[: rng.integers(1, 6)]
-        row = X[j].copy()
-        row[known] = X[i, known]
-        apart = np.linalg.norm(X - row, axis=1)
-        apart[[i, j]] = np.inf
-        far += int(apart.min() > limit)
-    error = math.hypot(result.standard_error, math.sqrt(far / n * (1 - far / n) / n))
-    assert abs(result.share - far / n) < 5.0 * error
-    assert result.standard_error == pytest.approx(
-        math.sqrt(result.share * (1 - result.share) / 400), rel=1e-9
-    )
-
-
-def test_missing_numbers_and_weights_have_a_share_too():
-    X = rows_of(0.9)
-    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
-    assert 0.0 < off(holes).share < 1.0
-    weights = np.zeros(500)
-    weights[7] = 1.0  # all mixed rows have the columns of one row
-    one = off(X, weights=weights)
-    assert one.share != off(X).share
-
-
-def test_few_rows_and_one_player_have_none():
-    X = rows_of(0.0, n=60)
-    for rows, players in ((X, np.arange(6)), (rows_of(0.0), np.zeros(6, int))):
-        result = share_off_data(rows, rows, rows, lambda points: points, players)
-        assert isinstance(result, Reason)

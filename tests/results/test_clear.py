@@ -12,6 +12,7 @@ from propopt.base.document import share_text
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs.sampling_error import TargetError
+from propopt.tables.frames import group_sums
 
 
 N, D = 7, 6
@@ -178,6 +179,58 @@ def test_delta_is_5_percent_of_the_reference_rows_and_rows_stand_alone():
     ):
         np.testing.assert_array_equal(ours, other)
     assert parts().clear(0.0).small_change == 0.0
+
+
+# ---- Groups that data never has apart
+
+
+APART = (("x0", "x3"), ("x1", "x4", "x5"))
+
+
+@pytest.mark.parametrize("groups", [None, {"of both": ["x3", "x4"]}])
+def test_values_against_the_sum_of_their_group_are_not_clear(groups):
+    """By definition, at w, φ and 2w − φ; a group of both joins both groups."""
+    best = parts(together=APART)
+    clear, plain = (x.clear(0.01, groups=groups) for x in (best, parts()))
+    names = clear.features
+    joined = APART if groups is None else [("x0", "of both", "x1", "x5")]
+    sums = group_sums(groups or {}, best.labels.feature_names(D))[0]
+    expected = plain.signs.copy()
+    for group in joined:
+        k = [names.index(name) for name in group]
+        for end in (W, PHI, 2.0 * W - PHI):
+            total = (end @ sums.T)[:, k].sum(axis=1, keepdims=True)
+            expected[:, k] *= np.sign(total) == plain.signs[:, k]
+    assert np.array_equal(clear.signs, expected)
+    assert (clear.signs != plain.signs).any()
+
+
+@pytest.mark.parametrize("by", BY)
+def test_no_order_within_a_group_is_clear(by):
+    values = np.array([[10.0, 8.0, 4.0, 2.0, 1.0, 0.0]])
+    plain = parts(values, values).clear(0.01, order=by)
+    assert plain.best_ranks[0].tolist() == [1, 2, 3, 4, 5, 6]
+    clear = parts(values, values, together=(("x0", "x3"),)).clear(0.01, order=by)
+    assert clear.best_ranks[0].tolist() == [1, 2, 3, 3, 5, 6]
+    assert clear.worst_ranks[0].tolist() == [2, 2, 3, 4, 5, 6]
+    zeros = parts(values, values, together=(("x0", "x5"),)).clear(0.01, order=by)
+    assert zeros.best_ranks[0].tolist() == [1, 2, 3, 4, 5, 5]
+
+
+def test_the_sum_is_clear_where_its_two_parts_are_not():
+    """f = 1.5 a + 5 (a − b) with r = .99: of −12.1 and +14.8 only the sum is clear."""
+    values = np.array([[14.8, -12.1, 0.5]])
+    best = parts(values, values, together=(("x0", "x1"),))
+    clear = best.clear(1.0)
+    assert clear.signs.tolist() == [[1, 0, 0]]
+    assert clear.best_ranks[0].tolist() == [1, 1, 3]
+    assert clear.worst_ranks[0].tolist() == [2, 2, 3]
+    whole = best.clear(1.0, groups=best.groups())
+    assert whole.features == ("x0 and x1", "x2")
+    assert whole.attributions[0] == pytest.approx([2.7, 0.5])
+    assert whole.signs.tolist() == [[1, 0]]
+    nothing = np.array([[2.0, -2.0, 1.0]])  # exactly
+    assert parts(nothing, nothing, together=(("x0", "x1"),)).clear(0.0).signs[0, 0] == 0
 
 
 @pytest.mark.parametrize("by", BY)

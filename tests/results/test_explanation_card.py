@@ -148,6 +148,30 @@ def test_one_row_has_its_values_base_and_prediction():
     assert "SHAP value" not in alone
 
 
+@pytest.mark.parametrize("share", [0.35, 0.04, "not estimated"])
+def test_groups_are_suggested_where_data_has_them_hardly_ever_apart(share):
+    mixed = {"mixtures never seen": share, "never together": "age with fee"}
+    best = parts(PHI[:1], parameters=mixed, together=(("age", "fee"),))
+    document = best.document()
+    frame = document.blocks[0].frame
+    assert [*frame.columns][2:] == ["SHAP value", "together", "clear"]
+    np.testing.assert_array_equal(frame["together"], [3.5, NAN, 3.5])
+    assert len(document.dangers) == (share == 0.35)
+    label = "mixtures never seen in data"
+    if isinstance(share, float):
+        fact = document.facts[label]
+        assert (fact.value, fact.unit, fact.note) == (
+            share,
+            "% at least",
+            "age with fee",
+        )
+        assert fact.shown_basis == "estimated"
+    else:
+        assert label not in document.facts
+    alone = parts(PHI[:1], parameters=mixed | {"without data": True})
+    assert len(alone.document().dangers) == 2
+
+
 def test_unknown_gaps_have_a_reason_and_baselines_none():
     assert facts_of(parts())["gap to optimum"] is None
     document = parts(parameters={"not proved": "no duals"}).document()

@@ -93,7 +93,7 @@ class ReasonsSection(Section):
         "of the lime package)",
     ),
     contributions=ContributionChoice,
-    groups=dict[str, list[str]] | None,
+    groups=dict[str, list[str]] | Literal["auto"] | None,
 )
 class ExplainSection(JobSection):
     """One explanation, by the defaults of :func:`propopt.explain`.
