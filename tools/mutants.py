@@ -37,6 +37,7 @@ for pair in f"{COMPARED}, {OTHERS}".split(", "):
     PAIRS[one].append(other)
     PAIRS[other].append(one)
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
+NOTHING = "return", "return None"
 SKIPPED = (ast.JoinedStr, ast.pattern, ast.Raise, ast.Import, ast.ImportFrom)
 """Words, patterns and messages of errors: nothing inside is changed."""
 
@@ -100,6 +101,13 @@ class Mutant(NamedTuple):
         return " ".join(f"{self.path}: {self.old} -> {self.new}".split())
 
 
+class Cost(NamedTuple):
+    """What a test costs that reaches a mutant; those that do by themselves are first."""
+
+    through_others: bool  # by a fixture that another test made, or an import
+    seconds: float
+
+
 def changes(node: ast.AST) -> Iterator[ast.AST | str]:
     """What may stand in place of an expression or a statement."""
     match node:
@@ -153,7 +161,7 @@ def mutants_of(path: Path) -> dict[int, list[Mutant]]:
                 add(line, node, new)
         if isinstance(node, ast.If):
             add(line, node.test, f"(not ({ast.unparse(node.test)}))")
-        if isinstance(node, ast.Return) and node.value is not None:
+        if isinstance(node, ast.Return) and ast.unparse(node) not in NOTHING:
             add(line, node.value, "None")
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns", "decorator_list"):
@@ -208,8 +216,8 @@ class Tree:
         done = subprocess.run(command, env={**os.environ, **here}, **settings)
         return done.stdout if done.returncode in range(6) else ""
 
-    def reached(self, mutants: list[Mutant], *options: str) -> list[dict[str, float]]:
-        """Tests that pass and reach each mutant, and their seconds.
+    def reached(self, mutants: list[Mutant], *options: str) -> list[dict[str, Cost]]:
+        """Tests that pass and reach each mutant, and what they cost.
 
         What a fixture reaches counts for its file, what an import reaches for its room.
         """
@@ -225,25 +233,28 @@ class Tree:
         for outcome, number, test in lines:
             if outcome != "reached":
                 seconds[test] += float(number) if outcome == "passed" else math.inf
-        result: list[dict[str, float]] = [{} for _ in mutants]
+        result: list[dict[str, Cost]] = [{} for _ in mutants]
         for k, test in ((int(k), test) for kind, k, test in lines if kind == "reached"):
             name, _, phase = test.rpartition(" (")
             own = [name]
             if phase == "setup)":
-                own = [x for x in seconds if x.startswith(f"{name.split('::')[0]}::")]
+                own += [x for x in seconds if x.startswith(f"{name.split('::')[0]}::")]
             elif phase == "import)":
                 own = [x for x in seconds if x.split("/")[1] == mutants[k].room]
             passed = [x for x in own if seconds.get(x, math.inf) < math.inf]
-            result[k] |= {x: seconds[x] for x in passed}
+            for x in passed:
+                by_itself = x == name and phase != "import)"
+                cost = Cost(not by_itself, seconds[x])
+                result[k][x] = min(cost, result[k].get(x, cost))
         return result
 
-    def verdict(self, mutant: Mutant, tests: dict[str, float]) -> str:
+    def verdict(self, mutant: Mutant, tests: dict[str, Cost]) -> str:
         """The result of the tests that reach a mutant, the quickest first."""
         chosen, total = [], 0.0
         for test in sorted(tests, key=tests.__getitem__):
-            if not chosen or total + tests[test] <= MOST:
+            if not chosen or total + tests[test].seconds <= MOST:
                 chosen.append(test)
-                total += tests[test]
+                total += tests[test].seconds
         source, place = (ROOT / mutant.path).read_bytes(), self.root / mutant.path
         ends = source[: mutant.start], source[mutant.end :]
         place.write_bytes(mutant.new.encode().join(ends))
@@ -275,7 +286,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(asked.jobs) as pool:
         trees = [Tree(Path(place) / f"tree{k}") for k in range(len(shares))]
 
-        def run_once(tree: Tree, share: list[str]) -> list[dict[str, float]]:
+        def run_once(tree: Tree, share: list[str]) -> list[dict[str, Cost]]:
             return tree.reached(mutants, "--turn", "0/5", *share)
 
         runs = [*pool.map(run_once, trees, shares)]
