@@ -102,7 +102,7 @@ class Mutant(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a test costs that reaches a mutant; those that do by themselves are first."""
+    """What a test costs that reaches a mutant; those that do so alone are first."""
 
     through_others: bool  # by a fixture that another test made, or an import
     seconds: float
