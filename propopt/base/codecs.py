@@ -353,6 +353,7 @@ def _list(codec: Codec, length: int | None, bounds: Bounds) -> Codec:
         return tuple(codec.check(x, f"{name}[{k}]") for k, x in enumerate(value))
 
     def pack(value: Any, name: str, members: Members) -> Any:
+        refuse(value, name, (list, tuple))
         return [codec.pack(x, f"{name}.{k}", members) for k, x in enumerate(value)]
 
     def unpack(plain: Any, name: str, members: Members) -> Any:

@@ -36,7 +36,7 @@ from propopt.structures.boxes.links import LinkedScores, exact_score
 from propopt.structures.fitted_model import ModelStructure
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.scores import Link, Network
-from propopt.tables.columns import ObservedValues
+from propopt.tables.columns import Numeric, ObservedValues
 from propopt.tables.frames import Labels, listed
 
 
@@ -202,7 +202,8 @@ class NumericalModel(CalledModel):
             rules.append(describe_step(self._relative_step))
         if self.schema.categorical.any():
             rules.append(CATEGORY_EFFECT)
-        if any(column.has_missing for column in self.schema.columns):
+        numbers = (x for x in self.schema.columns if isinstance(x, Numeric))
+        if any(column.has_missing for column in numbers):
             rules.append(MISSING_EFFECT)
         return "; ".join(rules)
 

@@ -334,9 +334,8 @@ def _orders(
     best = np.ones((N, D), np.int64)
     worst = np.full((N, D), D, np.int64)
     prices = np.zeros((N, max(D - 1, 0)))
-    counts = np.broadcast_to(present.sum(axis=1)[:, None], (N, D))
-    best[~present] = counts[~present] + 1
-    worst[present] = counts[present]
+    after_all = np.broadcast_to(1 + present.sum(axis=1)[:, None], (N, D))
+    best[~present] = after_all[~present]
     others = np.ones(N, bool)
     others[[*rows]] = False
     for block in BATCH_BUDGET.blocks(N, 64 * D):

@@ -580,11 +580,6 @@ class Categorical(CategoricalColumn):
         return pd.Index(every, dtype=self.levels.dtype, tupleize_cols=False)
 
     @property
-    def has_missing(self) -> bool:
-        """Whether a value is missing in the table of the schema."""
-        return bool(self.frequencies[len(self.levels)] > 0.0)
-
-    @property
     def categories(self) -> tuple[Hashable, ...]:
         return (*self.present, self.absent, *self.new_categories)
 
@@ -670,7 +665,6 @@ class OneHot(CategoricalColumn):
         one_hot = cls(name, members, dtypes, _shares(codes, len(members)))
         return one_hot, codes.astype(float)
 
-    has_missing: ClassVar[bool] = False
 
     @property
     def categories(self) -> tuple[Hashable, ...]:

@@ -332,6 +332,7 @@ def test_a_record_names_versions_and_tables_and_other_tables_have_other_digests(
     assert {"scikit-learn", "Python"} <= record.versions.keys()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", record.date)
     text = page_text(slipped)
+    assert all(f"{name} {x}" in text for name, x in record.versions.items())
     for reported in (
         record.date,
         *record.digests.values(),

@@ -137,6 +137,16 @@ def test_one_heavy_edge_is_certified(edge):
         assert point.gap <= 1e-6  # what they prove
 
 
+def test_a_matrix_that_is_singular_to_rounding_has_no_factor():
+    similarities = np.diag(np.tile([1e-18, 1.0], 30)[1:], 1)
+    graph = po.graphs.graph_from_matrix(similarities + similarities.T)
+    objective = po.GradientMatching(np.ones((60, 1))) + 1e18 * po.PairwiseRobustness(
+        graph
+    )
+    with pytest.raises(SolverFailure, match=r"1.0e\+00 I \+ 1.0e\+18 P"):
+        po.solve(objective, solver="factored")
+
+
 def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
     X = RNG.normal(size=(1500, 2))
     robust = po.PairwiseRobustness(po.graphs.knn_graph(X, 5))

@@ -188,6 +188,8 @@ def test_a_constant_in_the_numbers_warns_and_only_categories_do_not():
         po.wrap(is_red, data=SMALL).gradient(SMALL)
     red = po.wrap(is_red, data=X[["colour"]])
     assert red.gradient_method == "of a category f(x) − Σ_c p_c f(x with c)"
+    absent = X[["colour"]].mask(X["colour"] == "red")
+    assert po.wrap(is_red, data=absent).gradient_method == red.gradient_method
     expected = is_red(X) - is_red(X).mean()
     assert_allclose(red.gradient(X[["colour"]])["colour"], expected, atol=1e-12)
 

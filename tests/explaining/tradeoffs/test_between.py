@@ -124,6 +124,10 @@ def test_the_error_is_kept_told_and_written(tmp_path):
     assert front.gap_between is None
     assert set(front.to_frame()["front_error"]) == {front.error}
     assert "front_error" not in po.sweep(MATCHING + ROBUST, {}).to_frame()
+    assert (
+        "faithfulness and pairwise robustness and smoothness"
+        in front.document().subtitle
+    )
     facts = front.document().facts
     assert facts["front error"].value == front.error
     assert "between weights" not in facts
