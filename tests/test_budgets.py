@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -63,10 +64,6 @@ def test_trees_take_ten_thousand_rows_and_kernel_machines_fewer():
     assert N_BACKGROUND <= counts[SVR] < 1_000
 
 
-def product(X):
-    return np.prod(np.asarray(X), axis=1)
-
-
 @pytest.mark.parametrize(
     ("width", "n_rows", "is_exact"),
     [(4, 100, True), (5, 100, False), (5, 60, True), (4, 101, False)],
@@ -74,6 +71,7 @@ def product(X):
 def test_functions_are_exact_up_to_four_columns_of_a_hundred_rows(
     width, n_rows, is_exact
 ):
+    product = partial(np.prod, axis=1)
     assert whole(product, width, n_rows) == is_exact
 
 
@@ -97,6 +95,7 @@ NUMBERS = {
         (r"up to (\d)·10⁷ counted operations a row", MOST_LINK_STEPS / 1e7),
         (r"up to ([\d,]+) evaluations a row", QUICK_ROWS),
         (r"at most ([\d,]+) rows of `data`", N_BACKGROUND),
+        (r"With (\d+) neighbours \$b\$ is 1/48", N_NEIGHBORS),
         (r"up to ([\d,]+) rows of `data`, fewer", MOST_ROWS),
     ],
     "guide/models.md": [
@@ -123,10 +122,3 @@ def test_numbers_of_pages_are_those_of_the_code(page):
         found = re.findall(pattern, text)
         assert found, (page, pattern)
         assert {float(x.replace(",", "")) for x in found} == {float(expected)}
-
-
-def test_weights_of_the_default_are_those_of_the_pages():
-    assert N_NEIGHBORS == 8
-    text = (DOCS / "guide/output_units.md").read_text("utf-8")
-    assert "With 8 neighbours $b$ is 1/48" in text
-    assert po.graphs.Nearest().n_neighbors == N_NEIGHBORS

@@ -20,10 +20,6 @@ def docstrings(tree):
             yield str(node.value.value)
 
 
-def named_paths(text):
-    return [path for one in docstrings(ast.parse(text)) for path in PATH.findall(one)]
-
-
 def exists(path):
     names = (path, f"{path}.py")
     return any((folder / name).exists() for folder in (ROOT, PACKAGE) for name in names)
@@ -33,7 +29,8 @@ def test_paths_in_docstrings_exist():
     named = {
         (file.relative_to(ROOT).as_posix(), path)
         for file in PACKAGE.rglob("*.py")
-        for path in named_paths(file.read_text("utf-8"))
+        for one in docstrings(ast.parse(file.read_text("utf-8")))
+        for path in PATH.findall(one)
     }
     assert len(named) > 3
     missing = sorted(pair for pair in named if not exists(pair[1]))

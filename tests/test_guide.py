@@ -33,16 +33,13 @@ def blocks_of():
         if name not in BY_SECTION:
             yield pytest.param(blocks, id=name)
             continue
-        before, *sections = re.split("^## ", read(name), flags=re.MULTILINE)
+        text = (FOLDER / name).read_text(encoding="utf-8")
+        before, *sections = re.split("^## ", text, flags=re.MULTILINE)
         for section in sections:
             if found := BLOCK.findall(section):
                 title = section.partition("\n")[0]
                 blocks = [*BLOCK.findall(before), *found]
                 yield pytest.param(blocks, id=f"{name}: {title}")
-
-
-def read(name):
-    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def packages(code):

@@ -1,4 +1,4 @@
-"""Pages name what is there, by one name and one letter each, in one spelling."""
+"""Pages name what is there, by one name and one letter each."""
 
 import dataclasses
 import importlib.util
@@ -158,24 +158,3 @@ def test_the_readme_is_short_and_its_links_lead_somewhere():
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
     assert len(links) > 20
     assert [link for link in links if not (ROOT / link).exists()] == []
-
-
-# ---- tables have the column value ``optimized``, and so has the prose
-OTHER = "optimi" + "s"
-FOLDERS = ("propopt", "tests", "docs", "examples", "benchmarks", "problems")
-FILES = [*ROOT.glob("*.toml"), *ROOT.glob("*.cff"), *ROOT.glob("*.md")]
-HISTORY = ROOT / "CHANGELOG.md"
-
-
-def texts():
-    yield from (file for file in FILES if file != HISTORY)
-    for folder in FOLDERS:
-        for suffix in ("py", "pyi", "md", "yaml", "csv"):
-            yield from (ROOT / folder).rglob(f"*.{suffix}")
-
-
-def test_what_is_optimized_has_one_spelling():
-    files = list(texts())
-    assert len(files) > 300
-    wrong = [file for file in files if OTHER in file.read_text("utf-8").lower()]
-    assert wrong == []

@@ -31,11 +31,6 @@ def test_a_figure_counts_what_it_is_for_and_nothing_else(kind):
     assert readability.Text("none").figures()["mean"] == 0
 
 
-def test_questions_are_not_inverted():
-    assert not readability.INVERTED.search("What changed between two versions?")
-    assert readability.INVERTED.search("What changed is listed.")
-
-
 def test_a_page_has_sentences_without_code_and_tables(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(

@@ -302,10 +302,6 @@ TABLE, PAIRS = "_attributions.csv", "_interactions.csv"
 ROBUSTNESS, MATCHING = "loss.pairwise_robustness", "loss.gradient_matching"
 
 
-def last_digit(cell):
-    return np.nextafter(float(cell), np.inf)
-
-
 def to(value):
     return lambda _: value
 

@@ -44,10 +44,6 @@ def results():
     return ILOCO(TREE, FEW).fit(X, Y)
 
 
-def friedman(n_samples=80, n_features=6):
-    return make_friedman1(n_samples=n_samples, n_features=n_features, random_state=0)
-
-
 def test_scores_have_names_and_main_effects_and_what_was_done(results):
     result = results.result_
     assert result.names == tuple(NAMES) == tuple(results.feature_names_in_)
@@ -157,7 +153,7 @@ def test_features_that_a_learner_does_not_use_score_zero_exactly():
 
 
 def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
-    table, y = friedman()
+    table, y = make_friedman1(n_samples=80, n_features=6, random_state=0)
     table[:, 3] = 7.0
     model = ILOCO(TREE, Minipatches(n_patches=600, n_features=3)).fit(table, y)
     assert model.refit_errors_.used == {0, 1, 2, 4, 5}

@@ -148,7 +148,7 @@ def test_what_cannot_be_loaded_is_not_saved(rng, tmp_path, fields, message):
     assert not list(tmp_path.iterdir())
 
 
-def sure(rng, estimates, order=2, **fields):
+def sure(rng, estimates, **fields):
     """Scores of sets of three features, with some errors and counts."""
     count = len(estimates)
     defaults = {
@@ -157,7 +157,7 @@ def sure(rng, estimates, order=2, **fields):
         "monte_carlo": np.zeros(count),
         "counts": np.ones(count),
     }
-    return made_up_scores(rng, n_features=3, order=order, **{**defaults, **fields})
+    return made_up_scores(rng, n_features=3, **{**defaults, **fields})
 
 
 @pytest.mark.parametrize(("estimates", "fields", "clear", "message"), CAUTIONS)
@@ -206,16 +206,3 @@ def test_a_card_has_the_largest_and_counts_of_all():
     assert facts["patches"].value == 800
     assert "0.15%" in facts["patches"].note
     assert "patches" not in scores_of("abcdef", values).document().facts
-
-
-@pytest.mark.parametrize(
-    ("order", "scores", "clear"),
-    [
-        (1, [0.5, 0.1, 0.001], ("2 of 3 features", "")),
-        (2, [0.0, 0.0, 0.0], ("0 of 3 pairs", "")),
-        (3, [-0.5], ("1 of 1 triple", "1 below 0")),
-    ],
-)
-def test_clear_scores_are_counted(rng, order, scores, clear):
-    fact = sure(rng, scores, order=order).document().facts["clear"]
-    assert (fact.value, fact.note) == clear

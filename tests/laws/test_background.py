@@ -68,7 +68,6 @@ def test_a_model_that_is_called_has_a_hundred_rows():
     reference = Reference.of_points(table(700))
     drawn = Background.of(reference, None)
     assert affordable_rows(None) == N_BACKGROUND == len(drawn.points) == 100
-    assert drawn.in_words() == "100 draws of 700 background rows"
     few = Background.of(Reference.of_points(table(40)), None)
     assert few.is_whole
     assert few.in_words() == "40 background rows"

@@ -46,10 +46,6 @@ PAIRS = [
 ]
 
 
-def widths_of(law):
-    return WIDTHS if isinstance(law, LimeLaw) else (np.nan,)
-
-
 def measured(structure, law, rows, width):
     """Means (n,) and contrasts (n, D)."""
     if not isinstance(law, LimeLaw):
@@ -100,7 +96,8 @@ def test_means_and_contrasts_are_sums_over_values(law, name):
         if not is_of(family, column == "codes"):
             continue
         own, rows = law_of(law, column), rows_of(column)
-        for u, width in product(range(len(family)), widths_of(own)):
+        widths = WIDTHS if isinstance(own, LimeLaw) else (np.nan,)
+        for u, width in product(range(len(family)), widths):
             factor = family.take(np.array([u]))
             alone = SumOfProducts.additive(0.0, np.ones(1), factor, 1)
             mean, contrast = measured(alone, own, rows, width)

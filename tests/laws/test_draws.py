@@ -115,17 +115,13 @@ def test_linear_functions_have_no_error():
     np.testing.assert_allclose(blocks - expected, 0.0, atol=1e-7)
 
 
-def first_alone(P):
-    return np.exp(np.nan_to_num(P[:, 0]))
-
-
 def test_columns_that_are_not_used_are_zero_in_pairs_with_a_control_too():
     law, boxes, rows = mixed_forest()
     by_pairs = ~law.has_slopes(rows)
     by_pairs[:, 0] = False
     assert by_pairs.sum() > 20
     for design in (Design(law, rows, 0), with_control(boxes, law, rows, 0)):
-        blocks = Sample.of(design, first_alone, 60).blocks
+        blocks = Sample.of(design, lambda P: np.exp(np.nan_to_num(P[:, 0])), 60).blocks
         assert (blocks[:, by_pairs] == 0.0).all()
         assert (blocks[:, :, 0] != 0.0).any()
     constant = Design(LAW, golden.ROWS, 0)
@@ -175,10 +171,6 @@ def test_rows_do_not_depend_on_their_company_nor_on_the_size_of_calls(monkeypatc
     assert max(sizes) <= 50
 
 
-def sigmoid(m):
-    return 1.0 / (1.0 + np.exp(-m))
-
-
 def with_control(boxes, law, rows, seed):
     return Design(law, rows, seed, (boxes.value, *Means(boxes, law).of(rows)))
 
@@ -187,7 +179,7 @@ def test_a_control_leaves_no_bias_and_less_error():
     law, boxes, rows = mixed_forest()
 
     def probability(P):
-        return sigmoid(1.5 * boxes.value(P))
+        return 1.0 / (1.0 + np.exp(-1.5 * boxes.value(P)))
 
     truth, errors = estimates(Design(law, rows, 1000), probability, 20_000)
     plain, controlled = (

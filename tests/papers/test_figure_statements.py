@@ -41,13 +41,10 @@ def times(factor, losses):
     return {name: factor * value for name, value in losses.items()}
 
 
-def optimum(place=1):
-    return solved().trade_offs.optimized[place]
-
-
-def at_optimum(factor=1.0, **losses):
-    """A baseline with the losses of an optimum, times a factor, or other ones."""
-    return with_baseline(solved(), losses=times(factor, optimum().losses) | losses)
+def at_optimum(factor):
+    """A baseline with the losses of an optimum, times a factor."""
+    losses = solved().trade_offs.optimized[1].losses
+    return with_baseline(solved(), losses=times(factor, losses))
 
 
 def loosened(best):
@@ -129,11 +126,11 @@ def larger(best):
     return replace(best, weights=weights)
 
 
-def shap_scaled(factor, **changes):
+def shap_scaled(factor):
     def changed(one):
         if one.parameters.get("units") != "output":
             return one
-        return replace(one, attributions=factor * one.attributions, **changes)
+        return replace(one, attributions=factor * one.attributions)
 
     return with_baselines(solved(SHAP), changed)
 
@@ -142,15 +139,8 @@ ROBUSTNESS = partial(statements.falls_with_its_weight, loss="pairwise_robustness
 TRADES_OFF = partial(statements.trades_off, loss="pairwise_robustness")
 AS_KNOWN = partial(limits.sampled_as_known, function="cubic")
 MANY = FILE.replace("n_samples: 50", "n_samples: 5000")
-NO_INTERCEPT = MANY.replace(
-    "lime, scale: [0.5, 1], n_samples: 5000",
-    "lime, scale: [0.5, 1], n_samples: 5000, fit_intercept: false",
-)
-CHEAT = {"gradient_matching": 1.0, "pairwise_robustness": 0.0}
 LIKE = (solved, lambda: at_optimum(0.999))
 FAIL = [  # a statement, a result for which it holds, and one for which it does not
-    (statements.none_beats, solved, lambda: at_optimum(**CHEAT)),
-    (statements.dominated, solved, lambda: at_optimum(**CHEAT)),
     (statements.none_beats, *LIKE),
     (statements.dominated, *LIKE),
     (statements.certified, solved, lambda: with_optima(solved(), loosened)),
@@ -162,7 +152,6 @@ FAIL = [  # a statement, a result for which it holds, and one for which it does 
     (statements.measured_again, solved, lambda: of_smoothgrad(solved(), steeper)),
     (statements.measured_again, drawn_twice, lambda: drawn_twice(steeper)),
     (AS_KNOWN, lambda: solved(MANY), lambda: permuted(solved(MANY))),
-    (AS_KNOWN, lambda: solved(MANY), lambda: solved(NO_INTERCEPT)),
     (
         limits.sampled_faithfulness, exact_smoothgrad,
         lambda: exact_smoothgrad(1.001),
@@ -184,7 +173,6 @@ FAIL = [  # a statement, a result for which it holds, and one for which it does 
         lambda: sparse(0.01, 149.0),  # too small to say anything
     ),
     (shap_has_its_closed_form, lambda: solved(SHAP), lambda: shap_scaled(1.001)),
-    (shap_has_its_closed_form, lambda: solved(SHAP), lambda: shap_scaled(-1.0)),
 ]  # fmt: skip
 
 
@@ -219,7 +207,6 @@ NEVER_RISES = partial(induction.never_rises, rule="greedy")
 EXCESSES = [  # by the count
     (induction.never_below, "greedy", [1.0, 0.5, 0.1, -0.001, 0.0], False),
     (NEVER_RISES, "greedy", [1.0, 0.5, 0.1, 0.1001, 0.0], False),
-    (NEVER_RISES, "greedy", [1.0, 0.5, 0.1, 5.0, 0.0], False),
     (induction.falls, "subset", [1.0, 0.5, 0.1, 0.1001, 0.0], False),
     (induction.falls, "subset", POWER, True),
     (induction.falls, "subset", EXPONENTIAL[::-1], False),

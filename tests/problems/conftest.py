@@ -4,6 +4,7 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import ProblemFileError
+from propopt.cli import main
 from propopt.problems import Code
 
 
@@ -15,6 +16,17 @@ def write(tmp_path):
         return path
 
     return write_text
+
+
+@pytest.fixture
+def said(write, tmp_path, capsys):
+    """The exit code of a command on a text and what it says, without the folder."""
+
+    def run(text, *command):
+        code = main([*command, str(write(text))])
+        return code, capsys.readouterr().err.replace(f"{tmp_path}/", "").rstrip()
+
+    return run
 
 
 @pytest.fixture

@@ -17,29 +17,16 @@ objective: {gradient_matching: 1}
 """
 
 
-@pytest.fixture
-def printed(tmp_path, capsys):
-    """The exit code of a command and what it says, without the folder."""
-
-    def run(text, *command):
-        path = tmp_path / "file.yaml"
-        path.write_text(text)
-        code = main([*command, str(path)])
-        return code, capsys.readouterr().err.replace(f"{tmp_path}/", "").rstrip()
-
-    return run
-
-
-def test_a_check_reads_all_rows_and_fits_nothing(printed, tmp_path, rng, monkeypatch):
+def test_a_check_reads_all_rows_and_fits_nothing(said, tmp_path, rng, monkeypatch):
     monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
     table = pd.DataFrame(rng.normal(size=(2000, 2)), columns=list("ab"))
     table["whole"] = (np.arange(2000) > 1900) * 1
     table.to_csv(tmp_path / "table.csv", index=False)
     for explain in ("10", "1500"):
-        assert printed(FILE.replace("10", explain), "check") == (0, "")
+        assert said(FILE.replace("10", explain), "check") == (0, "")
     table.loc[1500, "a"] = np.inf
     table.to_csv(tmp_path / "table.csv", index=False)
-    assert printed(FILE, "check") == (
+    assert said(FILE, "check") == (
         2,
         "file.yaml:1: data.csv: numbers must be finite, and in these columns some are "
         "infinite: a",
@@ -53,8 +40,8 @@ objective: {gradient_matching: 1}
 """
 
 
-def test_an_overflow_is_told_of_some_of_the_rows(printed):
-    code, message = printed(FORMULA, "check")
+def test_an_overflow_is_told_of_some_of_the_rows(said):
+    code, message = said(FORMULA, "check")
     assert code == 2
     assert message.startswith("file.yaml:2: function: ")
     assert "not finite in 1 of 1001 rows" in message

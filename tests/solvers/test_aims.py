@@ -105,11 +105,8 @@ def test_order_is_a_chain_of_programs(objective, order, within):
     names = [loss.name for loss in order]
     best = po.solve(objective, aim=po.solvers.Aim.order(names, within=within))
     assert best.certificate.holds(1e-6)
-    if within:
-        value = optimum(sum(c * loss for c, loss in rest), *limits)
-        assert best.objective == pytest.approx(value, rel=1e-5)
-    else:
-        assert best.objective == close(MATCHING.value(MEAN))
+    value = optimum(sum(c * loss for c, loss in rest), *limits)
+    assert best.objective == pytest.approx(value, rel=1e-5)
     reported = [best.parameters[f"limit.{bound.loss.name}"] for bound in limits]
     assert reported == pytest.approx([b.limit for b in limits], rel=1e-5, abs=1e-7)
 

@@ -19,12 +19,8 @@ NAMES, ROWS = ["age", "dose", "weight"], list("pqrstuv")
 GRAPH = po.graphs.chain_graph(7)
 
 
-def drawn():
-    values = np.random.default_rng(20241023).normal(size=(2, 7, 3))
-    return [pd.DataFrame(own, columns=NAMES, index=ROWS) for own in values]
-
-
-G, X = drawn()
+VALUES = np.random.default_rng(20241023).normal(size=(2, 7, 3))
+G, X = (pd.DataFrame(own, columns=NAMES, index=ROWS) for own in VALUES)
 MATCHING = po.GradientMatching(G)
 OBJECTIVE = MATCHING + 0.3 * po.PairwiseRobustness(GRAPH)
 BEST = po.solve(OBJECTIVE)

@@ -194,13 +194,10 @@ TEXTS = ["good", "food"]
     "X",
     [
         TEXTS,
-        tuple(TEXTS),
         np.array(TEXTS),
-        np.array(TEXTS, dtype=object),
         pd.Series(TEXTS),
         pd.Series(TEXTS, dtype="category"),
         pd.Series(TEXTS, dtype="string"),
-        pd.Index(TEXTS),
     ],
 )
 def test_containers_of_texts(X):

@@ -290,8 +290,6 @@ OTHERS = {
     "wide integers": pd.DataFrame({"a": [2**53 + 2, 1]}),
     "infinite": pd.DataFrame({"a": [np.inf, 1.5]}),
     "truth": pd.DataFrame({"a": [True, False]}),
-    "text": pd.DataFrame({"a": ["1", "2"]}),
-    "objects": pd.DataFrame({"a": [1, 2.5]}, dtype=object),
     "longer": pd.DataFrame({"a": np.array([1.0, 2.5], np.longdouble)}),
 }
 

@@ -182,8 +182,6 @@ def test_backgrounds_have_categories_that_are_called_by_digits():
         assert_allclose(requested.explain(f, X.iloc[:5]).attributions, want, atol=1e-12)
     with pytest.raises(InvalidInput, match="column 'class', row 0 holds '"):
         po.wrap(lambda Z: Z["size"]).value(X)
-    with pytest.raises(InvalidInput, match=r"column 'class', row 0.*TableSchema"):
-        po.graphs.knn_graph(X, 3)
 
 
 def test_coordinates_of_many_categories_take_no_square_of_them():

@@ -157,15 +157,6 @@ def test_intervals_are_the_ranges_of_single_runs(either):
         either.required_n(0.0)
 
 
-def test_rows_without_names_keep_their_numbers():
-    rows = exact_rows()
-    nameless = replace(rows, labels=replace(rows.labels, points=None))
-    every = list(range(rows.shape[0]))
-    assert nameless.loc[every].labels.points is None
-    assert nameless.loc[every[::-1]].labels.points == tuple(every[::-1])
-    assert nameless.loc[[1]].labels.points == (1,)
-
-
 def test_some_rows_are_those_of_all(either):
     either.noise()
     names = [either.row_names[-1], either.row_names[0]]
@@ -177,9 +168,6 @@ def test_some_rows_are_those_of_all(either):
     assert_all_close(
         some.expected(50), [either.expected(50)[either.position(n)] for n in names]
     )
-    for wrong in ([], ["not a row"]):
-        with pytest.raises(InvalidInput, match="rows: "):
-            either.loc[wrong]
     # and so is their diagnosis
     name = either.row_names[0]
     among = either.diagnose(500, rows=[name], progress=False)
@@ -358,10 +346,6 @@ def forged(path, result, bin_index, value):
             inner = inner[int(key) if isinstance(inner, list) else key]
         inner[int(last) if isinstance(inner, list) else last] = value
     write(path, signed(with_header(members, whole)))
-
-
-def rolled(array):
-    return np.roll(array, 1)
 
 
 @pytest.mark.parametrize(("change", "message"), refusals(__file__, "documents"))

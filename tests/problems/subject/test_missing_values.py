@@ -77,14 +77,6 @@ def test_losses_take_empty_cells_or_say_what_they_need(table, write, tmp_path):
     assert "wᵀx is undefined; use GradientMatching" in build(path)
 
 
-def test_missing_categories_suit_every_model(table, write, tmp_path):
-    table.drop(columns=["a", "c"]).to_csv(tmp_path / "table.csv", index=False)
-    function = read(write(text("kind: linear"))).subject.function
-    levels = next(c for c in function.schema.columns if c.name == "city")
-    assert levels.categories[:-1] == ("Oslo", "Rome")
-    assert levels.frequencies[-1] > 0
-
-
 def test_imported_pipelines_impute(table, write, tmp_path, monkeypatch):
     module = types.ModuleType("own_models")
     module.imputed = make_pipeline(SimpleImputer(add_indicator=True), Ridge())
