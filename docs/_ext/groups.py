@@ -77,9 +77,16 @@ GROUPS = {
     },
     "propopt.results.Reasons": {
         "The reasons": "names rows ranks features values contributions attributions "
-        "best_ranks worst_ranks small more",
+        "best_ranks worst_ranks more bases predictions",
+        "What retrained models say": "votes stable n_models",
         "What a reason is": "k towards are_groups n_features least_share small_change",
-        "What is explained": "quantity unit points sampling_error drawn_from",
+        "What is explained": "quantity unit sampling_error drawn_from",
+    },
+    "propopt.results.Stable": {
+        "What is stable": "directions lines first votes",
+        "Noise of features": "contributions signal noise",
+        "By which rule": "n_models n_rows k towards",
+        "What is explained": "labels quantity",
     },
     "propopt.results.NearOptimalConclusions": {
         "What is certain": "attributions signs half_widths prices best_ranks "

@@ -288,10 +288,12 @@ class Quantity:
         return {self.event: "higher", self.opposite: "lower"}.get(towards, towards)
 
     def decision(self, towards: str) -> str:
-        """The decision: the name of a class, or "a higher output"."""
-        names = {"higher": self.event, "lower": self.opposite}
-        named = None if self.opposite is None else names.get(towards)
-        return named or f"a {towards} output"
+        """The decision of reasons, such as "for default" or "for a higher output"."""
+        if not self._is_of_class or self.words is not None:
+            return f"for a {towards} output"
+        if towards == "higher":
+            return f"for {self._event}"
+        return f"for {self.opposite}" if self.opposite else f"against {self._event}"
 
     @property
     def _is_of_class(self) -> bool:

@@ -67,21 +67,50 @@ TERMS: Final[Mapping[str, Definition]] = {
         "apart: only the sum is backed by data.",
         "Σ_{d in group} w_nd",
     ),
-    "probability points": Definition(
-        "Change of the probability by the contribution, in percentage points.",
-        "100 (p(f) − p(f − φ))",
-    ),
     "most often": Definition(
         "The features that most often have this rank, with their shares of the rows "
         "with a reason of this rank."
     ),
     "clear": Definition(
-        "Yes if no small change of the row turns the sign (for reasons: the rank), and "
-        "the SHAP value and the sum of its group share the sign; else no, or the "
-        "possible ranks. Of scores: those whose interval excludes 0."
+        "A small change of the attributions does not turn it: the sign (of reasons "
+        "also the rank, or only the direction), which the SHAP value and the sum of "
+        "its group share. It does not say that another training sample agrees. Of "
+        "scores: those whose interval excludes 0."
     ),
     "clear rows": Definition(
         "Share of the rows in which the sign (the rank) is clear."
+    ),
+    "stable": Definition(
+        "Yes if the reason stays among the first in models of other training samples, "
+        "or even as the first; by a rule that holds in 95 % of fresh retrainings.",
+        "κ_a φ_a − κ_b φ_b > z √((1 + κ) ṽ_ab)",
+        "estimated",
+    ),
+    "retrained models": Definition(
+        "Refits on bootstrap samples with other seeds; of a reason, how many of them "
+        "have it among as many first ones as are listed."
+    ),
+    "listed": Definition("Share of the rows with the feature among the first reasons."),
+    "stable rows": Definition(
+        "Share of the rows in which the feature (of a rank: the reason) is a stable "
+        "reason.",
+        "",
+        "estimated",
+    ),
+    "stably first": Definition(
+        "Share of the rows in which the first reason stably stays the first.",
+        "",
+        "estimated",
+    ),
+    "stable reasons": Definition(
+        "Share of the reasons that are stable, and of the rows that have one.",
+        "",
+        "estimated",
+    ),
+    "signal": Definition(
+        "Share of the squared contributions of a feature that is not noise.",
+        "κ = max(0, 1 − v̄ / mean φ²)",
+        "estimated",
     ),
     "clearly +": Definition("Share of the rows in which the sign is clearly +."),
     "clearly −": Definition("Share of the rows in which the sign is clearly −."),

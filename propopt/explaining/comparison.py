@@ -78,8 +78,8 @@ def _problem_of_versions(
     return RowsProblem.of(settings, model, data, X, None)
 
 
-def _version(problem: RowsProblem, model: Any) -> Function:
-    """A version as a function of the same columns."""
+def version_of(problem: RowsProblem, model: Any) -> Function:
+    """A version of the model as a function of the same columns."""
     settings = problem.settings
     if not isinstance(model, Function):
         table: Any = problem.function.schema
@@ -98,7 +98,7 @@ def _version(problem: RowsProblem, model: Any) -> Function:
 
 def _targets(problem: RowsProblem, model: Any) -> Targets:
     """The targets of a version at the rows."""
-    function = _version(problem, model)
+    function = version_of(problem, model)
     rule = problem.rule
     if not isinstance(rule, TargetRule):
         rule = replace(rule, function=function)

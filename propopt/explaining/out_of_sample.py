@@ -33,6 +33,7 @@ from propopt.explaining.problem import (
     RowsProblem,
     joint_setting_of,
 )
+from propopt.explaining.retrained import RetrainedRows
 from propopt.explaining.targets import (
     ColumnMetric,
     LawChoice,
@@ -439,6 +440,7 @@ class FittedRows(FittedReference):
             together=together,
             quantity=function.quantity,
             background=problem.background_digest,
+            retrained=RetrainedRows.of(problem, problem.points),
             **problem.metadata(problem.points),
         )
         if metric is None:
@@ -517,6 +519,7 @@ class FittedRows(FittedReference):
             **self._programs(lazily(cache(partial(self._program, rows, group_labels)))),
             problem_data=self._problem_data(rows),
             row_size=self.row_size,
+            retrained=RetrainedRows.of(wide.problem, points),
         )
 
     @cached_property

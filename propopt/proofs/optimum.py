@@ -85,6 +85,8 @@ class Optimum(Declared, ExplanationFields, ABC):
     problem_data: Mapping[str, NDArray[Any]] = field(factory=dict)
     program: Program | None = transient(default=None, lazy=True)
     scaled_program: Program | None = transient(default=None, lazy=True)
+    # contributions of other models at the rows, by the same settings
+    retrained: Any = transient(default=None)
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -347,6 +349,8 @@ def of_rows(best: _Best, rows: Indices) -> _Best:
             changed[name] = None if array is None else read_only(array[rows])
     aim = changed["contributions" if best.units == "output" else "gradient"]
     target = best.target
+    if best.retrained is not None:
+        changed["retrained"] = best.retrained.of_rows(rows)
     if aim is not None and target is not None:
         changed["target"] = target.of_entries(aim)
     return replace(

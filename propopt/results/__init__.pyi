@@ -10,3 +10,4 @@ from .reasons import Reasons as Reasons
 from .record import Decision as Decision
 from .record import Record as Record
 from .shares import Shares as Shares
+from .stable import Stable as Stable

@@ -56,14 +56,9 @@ from propopt.results.explanation_document import (
     sign_text,
     size_columns,
 )
-from propopt.results.reasons import (
-    LEAST_SHARE,
-    MOST_LISTED,
-    N_REASONS,
-    Reasons,
-    Towards,
-)
+from propopt.results.reasons import LEAST_SHARE, MOST_LISTED, Reasons
 from propopt.results.result import Result
+from propopt.results.stable import N_REASONS, Towards
 from propopt.tables.frames import Labels
 
 

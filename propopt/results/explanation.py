@@ -50,13 +50,10 @@ from propopt.results.explanation_document import (
     explanation_text,
 )
 from propopt.results.explanation_plots import ExplanationPlots
-from propopt.results.reasons import (
-    LEAST_SHARE,
-    N_REASONS,
-    Reasons,
-)
+from propopt.results.reasons import LEAST_SHARE, Reasons
 from propopt.results.selection import Selectable
 from propopt.results.shares import Shares, shares_of
+from propopt.results.stable import N_REASONS, Stable
 from propopt.tables.columns import (
     Unread,
     holds_categories,
@@ -912,6 +909,7 @@ class Explanation(
         least_share: float = LEAST_SHARE,
         small_change: float | None = None,
         rows: Sequence[Hashable] | None = None,
+        models: Sequence[Any] | None = None,
     ) -> Reasons:
         """List the k largest contributions of each row towards a decision.
 
@@ -932,7 +930,7 @@ class Explanation(
             features are separate.
         least_share : float
             A contribution below this share of all those towards the decision in its
-            row is no reason. The sheet reports their number.
+            row is no reason.
         small_change : float, optional
             The change of a row that clear reasons survive, in the unit of the output;
             by default 5 % of the root mean square size of a row.
@@ -940,6 +938,9 @@ class Explanation(
             Rows to list reasons for, by name or position; all by default. For more than
             100,000 rows the default is a sample of 2,000, and shares of clear reasons
             have 95 % intervals.
+        models : sequence, optional
+            Retrained models, as for :meth:`stable`. Each reason then has the number of
+            models with it among the first k, and whether it is stable.
 
         Returns
         -------
@@ -965,6 +966,7 @@ class Explanation(
           x0               2.00  yes
           x2               0.50  yes
         <BLANKLINE>
+          stable          not tested by refits
           sampling error  unknown
         """
         N = self.shape[0]
@@ -979,6 +981,61 @@ class Explanation(
             rows=positions,
             least_share=least_share,
             small_change=small_change,
+            models=models,
+        )
+
+    def stable(
+        self,
+        models: Sequence[Any],
+        k: int = N_REASONS,
+        towards: str = "higher",
+        groups: Mapping[str, Sequence[str]] | None = None,
+        *,
+        progress: bool | None = None,
+    ) -> Stable:
+        """Find reasons that models of other training samples share.
+
+        The contributions of each model are computed for the same rows, background,
+        groups and output. A reason is stable if it stays among the k largest towards
+        the decision, in the same direction, by a rule of which at least 95 % of the
+        statements held in models that were trained on fresh samples. For fewer than
+        500 rows of data no reason is called stable as the first.
+
+        Parameters
+        ----------
+        models : sequence
+            At least five retrained models, best ten of
+            :func:`propopt.null_models.bootstrap_refits`.
+        k, towards, groups
+            As for :meth:`reasons`.
+        progress : bool, optional
+            Whether to show a progress bar; by default only on a terminal.
+
+        Returns
+        -------
+        Stable
+            With masks of stable directions and reasons, votes, and a table by feature.
+
+        Raises
+        ------
+        InvalidInput
+            If a model has another output or other columns, or if contributions of
+            models cannot be computed, as the explanation was loaded, for example.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> from sklearn.linear_model import LinearRegression
+        >>> rng = np.random.default_rng(0)
+        >>> X, noise = rng.normal(size=(600, 3)), rng.normal(size=600)
+        >>> y = X @ [3.0, 1.0, 0.0] + noise
+        >>> model = LinearRegression().fit(X, y)
+        >>> refits = po.null_models.bootstrap_refits(model, X, y)
+        >>> po.explain(model, X[:100], data=X).stable(refits, k=1)
+        Stable(79% of reasons towards higher, by 10 retrained models)
+        """
+        return Stable.of(
+            self, models, k=k, towards=towards, groups=groups, progress=progress
         )
 
     @property

@@ -5,12 +5,9 @@ the decision, with s = 1 for a higher output and −1 for a lower one. The first
 has the largest s φ, the second the next. φ are the contributions before optimization if
 they are known, else the attributions: a reason belongs to the model, and neighbours
 neither add nor remove any. Direction and rank are clear if neither a small change of
-the row nor optimization turns them (:mod:`propopt.results.clear`). A group is treated
-as one sum, not feature by feature.
-
-For log-odds, f(x_n) − φ_nd and f(x_n) are two probabilities. Their difference, in
-percentage points, is the size of φ_nd at this prediction. It is not the prediction of
-the model for a row without the feature.
+the row nor optimization turns them (:mod:`propopt.results.clear`). They are stable if
+models of other training samples agree (:mod:`propopt.results.stable`). A group is
+treated as one sum, not feature by feature.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -28,7 +25,7 @@ from scipy.special import expit
 
 from propopt.base.arrays import Array, Mask, Values
 from propopt.base.cards import to_text
-from propopt.base.checks import read_count, read_option
+from propopt.base.checks import read_count
 from propopt.base.declared import field
 from propopt.base.document import (
     Block,
@@ -56,14 +53,15 @@ from propopt.results.clear import (
     unit_of,
 )
 from propopt.results.result import Result
+from propopt.results.stable import (
+    N_REASONS,
+    Stable,
+    Towards,
+    decision_text,
+    side_of,
+)
 from propopt.tables.frames import group_sums
 
-
-Towards: TypeAlias = Literal["higher", "lower"]
-"""Whether the decision follows from a higher or a lower output."""
-
-N_REASONS: Final = 4
-"""Most reasons of a row by default, as common in letters on decisions."""
 
 LEAST_SHARE: Final = 0.01
 """Least share of all contributions towards the decision that is a reason."""
@@ -77,13 +75,19 @@ _MEMBERS: Final = 3
 _NAMED: Final = 3
 """Features that are named for each rank."""
 
+UNTESTED: Final = Fact("stable", "not tested by refits", basis="computed")
 
-class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
+_STABLE: Final = ("not shown", "yes", "as first")
+"""What a sheet says of the stability of a reason."""
+
+
+class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
     """The k largest contributions of each row towards a decision.
 
     Reasons are sorted by row and rank. A row with fewer than k contributions towards
     the decision has fewer reasons. A reason is *clear* if its direction and its rank
-    survive every small change of the attributions, before and after optimization.
+    survive every small change of the attributions, before and after optimization. It is
+    *stable* if it stays among the first k in models of other training samples.
 
     Parameters
     ----------
@@ -110,9 +114,9 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
         direction is not clear.
     n_features : int
         The number of ranked features or groups.
-    small, more : array of int (M,)
-        For each row, the number of contributions towards the decision below the least
-        share, and of those that are smaller than the k listed ones.
+    more : array of int (M,)
+        For each row, the number of further contributions towards the decision of at
+        least the least share.
     unit : str
         The unit of contributions.
     least_share : float
@@ -122,9 +126,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
     sampling_error : float
         The root mean square error of sampled contributions, as a share of their size;
         NaN if unknown.
-    points : array (R,), optional
-        The change of the probability by each contribution, in percentage points, for
-        log-odds and probabilities of a class.
+    bases, predictions : array (M,), optional
+        Where contributions of each row begin, and its prediction.
+    votes : array of int (R,), optional
+        How many retrained models have the reason among the first k of its row.
+    stable : array of int (R,), optional
+        1 if the reason is stable among the first k, 2 if also as the first, else 0.
+    n_models : int
+        The number of retrained models; 0 if stability was not tested.
     quantity : Quantity, optional
         The explained quantity.
     drawn_from : int, optional
@@ -155,13 +164,16 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
     best_ranks: NDArray[np.int64] = field("R", low=1)
     worst_ranks: NDArray[np.int64] = field("R", low=1)
     n_features: int = field(low=1)
-    small: NDArray[np.int64] = field("M", low=0)
     more: NDArray[np.int64] = field("M", low=0)
     unit: str
     least_share: float = field(low=0.0, high=1.0)
     small_change: float = field(low=0.0)
     sampling_error: float = field(low=0.0, missing=True, infinite=True)
-    points: Values | None = field("R", default=None)
+    bases: Values | None = field("M", default=None)
+    predictions: Values | None = field("M", default=None)
+    votes: NDArray[np.int64] | None = field("R", default=None, low=0)
+    stable: NDArray[np.int64] | None = field("R", default=None, low=0, high=2)
+    n_models: int = field(default=0, low=0)
     quantity: Quantity | None = None
     drawn_from: int | None = None
 
@@ -177,6 +189,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
         drawn_from: int | None = None,
         least_share: float = LEAST_SHARE,
         small_change: float | None = None,
+        models: Sequence[Any] | None = None,
     ) -> Reasons:
         """Collect the reasons of an explanation in units of the output.
 
@@ -202,6 +215,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
         small_change : float, optional
             The change of a row that clear reasons survive, in units of the output; by
             default 5 % of the root mean square size of a row.
+        models : sequence, optional
+            Retrained models, which show what is stable.
 
         Returns
         -------
@@ -214,8 +229,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
             If attributions are slopes, ``small_change`` is negative, or ``groups``
             are not disjoint, nonempty lists of features.
         """
-        named = towards if best.quantity is None else best.quantity.side(towards)
-        direction: Any = read_option(named, Towards, "towards")
+        direction = side_of(best, towards)
         if best.units != "output":
             raise InvalidInput(
                 "reasons: expected contributions, got slopes; "
@@ -256,7 +270,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
         n = np.repeat(np.arange(len(count)), count)
         r = np.arange(len(n)) - np.repeat(np.cumsum(count) - count, count)
         d = order[n, r]
-        contributions = side * keys[n, d]
+        votes: dict[str, Any] = {}
+        if models is not None:
+            among = Stable.of(some, models, k=k, towards=direction, groups=groups)
+            stable = among.lines[n, d].astype(np.int64) + (among.first[n] & (r == 0))
+            votes = {"votes": among.votes[n, d], "stable": stable}
+            votes["n_models"] = among.n_models
         return cls(
             names=tuple(map(labels.row, requested.tolist())),
             k=k,
@@ -271,18 +290,19 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
                 for i, j in zip(n.tolist(), d.tolist(), strict=True)
             ),
             are_groups=merged[d],
-            contributions=contributions,
+            contributions=side * keys[n, d],
             attributions=clear.attributions[n, d],
             best_ranks=np.minimum(best_ranks[n, d], r + 1),
             worst_ranks=np.maximum(worst_ranks[n, d], r + 1),
             n_features=len(names),
-            small=(keys > 0.0).sum(axis=1) - every,
             more=every - count,
             unit=unit_of(best.quantity),
             least_share=float(least_share),
             small_change=clear.small_change,
             sampling_error=sampling_error_of(best),
-            points=_points(best, requested[n], contributions),
+            bases=some.base_value,
+            predictions=some.prediction,
+            **votes,
             quantity=best.quantity,
             drawn_from=drawn_from,
         )
@@ -295,8 +315,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
             raise InvalidInput(f"rows: expected {len(self.names)} rows, in order")
         if self.drawn_from is not None and self.drawn_from <= len(self.names):
             raise InvalidInput("drawn_from: expected more rows than have reasons")
-        if len(self.small) != len(self.names):
-            raise InvalidInput(f"small, more: expected {len(self.names)} rows")
+        if len(self.more) != len(self.names):
+            raise InvalidInput(f"more: expected {len(self.names)} rows")
+        if (self.votes is None) != (self.n_models == 0):
+            raise InvalidInput("n_models: expected that of the votes")
+        if self.votes is not None and self.votes.max(initial=0) > self.n_models:
+            raise InvalidInput(f"votes: more than {self.n_models} models")
         starts = np.searchsorted(self.rows, self.rows)
         if (self.ranks != np.arange(len(self.rows)) - starts + 1).any():
             raise InvalidInput("ranks: expected 1, 2 and so on in each row")
@@ -343,11 +367,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
         """The reasons as a table, one row each, for software that writes notices.
 
         Columns are ``row``, ``rank``, ``feature``, ``value``, ``contribution`` (which
-        determines ranks), ``optimized``, ``unit``, ``points`` (missing unless the
-        output is of a class), ``clear``, ``best_rank`` and ``worst_rank`` (the rank
-        clearly lies between these; the worst is beyond the number of features if the
-        direction is not clear), and ``sampling_error``.
+        determines ranks), ``optimized``, ``unit``, ``clear``, ``best_rank`` and
+        ``worst_rank`` (the rank clearly lies between these; the worst is beyond the
+        number of features if the direction is not clear), ``sampling_error``,
+        ``stable`` (among the first k), ``stable_first``, ``votes`` and
+        ``retrained_models``. Those of stability are missing if it was not tested.
         """
+        stable = np.full(len(self.rows), np.nan) if self.stable is None else self.stable
+        tested = self.stable is not None
         return pd.DataFrame(
             {
                 "row": pd.Series([self.names[m] for m in self.rows], dtype=object),
@@ -357,11 +384,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
                 "contribution": self.contributions,
                 "optimized": self.attributions,
                 "unit": pd.Series([self.unit] * len(self.rows), dtype=object),
-                "probability_points": np.nan if self.points is None else self.points,
                 "clear": self.clear,
                 "best_rank": self.best_ranks,
                 "worst_rank": self.worst_ranks,
                 "sampling_error": self.sampling_error,
+                "stable": stable >= 1 if tested else stable,
+                "stable_first": stable == 2 if tested else stable,
+                "votes": self.votes if tested else stable,
+                "retrained_models": self.n_models,
             }
         )
 
@@ -376,8 +406,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
         Returns
         -------
         str
-            A title and a line for each reason, with its value, contribution and whether
-            direction and rank are clear, or else the possible ranks.
+            A title; a line for each reason, with its value, its contribution, what is
+            clear and what is stable; the prediction and the base.
 
         Raises
         ------
@@ -396,49 +426,74 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
     def sheets(self) -> Iterator[str]:
         """The sheets of all rows, in order."""
         listed = self._listed
-        facts = [Facts([error_fact(self.sampling_error)])]
-        facts = facts if self.sampling_error != 0.0 else []
         ends = np.searchsorted(self.rows, np.arange(len(self.names) + 1))
         for m, (start, end) in enumerate(pairwise(ends)):
-            table = self._of_row(m, listed[start:end])
-            yield to_text(self._card([table, *facts], f"Row {self.names[m]}"))
+            yield to_text(self._sheet(m, listed[start:end]))
+
+    def _sheet(
+        self, m: int, listed: pd.DataFrame, facts: Sequence[Fact] = ()
+    ) -> Document:
+        """The sheet of one row: its listed reasons, its prediction and the base."""
+        more = int(self.more[m])
+        rest = f"{more} more" if more else "" if len(listed) else "none"
+        ends = {"prediction": self.predictions, "base": self.bases}
+        lines = [
+            Fact(label, *self._output(float(values[m])))
+            for label, values in ends.items()
+            if values is not None
+        ]
+        if not self.n_models:
+            lines.append(UNTESTED)
+        if self.sampling_error != 0.0 and not facts:
+            lines.append(error_fact(self.sampling_error))
+        table = Table(listed.set_index("feature"), rest=rest)
+        return self._card([table, Facts([*lines, *facts])], f"Row {self.names[m]}")
+
+    def _output(self, value: float) -> tuple[float, str, None, str]:
+        """An output as the number, unit, basis and note of a fact."""
+        if self._in_points:
+            return value, "%", None, ""
+        if not self._is_of("log_odds"):
+            return value, "", None, ""
+        return value, "", None, f"probability {share_text(float(expit(value)))}"
+
+    @property
+    def _in_points(self) -> bool:
+        """Whether contributions are shown in percentage points of a probability."""
+        return self._is_of("probability")
+
+    def _is_of(self, kind: str) -> bool:
+        """Whether the output is of this kind, and no sum of outputs."""
+        quantity = self.quantity
+        return quantity is not None and (quantity.kind, quantity.words) == (kind, None)
 
     def _card(self, blocks: Sequence[Block], kind: str, *size: str) -> Document:
         """Blocks below a title, and a line with model, size, decision and unit."""
-        decision = f"a {self.towards} output"
-        if self.quantity is not None:
-            decision = self.quantity.decision(self.towards)
-        parts = (*size, f"for {decision}, in {self.unit}")
+        unit = "percentage points" if self._in_points else self.unit
+        parts = (*size, f"{decision_text(self.quantity, self.towards)}, in {unit}")
         return Document(
             title=title_of(kind, self.quantity),
             subtitle=subtitle_of(self.quantity, *parts),
             blocks=blocks,
         )
 
-    def _of_row(self, m: int, listed: pd.DataFrame) -> Table:
-        """The listed reasons of one row, and the number of others."""
-        more = int(self.more[m])
-        rest = f"{more} more" if more else "" if len(listed) else "none"
-        return Table(listed.set_index("feature"), rest=rest)
-
     @property
     def _listed(self) -> pd.DataFrame:
-        """The feature, value, contribution, points and clarity of each reason."""
-        names = ["feature", "value", "contribution", "probability_points"]
-        table = self.to_frame()[names]
-        table.columns = [name.replace("_", " ") for name in names]
-        table["value"] = table["value"].map(minus)
-        unclear = self.worst_ranks > self.n_features
-        ranks = zip(self.best_ranks, self.worst_ranks, unclear, strict=True)
-        table["clear"] = [
-            "no" if lost else "yes" if low == high else f"rank {low} to {high}"
-            for low, high, lost in ranks
-        ]
-        available = {
-            "value": any(self.values),
-            "probability points": self.points is not None,
-        }
-        return table.drop(columns=[name for name, has in available.items() if not has])
+        """The feature, value, contribution, clarity and stability of each reason."""
+        names = ["feature", "value", "contribution"]
+        table = self.to_frame()[names if any(self.values) else names[::2]]
+        if any(self.values):
+            table["value"] = table["value"].map(minus)
+        if self._in_points:
+            table["contribution"] *= 100.0
+        has_direction = self.worst_ranks <= self.n_features
+        table["clear"] = np.where(
+            self.clear, "yes", np.where(has_direction, "direction", "no")
+        )
+        if self.votes is not None and self.stable is not None:
+            table["retrained models"] = [f"{x} of {self.n_models}" for x in self.votes]
+            table["stable"] = np.array(_STABLE)[self.stable]
+        return table
 
     def document(self) -> Document:
         """Summarise by rank how often reasons are clear, and which are frequent."""
@@ -451,9 +506,10 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
         if not sample.is_whole:
             facts.append(Fact("interval", SHARE_LEVEL, "%"))
         if len(self.names) == 1:
-            table = self._of_row(0, listed)
-            card = self._card([table, Facts(facts)], f"Row {self.names[0]}")
+            card = self._sheet(0, listed, facts)
         else:
+            if not self.n_models:
+                facts.append(UNTESTED)
             ranks = self._by_rank
             card = self._card([ranks, Facts(facts)], "Reasons", sample.in_words())
         frame = self.to_frame()[["row", "rank"]].join(listed)
@@ -477,8 +533,13 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=5):
                 for name, count in Counter(features).most_common(_NAMED)
             )
             shown = self._sample.percent(share, len(features))
-            lines.append((f"{rank}", f"{len(features):,}", shown, often))
-        return Table.of(("rank", "rows", "clear rows", "most often"), lines)
+            line = [f"{rank}", f"{len(features):,}", shown]
+            if self.stable is not None:
+                share = float((self.stable[self.ranks == rank] > 0).mean())
+                line.append(self._sample.percent(share, len(features)))
+            lines.append((*line, often))
+        stable = ["stable rows"] * (self.stable is not None)
+        return Table.of(("rank", "rows", "clear rows", *stable, "most often"), lines)
 
     def __repr__(self) -> str:
         shares = ", ".join(map(share_text, self.clear_rows)) or "none"
@@ -503,19 +564,6 @@ def _ranks(
         first, last = K + 1 - last, K + 1 - first
     sure = clear.signs == (1 if towards == "higher" else -1)
     return first, np.where(sure, last, K + 1)
-
-
-def _points(best: Optimum, rows: NDArray[np.int64], phi: Array) -> Values | None:
-    """100 (p(f) − p(f − φ)) for outputs that determine the probability p of a class."""
-    quantity = best.quantity
-    kind = "" if quantity is None or quantity.words is not None else quantity.kind
-    if kind == "probability":
-        return 100.0 * phi
-    values = best.prediction
-    if kind != "log_odds" or values is None or not np.isfinite(values).all():
-        return None
-    f = values[rows]
-    return np.asarray(100.0 * (expit(f) - expit(f - phi)))
 
 
 def _of_group(best: Optimum, phi: Array, n: int, members: NDArray[np.intp]) -> str:

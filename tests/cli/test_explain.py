@@ -155,8 +155,25 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
     plain = done(TREES.replace("{}", "{kind: contributions}"), "--reasons", "-q")
     assert (plain.printed, plain.stored["reasons"]["k"]) == ("", 4)
     assert {
-        *["probability_points", "clear", "best_rank", "worst_rank", "sampling_error"]
+        *["clear", "best_rank", "worst_rank", "sampling_error", "stable", "votes"]
     } < {*plain.table("_reasons")}
+
+
+def test_the_model_of_a_file_is_refitted_for_stable_reasons(done):
+    rows = "{reasons: {k: 2, refits: 6}}"
+    trees = done(TREES.replace("{}", rows).replace("40", "4"), "--report")
+    table = trees.table("_reasons")
+    subject = trees.subject
+    refits = po.null_models.bootstrap_refits(
+        subject.estimator, subject.others, subject.others_target, times=6, rng=0
+    )
+    best = po.explain(subject.function, subject.points, data=subject.others)
+    expected = best.reasons(k=2, models=refits).to_frame()
+    columns = ["stable", "stable_first", "votes", "retrained_models"]
+    pd.testing.assert_frame_equal(table[columns], expected[columns], check_dtype=False)
+    assert {*table["retrained_models"]} == {trees.stored["reasons"]["n_models"]} == {6}
+    assert "retrained models" in trees.printed
+    assert "retrained models" in (trees.folder / "file.html").read_text("utf-8")
 
 
 def test_reasons_of_scaled_columns_have_the_numbers_of_the_table(

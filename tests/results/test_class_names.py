@@ -194,3 +194,10 @@ def test_files_name_classes_and_reasons_take_one(outcome, words, tmp_path):
 
 
 # ---- Quantities by themselves
+
+
+def test_old_files_have_quantities_without_names():
+    old = Quantity(model="m", kind="log_odds", label=1, outcome="churn")
+    assert old.in_words() == "log-odds of churn = 1"
+    assert old.decision("higher") == "for churn = 1"
+    assert old.side("lower") == "lower"

@@ -107,6 +107,25 @@ def reasoned(text: str) -> po.results.Reasons:
     return parts.reasons(k=1, groups={f"{text}+": [text, "b"]})
 
 
+class Retrained:
+    """Contributions of models that are numbers, at three rows of two features."""
+
+    n_rows = 600
+
+    def contributions(self, model: float = 0.0) -> tuple[Any, Any]:
+        phi = np.array([[1.0, -0.5], [0.25, 0.0], [0.5, 0.1]]) * (1.0 + model)
+        return phi, phi
+
+
+def stable(text: str) -> po.results.Stable:
+    """Of three rows, whose first reason is stable."""
+    phi, _ = Retrained().contributions()
+    parts = dataclasses.replace(
+        explained(text), units="output", contributions=phi, retrained=Retrained()
+    )
+    return parts.stable([0.1, -0.1, 0.2, 0.0, 0.05], k=1)
+
+
 def scored(text: str) -> InteractionScores:
     """Two pairs of three features, beside main effects."""
     quantity = Quantity(model=text, outcome=text)
@@ -203,6 +222,7 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "clear": lambda text: explained(text).clear(),
     "reasons": lambda text: reasoned(text),
     "shares": lambda text: explained(text).shares(),
+    "stable": stable,
     "comparison": compared,
     "interactions": scored,
     "main_effects": main_effects,

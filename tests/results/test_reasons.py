@@ -57,7 +57,6 @@ def test_the_largest_contributions_of_the_model_are_there(groups, towards, least
             (n, names[d], side * phi[n, d], w[n, d]) for d in order[: reasons.k]
         ]
         assert reasons.more[n] == max(len(large) - 4, 0)
-        assert reasons.small[n] == (phi[n] > 0.0).sum() - len(large)
     table = reasons.to_frame()
     result = table[["row", "feature", "contribution", "optimized"]]
     pd.testing.assert_frame_equal(
@@ -144,15 +143,18 @@ def test_sampled_values_are_noted_and_fewer_reasons_are_clear():
 
 
 @pytest.mark.parametrize("towards", ["higher", "lower"])
-def test_clear_is_yes_no_or_the_possible_ranks(towards):
+def test_clear_is_yes_no_or_the_direction_alone(towards):
     reasons = parts().reasons(k=D, towards=towards, small_change=0.2)
     table = reasons.to_frame()
     expected = {n: [] for n in range(N)}
     for x in table.itertuples():
-        ranks = f"rank {x.best_rank} to {x.worst_rank}"
-        clear = "yes" if x.clear else "no" if x.worst_rank > D else ranks
+        clear = "yes" if x.clear else "no" if x.worst_rank > D else "direction"
         expected[x.row].append(clear)
-    assert len({x for clear in expected.values() for x in clear}) > 4
+    assert {x for clear in expected.values() for x in clear} == {
+        "yes",
+        "no",
+        "direction",
+    }
     for n, clear in expected.items():
         one = parts().reasons(k=D, towards=towards, small_change=0.2, rows=[n])
         (shown,) = [x for x in one.document().blocks if isinstance(x, Table)]
@@ -214,14 +216,13 @@ def customers():
     return result, rows, model
 
 
-def test_reasons_have_value_number_points_and_unit(customers, tmp_path):
+def test_reasons_have_value_number_and_unit(customers, tmp_path):
     result, rows, model = customers
     reasons = result.reasons(k=5, least_share=0.0)
     table = reasons.to_frame()
     PHI = pd.DataFrame(result.contributions, rows.index, list(rows))
     W = result.to_frame()
     assert len(table) == (PHI > 1e-12).to_numpy().sum()
-    chance = pd.Series(model.predict_proba(rows)[:, 1], rows.index)
     for x in table.itertuples(index=False):
         cell = rows.loc[x.row, x.feature]
         if isinstance(cell, str) or pd.isna(cell):
@@ -231,9 +232,6 @@ def test_reasons_have_value_number_points_and_unit(customers, tmp_path):
         phi = PHI.loc[x.row, x.feature]
         assert (x.contribution, x.optimized) == (phi, W.loc[x.row, x.feature])
         assert (PHI.loc[x.row] > phi).sum() == x.rank - 1
-        p = chance[x.row]
-        low = expit(np.log(p / (1.0 - p)) - phi)
-        assert x.probability_points == pytest.approx(100.0 * (p - low))
         assert x.unit == "log-odds"
     assert {"missing", "long", "short"} < set(table["value"])
     assert table["clear"].any()
@@ -247,26 +245,29 @@ def test_reasons_have_value_number_points_and_unit(customers, tmp_path):
     text = (tmp_path / "reasons.csv").read_text(encoding="utf-8")
     assert ",'=balance," in text
     assert ",=balance" not in text
-    sheet = reasons.sheet(rows.index[0])
-    assert "probability points" in sheet
-    assert "sampling error" not in sheet
+    assert "sampling error" not in reasons.sheet(rows.index[0])
+    facts = result[[0]].reasons().document().facts
+    chance = model.predict_proba(rows[:1])[0, 1]
+    assert expit(facts["prediction"].value) == pytest.approx(chance)
+    assert facts["prediction"].note == f"probability {share_text(chance)}"
+    assert facts["base"].value == result.base_value[0]
+    assert facts["stable"].text == "not tested by refits"
 
 
-def test_points_are_of_log_odds_and_probabilities_alone(customers):
-    result, rows, _ = customers
-    reasons = result.reasons()
-    of_kind = {
-        kind: dataclasses.replace(
-            result, quantity=dataclasses.replace(result.quantity, kind=kind)
-        ).reasons()
-        for kind in ("probability", "margin")
-    }
-    np.testing.assert_array_equal(
-        of_kind["probability"].points, 100.0 * reasons.contributions
-    )
-    assert of_kind["margin"].points is None
-    assert of_kind["margin"].to_frame()["probability_points"].isna().all()
-    assert "probability points" not in of_kind["margin"].sheet(rows.index[0])
+def test_contributions_to_a_probability_are_shown_in_percentage_points(customers):
+    result = customers[0][[0]]
+    shown = {}
+    for kind in ("probability", "margin"):
+        quantity = dataclasses.replace(result.quantity, kind=kind)
+        one = dataclasses.replace(result, quantity=quantity).reasons()
+        document = one.document()
+        shown[kind] = document.blocks[0].frame["contribution"]
+        np.testing.assert_array_equal(one.contributions, result.reasons().contributions)
+        assert ("percentage points" in document.subtitle) == (kind == "probability")
+        assert "for churn" in document.subtitle
+        unit = document.facts["prediction"].unit
+        assert unit == ("%" if kind == "probability" else "")
+    np.testing.assert_allclose(shown["probability"], 100.0 * shown["margin"])
 
 
 def test_a_group_lists_the_features_that_contribute_most(customers):

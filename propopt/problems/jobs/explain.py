@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -54,7 +54,7 @@ _OF_DRAWS = ("precision", "max_evaluations")
 @partial(
     section_of,
     Explanation.reasons,
-    without=("rows",),
+    without=("rows", "models"),
     groups=(
         dict[str, list[str]] | None,
         "features that count as one reason: lists by the name of the group",
@@ -67,6 +67,13 @@ _OF_DRAWS = ("precision", "max_evaluations")
 )
 class ReasonsSection(Section):
     """The largest contributions of each row towards a decision."""
+
+    refits: int = Field(
+        0,
+        ge=0,
+        description="number of refits of the model to bootstrap samples, such as 10, "
+        "by which reasons are stable or not; 0: not tested",
+    )
 
 
 @partial(
@@ -268,7 +275,16 @@ class ExplainSection(JobSection):
         if self.reasons is not None and self.rows is None:
             with part(self.key, "reasons"):
                 best = _in_original_units(result, file.subject.unscaled)
-                yield best.reasons(**self.reasons.settings())
+                settings = self.reasons.settings("refits")
+                models = _refits(file, self.reasons.refits)
+                yield best.reasons(**settings, models=models)
+
+
+@lru_cache(maxsize=1)
+def _refits(file: ProblemFile, times: int) -> list[Function] | None:
+    """Refits of the model of a file, made once for its files and its page."""
+    with part("refits"):
+        return file.refits(times) if times else None
 
 
 _SHEETS: Final = 10
@@ -300,7 +316,7 @@ def _in_original_units(best: Explanation, unscaled: pd.DataFrame | None) -> Expl
 
 def _reasons_manifest(reasons: Reasons) -> dict[str, Any]:
     """Entries of the manifest on reasons."""
-    names = ("k", "towards", "least_share", "small_change", "clear_rows")
+    names = ("k", "towards", "least_share", "small_change", "clear_rows", "n_models")
     fields = {name: getattr(reasons, name) for name in names}
     error = reasons.sampling_error
     return {**fields, "sampling_error": None if np.isnan(error) else error}

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from propopt.base.errors import PropoptError
-from propopt.base.resources import read_workers
+from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.resources import read_workers, threads_of_run
 from propopt.base.suggestions import suggests_arguments
+from propopt.explaining.null_models import bootstrap_refits
 from propopt.functions import Function
 from propopt.functions.wrapping import wrap
 from propopt.problems.sections import (
@@ -53,6 +54,7 @@ from propopt.problems.subject.tables import (
     standardized,
 )
 from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import has_method
 from propopt.tables.arrow_files import parts_of
 from propopt.tables.schema import TableSchema
 
@@ -463,6 +465,28 @@ class ProblemFile:
             partial(changed.wrapped, subject.others, subject.columns)
         )
         return changed
+
+    def refits(self, times: int) -> list[Function]:
+        """Refits of the model to bootstrap samples of its table, as functions.
+
+        Raises
+        ------
+        InvalidInput
+            If there is nothing to fit, or no target.
+        """
+        subject = self.subject
+        X = subject.others
+        model = subject.estimator
+        if not has_method(model, "get_params") or subject.others_target is None:
+            raise InvalidInput(
+                "it needs a model that can be fitted again, and its target; leave it "
+                "out for formulas and for models that are read from files"
+            )
+        with threads_of_run(len(X)):
+            models = bootstrap_refits(
+                model, X, subject.others_target, times=times, rng=subject.seed
+            )
+        return [self.wrapped(X, subject.columns, model) for model in models]
 
     def wrapped(self, table: Any, data: Any, model: Any) -> Function:
         """The explained output of a fitted model, as a function of the table."""

@@ -1,0 +1,64 @@
+"""Contributions of retrained models, by the settings of an explanation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Indices, Points
+from propopt.explaining.comparison import version_of
+from propopt.explaining.contributions import ContributionRule
+from propopt.explaining.problem import RowsProblem
+
+
+_N_REFERENCE: Final = 200
+"""Rows of the background that show how far retraining moves a column."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RetrainedRows:
+    """Explained rows, for contributions of other models by the same settings.
+
+    Background, players and output are those of the explanation. If contributions are
+    sampled, all models have the same draws.
+    """
+
+    problem: RowsProblem
+    points: Points  # (N, D): the explained rows
+
+    @classmethod
+    def of(cls, problem: RowsProblem, points: Points) -> Self | None:
+        """The rows of an explanation by contributions; None for slopes."""
+        return cls(problem, points) if problem.settings.parts else None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of the table behind the background."""
+        return self.problem.reference.n_rows
+
+    def of_rows(self, rows: Indices) -> Self:
+        """Some of the rows."""
+        return replace(self, points=self.points[rows])
+
+    def contributions(self, model: Any = None) -> tuple[Array, Array]:
+        """Contributions of a model, or of the explained one, at rows and background.
+
+        Shapes are (N, K) and (R, K), with about 200 rows of the background.
+        """
+        problem = self.problem
+        rule = problem.rule
+        assert isinstance(rule, ContributionRule), "slopes have no retrained rows"
+        function = problem.function
+        if model is not None:
+            function = version_of(problem, model)
+        background = rule.background
+        rule = replace(rule, function=function, given_background=background)
+        rows = np.concatenate([self.points, background.points[:_N_REFERENCE]])
+        phi = rule.of(rows, problem.reference.labels.of_columns()).estimate.values
+        return phi[: len(self.points)], phi[len(self.points) :]
+
+    def __reduce__(self) -> str:
+        raise TypeError("the model and the background are no part of a pickle")
