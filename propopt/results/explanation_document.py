@@ -32,7 +32,7 @@ from propopt.base.vocabulary import Basis
 from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.proofs.optimum import Optimum, gap_fact, is_sampled, sampling_fact
 from propopt.results.clear import clear_rows, unit_text
-from propopt.results.reasons import N_REASONS
+from propopt.results.stable import N_REASONS
 from propopt.tables.frames import name_of_group
 
 

@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity
 
 
 RNG = np.random.default_rng(11)
@@ -196,8 +197,12 @@ def test_files_name_classes_and_reasons_take_one(outcome, words, tmp_path):
 # ---- Quantities by themselves
 
 
-def test_old_files_have_quantities_without_names():
-    old = Quantity(model="m", kind="log_odds", label=1, outcome="churn")
-    assert old.in_words() == "log-odds of churn = 1"
-    assert old.decision("higher") == "for churn = 1"
-    assert old.side("lower") == "lower"
+def test_reasons_are_for_a_class_or_against_it():
+    churn = Quantity(model="m", kind="log_odds", label=1, outcome="churn")
+    assert churn.decision("higher") == "for churn = 1"
+    named = churn.of_outcome("churn")
+    assert named.decision("higher") == "for churn"
+    assert named.decision("lower") == "against churn"
+    both = churn.of_outcome({0: "stays", 1: "leaves"})
+    assert both.decision("lower") == "for stays"
+    assert Quantity(model="m").decision("lower") == "for a lower output"
