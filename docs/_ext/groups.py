@@ -127,9 +127,8 @@ GROUPS = {
         "Words": "title caption",
     },
     "propopt.plots.Grid": {
-        "The cells": "rows columns values tile column_positions",
-        "What is marked": "hatched hatching",
-        "Words": "title caption label",
+        "The cells": "rows columns values tile",
+        "Words": "title caption",
     },
     "propopt.plots.Lines": {
         "What is drawn": "lines bands points others marks",

@@ -38,14 +38,14 @@ print(f"gap {best.gap:.0e}")
 assert "perimeter × area +0.0221" in best.parameters["clear pairs"]
 
 # %%
-# Orange cells are pairs that contribute jointly; blue ones stand in for each other.
+# Orange bars are pairs that contribute jointly; blue ones stand in for each other.
 figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
-pairs.plot.heatmap(ax=ax)
+pairs.plot(ax=ax)
 
 # %%
 # The attributions: perimeter and area have opposite signs.
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-best.plot.heatmap(ax=ax)
+best.plot(ax=ax)
 
 # %%
 # Read on: :doc:`/guide/interactions`.

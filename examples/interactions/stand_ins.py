@@ -45,12 +45,8 @@ times = both / alone["petal length"]
 print(f"loss without both: {both:+.3f}, {times:.1f} times that without petal length")
 
 # %%
-# Blue pairs stand in for each other; orange pairs contribute jointly.
-figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-pairs.plot.heatmap(ax=ax)
-
-# %%
-# The same scores with intervals that hold for all six pairs simultaneously.
+# Blue pairs stand in for each other; orange pairs contribute jointly. The intervals
+# hold for all six pairs simultaneously.
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 pairs.plot(ax=ax)
 

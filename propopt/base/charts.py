@@ -143,19 +143,11 @@ class Grid(Chart):
     Parameters
     ----------
     rows, columns : sequence of str
-        Names of all rows and columns, or of some at the given positions.
+        Names of the rows and of the columns; none if there are too many.
     values : array (R, C)
         The cells; NaN cells are empty.
-    hatched : array of bool (R, C) or None
-        The cells that are hatched.
-    hatching : str
-        The meaning of hatched cells.
-    column_positions : sequence of int or None
-        The columns that are named; all by default.
     tile : pair of int
         The shape of a picture, if each named cell is a picture of pixels.
-    label : str
-        What the columns are.
     title, caption : str
         The title, and what the cells measure.
     """
@@ -163,11 +155,7 @@ class Grid(Chart):
     rows: Sequence[str]
     columns: Sequence[str]
     values: Array
-    hatched: Mask | None = None
-    hatching: str = "sign not clear"
-    column_positions: Sequence[int] | None = None
     tile: tuple[int, int] = (1, 1)
-    label: str = ""
 
 
 Scale: TypeAlias = Literal["linear", "log", "percent"]
@@ -182,8 +170,7 @@ class Lines(Chart):
     Parameters
     ----------
     lines : mapping
-        Horizontal and vertical positions (M,) of each curve, by name; a curve has its
-        name at its right end.
+        Horizontal and vertical positions (M,) of each curve, by name.
     bands : mapping
         The lower and the upper end (M,) of a band around some of the curves.
     points : sequence of (str, float, float)
@@ -191,7 +178,7 @@ class Lines(Chart):
     others : mapping
         Positions (M,) of series to compare with, drawn as markers, by name.
     marks : mapping
-        Horizontal positions with a dotted line, by name.
+        Numbers on the horizontal axis with a dotted line, by name.
     axes : pair of str
         The labels of both axes.
     scales : pair of {"linear", "log", "percent"}
@@ -209,4 +196,4 @@ class Lines(Chart):
     marks: Mapping[str, float] = field(default_factory=dict)
     axes: tuple[str, str] = ("", "")
     scales: tuple[Scale, Scale] = ("linear", "linear")
-    limits: tuple[tuple[float, float], tuple[float, float]] | None = None
+    limits: Sequence[tuple[float, float]] | None = None

@@ -127,7 +127,7 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
         ("to_dict", "to_frame().to_dict('index')"),
         ("importance feature_importances_ sort_values", "top(), columns by size"),
         ("as_pyplot_figure waterfall force_plot", "plot.waterfall(row)"),
-        ("summary_plot beeswarm bar", "plot.beeswarm()"),
+        ("summary_plot beeswarm bar", "plot()"),
         ("show_in_notebook", "the explanation as the last line of a cell"),
         (
             "status",
@@ -158,10 +158,9 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
     ),
     "name": _by_word(
         ("waterfall force force_plot plot_row", "best.plot.waterfall(row)"),
-        ("beeswarm summary_plot violin bar", "best.plot.beeswarm()"),
+        ("beeswarm summary_plot violin bar", "best.plot()"),
         ("scatter dependence dependence_plot", "best.plot.scatter(feature)"),
-        ("decision_plot decision", _TO_SHAP),
-        ("heatmap plot_heatmap", "best.plot.heatmap()"),
+        ("decision_plot decision heatmap plot_heatmap", _TO_SHAP),
         (
             "metrics",
             "metrics of quantus, with po.explainers.quantus_explain_func("

@@ -10,16 +10,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Values
 from propopt.base.cards import N_PRINTED
 from propopt.base.charts import Lines, Scale
-from propopt.base.checks import evenly_spaced, read_each_nonnegative, read_option
+from propopt.base.checks import evenly_spaced, read_each_nonnegative
 from propopt.base.declared import field
 from propopt.base.document import (
     Document,
@@ -44,7 +43,7 @@ from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.losses.faithfulness import Units
 from propopt.plots.drawing import draw
 from propopt.plots.style import Axes
-from propopt.proofs.ideal_nadir import IdealNadir
+from propopt.proofs.ideal_nadir import IdealNadir, label_of_rest
 from propopt.proofs.optimum import sampling_fact
 from propopt.results.explanation import Explanation, common_quantity
 from propopt.results.explanation_document import made_by
@@ -323,15 +322,24 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         InvalidInput
             If there is no such loss, or nothing was optimized.
         """
-        first, second = (list(self.losses) * 2)[:2]
-        columns = [self._column(x or first), self._column(y or second)]
+        _, columns = self._pair(x, y)
         if not self.optimized:
             raise InvalidInput("knee: there are no optimized explanations")
+        return self.optimized[self._knee(columns)]
+
+    def _pair(self, x: str | None, y: str | None) -> tuple[list[str], list[int]]:
+        """Two losses, by default the first, and their columns of ``values``."""
+        first, second = (list(self.losses) * 2)[:2]
+        names = [x or first, y or second]
+        return names, [self._column(name) for name in names]
+
+    def _knee(self, columns: list[int]) -> int:
+        """The optimum with the least sum of two losses, each scaled to 0 to 1."""
         values = self.values[: len(self.optimized), columns]
         low = values.min(axis=0)
         high = values.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
-        return self.optimized[int(((values - low) / span).sum(axis=1).argmin())]
+        return int(((values - low) / span).sum(axis=1).argmin())
 
     @property
     def share_labels(self) -> dict[str, str]:
@@ -612,12 +620,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                     )
 
     def plot(
-        self,
-        x: str | None = None,
-        y: str | None = None,
-        ax: Axes | None = None,
-        *,
-        scale: AxisScale = "linear",
+        self, x: str | None = None, y: str | None = None, ax: Axes | None = None
     ) -> Axes:
         """Draw loss ``y`` against loss ``x``, by default the first two losses.
 
@@ -632,9 +635,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             Names of losses.
         ax : matplotlib Axes, optional
             The axes to draw on; a new figure by default.
-        scale : {"linear", "log"}
-            The scale of both axes. Logarithmic axes show losses, not shares, and omit
-            losses of zero.
 
         Returns
         -------
@@ -643,7 +643,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         Raises
         ------
         InvalidInput
-            If there is no such loss or scale.
+            If there is no such loss.
 
         Examples
         --------
@@ -653,72 +653,48 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         >>> curve.plot().get_xlabel()
         'faithfulness lost'
         """
-        first, second = (list(self.losses) * 2)[:2]
-        names = (x or first, y or second)
-        losses = self.values[:, [self._column(name) for name in names]]
-        axis: Scale = read_option(scale, AxisScale, "scale")
-        shares = self._shares_left(names)
-        axes = [f"{name.replace('_', ' ')} loss" for name in names]
-        labels = list[str]()
-        if axis == "linear" and shares is not None:
-            axis = "percent"
-            losses = shares
-            of_loss = self.share_labels
-            labels = [of_loss[name] for name in names]
-            axes = [
-                x.replace("kept", "lost").replace("removed", "left") for x in labels
-            ]
-        front = losses[: len(self.optimized)]
+        names, columns = self._pair(x, y)
+        losses = self.values[:, columns]
+        labels = [f"{name.replace('_', ' ')} loss" for name in names]
+        scale: Scale = "linear"
+        n_optimized = len(self.optimized)
+        if self.ends is not None:
+            shares = [self.ends.shares(one.losses) for one in self.explanations]
+            left = 1.0 - np.array([[row[name] for name in names] for row in shares])
+            if np.isfinite(left[:n_optimized]).all():
+                scale = "percent"
+                losses = left
+                labels = [label_of_rest(self.share_labels[name]) for name in names]
+        front = losses[:n_optimized]
         curve = front[np.lexsort(front.T[::-1])]
         ahead = curve[:, 1] <= np.minimum.accumulate(curve[:, 1])
-        quantity = self.quantity
-        explains = "" if quantity is None else f"explanations of the {quantity}"
-        low, high = (_window(losses[:, k], front[:, k], axis) for k in (0, 1))
+        points = [("", a, b) for a, b in curve[~ahead].tolist()]
+        if n_optimized >= _FEWEST:
+            points.append(("knee", *front[self._knee(columns)].tolist()))
+        reach = front.max(axis=0, initial=0.0)  # of baselines, those up to twice as far
+        near = losses <= np.where(reach > 0.0, 2.0 * reach, np.inf)
+        high = 1.05 * np.where(near, losses, 0.0).max(axis=0, initial=0.0)
+        high[high == 0.0] = 1.0
+        methods = np.array([one.method for one in self.baselines], dtype=object)
+        others = {}
+        for method in dict.fromkeys(methods.tolist()):
+            series = losses[n_optimized:][methods == method]
+            count = (~(series <= high).all(axis=1)).sum()
+            others[f"{method}, {count} off the chart" if count else method] = series.T
         return draw(
             Lines(
                 lines={"optimized": (curve[ahead, 0], curve[ahead, 1])}
                 if len(curve)
                 else {},
-                points=[
-                    *(("", a, b) for a, b in curve[~ahead].tolist()),
-                    *_knee_point(front, labels),
-                ],
-                others=self._baseline_series(losses, low, high),
-                axes=(axes[0], axes[1]),
-                scales=(axis, axis),
-                limits=(low, high),
-                title=explains,
+                points=points,
+                others=others,
+                axes=(labels[0], labels[1]),
+                scales=(scale, scale),
+                limits=[(-0.02 * top, top) for top in high.tolist()],
+                title=f"explanations of the {self.quantity}" if self.quantity else "",
             ),
             ax,
         )
-
-    def _shares_left(self, names: Sequence[str]) -> Array | None:
-        """The rest of each loss, (P, 2); None if not defined for all optima."""
-        if self.ends is None:
-            return None
-        shares = [self.ends.shares(one.losses) for one in self.explanations]
-        left = 1.0 - np.array([[row[name] for name in names] for row in shares])
-        return left if np.isfinite(left[: len(self.optimized)]).all() else None
-
-    def _baseline_series(
-        self, losses: Array, low: Window, high: Window
-    ) -> dict[str, tuple[Array, Array]]:
-        """The losses of each method, named with the number of those off the chart."""
-        methods = np.array([one.method for one in self.explanations], dtype=object)
-        methods[: len(self.optimized)] = None
-        names = list(dict.fromkeys(one.method for one in self.baselines))
-        if len(names) > _MOST_METHODS:  # the others share a marker
-            rest = f"{len(names) - _MOST_METHODS + 1} other methods"
-            methods[np.isin(methods, names[_MOST_METHODS - 1 :])] = rest
-            names[_MOST_METHODS - 1 :] = [rest]
-        series = {}
-        for name in names:
-            x, y = losses[methods == name].T
-            inside = (low[0] <= x) & (x <= low[1]) & (high[0] <= y) & (y <= high[1])
-            count = f"{(~inside).sum()} of {len(x)} " if len(x) > 1 else ""
-            label = name if inside.all() else f"{name}, {count}off the chart"
-            series[label] = (x, y)
-        return series
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""
@@ -880,35 +856,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             return {}
         shares = self.ends.shares(explanation.losses)
         return {column: shares[name] for name, column in self.share_columns.items()}
-
-
-_MOST_METHODS: Final = 8
-"""Methods of baselines that a plot names."""
-
-AxisScale: TypeAlias = Literal["linear", "log"]
-Window: TypeAlias = tuple[float, float]
-
-
-def _knee_point(
-    front: Array, labels: Sequence[str]
-) -> Iterator[tuple[str, float, float]]:
-    """The optimum with the least sum of losses, each scaled to 0 to 1, with shares."""
-    if len(front) < _FEWEST or not (np.ptp(front, axis=0) > 0.0).all():
-        return
-    scaled = (front - front.min(axis=0)) / np.ptp(front, axis=0)
-    point = front[scaled.sum(axis=1).argmin()].tolist()
-    shares = map("{} {}".format, labels, [share_text(1.0 - left) for left in point])
-    yield "\n".join(["knee", *shares]), point[0], point[1]
-
-
-def _window(values: Values, front: Values, axis: Scale) -> Window:
-    """The limits of an axis, with room for whole markers."""
-    reach = float(front.max(initial=0.0)) or np.inf
-    high = 1.05 * float(values[values <= 2.0 * reach].max(initial=0.0)) or 1.0
-    if axis != "log":
-        return -0.02 * high, high
-    positive = front[front > 0.0] if (front > 0.0).any() else values[values > 0.0]
-    return 0.7 * float(positive.min(initial=high / 7.0)), 1.4 * high
 
 
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
 from propopt.interactions.iloco import ILOCO
 from propopt.interactions.minipatches import Minipatches
-from propopt.interactions.scores import InteractionScores, ScorePlots
+from propopt.interactions.scores import InteractionScores
 from propopt.interactions.splitting import DataSplit
 
 
@@ -19,7 +19,6 @@ __all__ = [
     "DataSplit",
     "InteractionScores",
     "Minipatches",
-    "ScorePlots",
 ]
 
 if not TYPE_CHECKING:  # for which every name would be an object

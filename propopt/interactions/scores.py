@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Final, final
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Mask, Values
-from propopt.base.charts import Grid, Steps
+from propopt.base.charts import Steps
 from propopt.base.checks import read_count, read_level, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
@@ -156,188 +156,6 @@ def _cautions(scores: InteractionScores) -> Iterator[str]:
             f"The error due to patches is unknown for {counted_sets(scores, count)}: "
             "a row has all its patches in one group. Draw more patches."
         )
-
-
-# ---- Plots
-
-
-@final
-@suggests_arguments
-@dataclass(frozen=True, repr=False)
-class ScorePlots:
-    """Plots of interaction scores, as ``scores.plot``: call it, or its method.
-
-    Parameters
-    ----------
-    result : InteractionScores
-        What is drawn.
-    """
-
-    result: InteractionScores
-
-    @suggests_arguments
-    def __call__(
-        self,
-        n_sets: int = 20,
-        *,
-        level: float = 0.9,
-        adjust: Adjustment = "bonferroni",
-        ax: Axes | None = None,
-    ) -> Axes:
-        """Draw the largest scores as bars with confidence intervals.
-
-        Above zero are sets whose features are needed together, below zero features that
-        can replace each other. Bars whose interval contains zero are hatched.
-
-        Parameters
-        ----------
-        n_sets : int
-            The number of sets to draw, those with the largest |score|.
-        level : float
-            The confidence level of the intervals.
-        adjust : Adjustment
-            The correction for multiple intervals, which counts all scored sets, as in
-            :meth:`InteractionScores.intervals`.
-        ax : matplotlib Axes, optional
-            The axes to draw on; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> from sklearn.tree import DecisionTreeRegressor
-        >>> X = np.random.default_rng(0).normal(size=(120, 3))
-        >>> scheme = po.interactions.DataSplit()
-        >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
-        >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
-        >>> axes = pairs.result_.plot()
-        >>> print(axes.get_title())
-        Squared error of DecisionTreeRegressor
-        90% intervals, Bonferroni of 3
-        """
-        result = self.result
-        ends = result.intervals(level, adjust=adjust)
-        order = np.argsort(-np.abs(result.scores), kind="stable")
-        order = order[: read_count(n_sets, "n_sets")]
-        return draw(
-            Steps(
-                names=[result.name_of(q) for q in order],
-                parts=result.scores[order],
-                intervals=ends[order],
-                hatched=~_is_clear(ends)[order],
-                hatching=_CONTAINS_ZERO,
-                caption=f"{self._caption}\n{self._directions}",
-                title=self._title(level, adjust, len(order), len(result), "sets"),
-            ),
-            ax,
-        )
-
-    @suggests_arguments
-    def heatmap(
-        self,
-        n_features: int = 20,
-        *,
-        level: float = 0.9,
-        adjust: Adjustment = "bonferroni",
-        ax: Axes | None = None,
-    ) -> Axes:
-        """Draw scores of pairs as cells, the strongest features first.
-
-        Cells whose interval contains zero are hatched; pairs without a score are empty.
-
-        Parameters
-        ----------
-        n_features : int
-            The number of features to draw, those with the largest scores.
-        level : float
-            The confidence level of the intervals.
-        adjust : Adjustment
-            The correction for multiple intervals, as in
-            :meth:`InteractionScores.intervals`.
-        ax : matplotlib Axes, optional
-            The axes to draw on; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InvalidInput
-            If the scores are not those of pairs.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> from sklearn.tree import DecisionTreeRegressor
-        >>> X = np.random.default_rng(0).normal(size=(120, 3))
-        >>> scheme = po.interactions.DataSplit()
-        >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
-        >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
-        >>> axes = pairs.result_.plot.heatmap()
-        >>> [label.get_text() for label in axes.get_yticklabels()]
-        ['1', '2', '0']
-        """
-        result = self.result
-        matrix = result.matrix()
-        clear = _is_clear(result.intervals(level, adjust=adjust))
-        sizes = np.nanmax(np.nan_to_num(np.abs(matrix), nan=-1.0), axis=1)
-        order = np.argsort(-sizes, kind="stable")
-        order = order[sizes[order] >= 0.0]
-        shown = order[: max(2, read_count(n_features, "n_features"))]
-        some = np.ix_(shown, shown)
-        names = [str(result.names[j]) for j in shown]
-        doubtful = np.where(clear, 0.0, 1.0)
-        hatched = pairs_matrix(doubtful, result.sets, len(result.names))[some] == 1.0
-        return draw(
-            Grid(
-                rows=names,
-                columns=names,
-                values=matrix[some],
-                hatched=hatched,
-                hatching=_CONTAINS_ZERO,
-                label=self._directions,
-                caption=self._caption,
-                title=self._title(
-                    level, adjust, len(shown), len(result.names), "features"
-                ),
-            ),
-            ax,
-        )
-
-    @property
-    def _caption(self) -> str:
-        """The scores, with their unit."""
-        name = "LOCO score" if self.result.order == 1 else "iLOCO score"
-        return f"{name}, in {self.result.units}"
-
-    @property
-    def _directions(self) -> str:
-        """The meaning of the signs of scores."""
-        below, above = signs_in_words(self.result)
-        return f"below 0: {below}; above 0: {above}"
-
-    def _title(
-        self, level: float, adjust: Adjustment, shown: int, count: int, noun: str
-    ) -> str:
-        """The error, the intervals, and how many scores are omitted."""
-        explained = self.result.explained
-        lines = [f"{explained[:1].upper()}{explained[1:]}"]
-        lines.append(intervals_in_words(self.result, level, adjust))
-        if shown < count:
-            lines.append(f"the {shown} strongest of {count:,} {noun}")
-        return "\n".join(lines)
-
-
-_CONTAINS_ZERO: Final = "the interval contains 0"
-
-
-def _is_clear(ends: Array) -> Mask:
-    """True if intervals (Q, 2) exclude zero."""
-    return (ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)
 
 
 # ---- iLOCO scores of sets of features with their errors
@@ -526,10 +344,70 @@ class InteractionScores(
             )
         return pairs_matrix(self.scores, self.sets, len(self.names))
 
-    @property
-    def plot(self) -> ScorePlots:
-        """Plots: ``scores.plot()``, intervals, and ``scores.plot.heatmap()``."""
-        return ScorePlots(self)
+    @suggests_arguments
+    def plot(
+        self,
+        n_sets: int = 20,
+        *,
+        level: float = 0.9,
+        adjust: Adjustment = "bonferroni",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the largest scores as bars with confidence intervals.
+
+        Above zero are sets whose features are needed together, below zero features that
+        can replace each other. Bars whose interval contains zero are hatched.
+
+        Parameters
+        ----------
+        n_sets : int
+            The number of sets to draw, those with the largest |score|.
+        level : float
+            The confidence level of the intervals.
+        adjust : Adjustment
+            The correction for multiple intervals, which counts all scored sets, as in
+            :meth:`intervals`.
+        ax : matplotlib Axes, optional
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> X = np.random.default_rng(0).normal(size=(120, 3))
+        >>> scheme = po.interactions.DataSplit()
+        >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
+        >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
+        >>> axes = pairs.result_.plot()
+        >>> print(axes.get_title())
+        Squared error of DecisionTreeRegressor
+        90% intervals, Bonferroni of 3
+        """
+        order = np.argsort(-np.abs(self.scores), kind="stable")
+        order = order[: read_count(n_sets, "n_sets")]
+        ends = self.intervals(level, adjust=adjust)[order]
+        title = f"{self.explained[:1].upper()}{self.explained[1:]}\n"
+        title += intervals_in_words(self, level, adjust)
+        if len(order) < len(self):
+            title += f"\nthe {len(order)} strongest of {len(self):,} {self.noun}s"
+        noun = "LOCO score" if self.order == 1 else "iLOCO score"
+        below, above = signs_in_words(self)
+        return draw(
+            Steps(
+                names=[self.name_of(q) for q in order],
+                parts=self.scores[order],
+                intervals=ends,
+                hatched=~((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)),
+                hatching="the interval contains 0",
+                caption=f"{noun}, in {self.units}\nbelow 0: {below}; above 0: {above}",
+                title=title,
+            ),
+            ax,
+        )
 
     def name_of(self, q: int) -> str:
         """The name of a set by its position, such as "age × dose"."""

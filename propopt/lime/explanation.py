@@ -858,14 +858,19 @@ class LimeExplanation(
             chapters=partial(self._chapters, n),
         )
 
+    def run_intervals(self, top: pd.DataFrame) -> tuple[Array, str]:
+        """The ends (n, 2) of single runs for lines of :meth:`top`, and their share."""
+        means = top["expected"].to_numpy(float)
+        ends = normal_interval(means, top["single_run_sd"].to_numpy(float))
+        return ends, f"{100.0 * RUN_LEVEL:g}% of runs"
+
     def _blocks(self, n: int) -> list[Block]:
         """The largest coefficients of a row with their facts."""
         record = self.records[n]
         if not record.has_coefficients:
             return [Facts([Fact("prediction", record.value)])]
         frame = self.top(_MOST_BARS, self.row_names[n])
-        means = frame["expected"].to_numpy(float)
-        ends = normal_interval(means, frame["single_run_sd"].to_numpy(float))
+        ends, runs = self.run_intervals(frame)
         coefficients = frame["coefficient"].tolist()
         shown = frame[[x for x in ("feature", "word", "value", "bin") if x in frame]]
         shown = shown.set_index(shown.columns[0])
@@ -884,7 +889,6 @@ class LimeExplanation(
         ]
         if np.isfinite(ends).any():
             shown["interval of runs"] = [*map(interval_text, ends.tolist())]
-            runs = f"{100.0 * RUN_LEVEL:g}% of runs"
             note = f"{self.n_samples:,} samples"
             facts.append(Fact("interval of runs", runs, note=note))
         pairs = zip(coefficients, map(tuple, ends.tolist()), strict=True)

@@ -15,7 +15,7 @@ from propopt.base.errors import Refused
 from propopt.base.html import HighlightedText, highlighted
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
-from propopt.lime.explanation import RUN_LEVEL, LimeExplanation, normal_interval
+from propopt.lime.explanation import LimeExplanation
 from propopt.plots.drawing import draw
 from propopt.plots.style import Axes, shortened
 from propopt.results.highlighting import positions_of
@@ -87,20 +87,18 @@ class LimePlots:
             reason = f"LIME has no coefficients for this document: {record.reason}"
             raise Refused(f"plot: {reason}")
         frame = lime.top(read_count(n_features, "n_features"), lime.row_names[n])
-        means = frame["expected"].to_numpy(float)
-        ends = normal_interval(means, frame["single_run_sd"].to_numpy(float))
+        ends, runs = lime.run_intervals(frame)
         order = [j for j, _ in record.sorted_by_size()[: len(frame)]]
-        runs = f"{100.0 * RUN_LEVEL:g}% of runs of {lime.n_samples:,} samples"
         caption = f"LIME coefficient, {lime.explained_in_words}"
         if np.isfinite(ends).any():
-            caption += f"\nlines: {runs}"
+            caption += f"\nlines: {runs} of {lime.n_samples:,} samples"
         return draw(
             Steps(
                 names=[record.names[j] for j in order],
                 parts=record.coefficients[order],
                 intervals=ends,
                 caption=caption,
-                title=self.title(n),
+                title=self._title(n),
             ),
             ax,
         )
@@ -111,7 +109,6 @@ class LimePlots:
         row: Hashable | None = None,
         *,
         widths: ArrayLike | None = None,
-        features: Sequence[str | int] | None = None,
         n_features: int = 6,
         ax: Axes | None = None,
     ) -> Axes:
@@ -129,11 +126,9 @@ class LimePlots:
         widths : array (M,), optional
             Kernel widths, or bandwidths ν of a text; by default 50 around that of the
             law.
-        features : sequence of str or int, optional
-            The columns or words to draw; by default the ``n_features`` with the largest
-            coefficient at any width.
         n_features : int
-            The number of columns or words if ``features`` is not given.
+            The number of columns or words to draw, those with the largest coefficient
+            at any width.
         ax : matplotlib Axes, optional
             The axes to draw on; a new figure by default.
 
@@ -144,7 +139,7 @@ class LimePlots:
         Raises
         ------
         InvalidInput
-            If there is no such row, column or word.
+            If there is no such row.
         Refused
             If coefficients of columns are not exact, the explanation was loaded, or
             LIME has no coefficients for the document.
@@ -167,8 +162,6 @@ class LimePlots:
         sizes = np.abs(path.coefficients).max(axis=0)
         largest = np.argsort(-sizes, kind="stable")[:count]
         shown = [j for j in largest.tolist() if sizes[j] > 0.0]
-        if features is not None:
-            shown = [position_of(one, "features", names) for one in features]
         grid = path.widths
         width = "bandwidth ν; the package's kernel width is 100 ν"
         if self._is_of_rows:
@@ -192,9 +185,12 @@ class LimePlots:
                 bands=bands,
                 points=[("", width, 0.0) for width in inside.tolist()],
                 marks=marks,
-                axes=(width, f"LIME coefficient,\n{self.explained}"),
+                axes=(
+                    width,
+                    f"LIME coefficient,\n{self.explanation.explained_in_words}",
+                ),
                 scales=("log", "linear"),
-                title=self.title(n),
+                title=self._title(n),
             ),
             ax,
         )
@@ -262,13 +258,13 @@ class LimePlots:
         bins = list(column.bins)
         bins[row_bin] += " (the row)"
         others = means[row_bin] - beta[j]
+        mean = f"mean {lime.explained_in_words} with {names[j]} in each bin"
         return draw(
             Steps(
                 names=bins,
                 parts=means - others,
-                caption=f"mean {self.explained} with {names[j]} in each bin, minus its "
-                f"mean in the other bins, {others:.4g}",
-                title=f"{self.title(n)}\n{names[j]}: coefficient {beta[j]:.4g}",
+                caption=f"{mean}, minus its mean in the other bins, {others:.4g}",
+                title=f"{self._title(n)}\n{names[j]}: coefficient {beta[j]:.4g}",
             ),
             ax,
         )
@@ -340,17 +336,6 @@ class LimePlots:
             return lime.labels.feature_names(lime.shape[1])
         return lime.records[n].names
 
-    @property
-    def explained(self) -> str:
-        """The explained output; "prediction" if only the model has a name."""
-        quantity = self.explanation.quantity
-        if quantity is not None and quantity.is_by_name:
-            return "prediction"
-        return shortened(self.explanation.explained_in_words, 40)
-
-    def title(self, n: int) -> str:
-        """The explained output and the row, with f and the surrogate there."""
+    def _title(self, n: int) -> str:
         lime = self.explanation
-        row = shortened(f"{lime.nouns[0]} {lime.row_names[n]}", 30)
-        value = f"{self.explained} is {lime.values[n]:.4g}"
-        return f"{row}: {value}, LIME's sum {lime.at_row[n]:.4g}"
+        return shortened(f"{lime.nouns[0]} {lime.row_names[n]}", 30)

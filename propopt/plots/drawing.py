@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from propopt.base.arrays import Mask, Values
+from propopt.base.arrays import Values
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES
 from propopt.base.charts import Chart, Grid, Lines, Scatter, Steps, Swarm
 from propopt.base.errors import InvalidInput
@@ -25,7 +25,6 @@ from propopt.plots.style import (
     frame,
     heights_in_swarm,
     legend_below,
-    moved_apart,
     number,
     shares_of_ranks,
     short_names,
@@ -158,42 +157,32 @@ def _draw_swarm(chart: Swarm, axes: Axes) -> None:
         value_bar(axes, "value of the feature")
 
 
-_FEW: Final = 2
-"""Most values of a feature that have a tick each."""
-
-
-def _ticks_of(levels: Values) -> Values:
-    """Ticks between the least and the largest of some ascending values."""
+def _draw_scatter(chart: Scatter, axes: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    if len(levels) <= _FEW:
-        return levels
-    ticks = MaxNLocator(6).tick_values(levels[0], levels[-1])
-    rounding = 1e-9 * (levels[-1] - levels[0])
-    inside = (ticks >= levels[0] - rounding) & (ticks <= levels[-1] + rounding)
-    return np.asarray(ticks[inside])
-
-
-def _draw_scatter(chart: Scatter, axes: Axes) -> None:
     w = chart.attributions
     x = chart.values.astype(float)
     missing = ~np.isfinite(x)
     levels = np.unique(x[~missing])
     crowded = missing
     if chart.categories:  # each has a position
-        x = np.where(missing, np.nan, np.searchsorted(levels, x))
+        x = np.searchsorted(levels, x).astype(float)
         crowded = np.full(len(x), True)
         ticks = np.arange(float(len(levels)))
         room = 1.0
         texts = short_names([chart.categories[int(code)] for code in levels], 24)
         axes.set_xlim(-0.6 - missing.any(), len(levels) - 0.4)
     else:
-        ticks = _ticks_of(levels)
-        room = 0.16 * float(np.ptp(levels) if len(levels) > 1 else 1.0)
+        low = levels.min(initial=np.inf)
+        high = levels.max(initial=-np.inf)
+        ticks = levels
+        if len(levels) > 2:
+            ticks = np.asarray(MaxNLocator(6).tick_values(low, high))
+            ticks = ticks[(ticks >= low) & (ticks <= high)]
+        room = 0.16 * (high - low) if high > low else 0.16
         texts = [number(tick, 6) for tick in ticks]
     if missing.any():
-        left = float(np.nanmin(x, initial=ticks.min(initial=np.inf))) - room
-        x[missing] = left if np.isfinite(left) else 0.0
+        x[missing] = (ticks if chart.categories else levels)[:1].sum() - room
         ticks = np.append(ticks, x[missing][0])
         texts.append("missing")
     tall = float(np.ptp(w))
@@ -256,8 +245,9 @@ def _draw_steps(chart: Steps, axes: Axes) -> None:
     axes.locator_params(axis="x", nbins=5)
     axes.set_yticks(heights, short_names(chart.names))
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(_label(chart.caption, hatched, chart.hatching))
-    frame(axes, chart.title, "x")
+    meaning = f"\nhatched: {chart.hatching}" if hatched.any() else ""
+    axes.set_xlabel(words(f"{chart.caption}{meaning}".strip()))
+    frame(axes, chart.title + "\n" * len(chart.marks), "x")  # above their names
     axes.set_ylim(count - 0.4, -0.6)
     if chart.start is None:
         axes.axvline(0.0, color="0.3", linewidth=0.8)
@@ -266,37 +256,22 @@ def _draw_steps(chart: Steps, axes: Axes) -> None:
     else:
         # a line from the end of each bar to the start of the bar above it
         axes.vlines(starts[:-1], heights[:-1] + 0.33, heights[1:] - 0.33, "0.5", lw=0.8)
-    _mark_numbers(axes, chart.marks)
+    _mark(axes, chart.marks)
 
 
-def _label(text: str, hatched: Mask | None, hatching: str) -> str:
-    """The label of an axis, with the meaning of hatching if something is hatched."""
-    lines = [text] if text else []
-    if hatched is not None and hatched.any():
-        lines.append(f"hatched: {hatching}")
-    return words("\n".join(lines))
-
-
-def _mark_numbers(axes: Axes, marks: Mapping[str, float]) -> None:
-    """Dotted lines at numbers, with the last name above the bars and others below."""
-    left, right = axes.get_xlim()
-    bottom, top = axes.get_ylim()
-    for k, (name, x) in enumerate(marks.items(), start=1):
-        share = (x - left) / (right - left)
-        side = int(share < 0.2) - int(share > 0.8)
+def _mark(axes: Axes, marks: Mapping[str, float]) -> None:
+    """Dotted lines at numbers, with a line each above the axes for their names."""
+    for k, (name, x) in enumerate(marks.items()):
         axes.axvline(x, color="0.45", linewidth=0.9, linestyle=":", zorder=0)
         axes.annotate(
             words(f"{name} {number(x, 4)}"),
-            (x, top - 0.35 if k == len(marks) else bottom + 0.35),
-            (4.0 * side, 0.0),
+            (x, 1.0),
+            (0.0, 3.0 + 12.0 * k),
+            xycoords=axes.get_xaxis_transform(),
             textcoords="offset points",
-            ha=("center", "left", "right")[side],
-            va="center",
+            ha="center",
             fontsize="small",
-            bbox={"facecolor": "white", "linewidth": 0.0, "pad": 1.0},
         )
-    if marks:
-        axes.set_ylim(bottom + 0.7 * (len(marks) > 1), top - 0.7)
 
 
 # ---- Grids
@@ -337,10 +312,7 @@ def _draw_grid(chart: Grid, axes: Axes) -> None:
     axes.hlines(np.arange(height, R, height) - 0.5, -0.5, C - 0.5, **lines)
     if len(chart.columns) * width == C:
         axes.vlines(np.arange(width, C, width) - 0.5, -0.5, R - 0.5, **lines)
-    if chart.hatched is not None:
-        _hatch(axes, chart.hatched)
-    at = chart.column_positions
-    columns = np.arange(len(chart.columns)) if at is None else np.asarray(at)
+    columns = np.arange(len(chart.columns))
     below = short_names(chart.columns, 24)
     turn = 90 if max(map(len, below), default=0) > 3 and not is_tiled else 0
     axes.set_xticks((columns + 0.5) * width - 0.5, below, rotation=turn)
@@ -349,7 +321,6 @@ def _draw_grid(chart: Grid, axes: Axes) -> None:
     axes.tick_params(length=0, labelsize="small")
     if is_tiled:
         axes.xaxis.tick_top()
-    axes.set_xlabel(_label(chart.label, chart.hatched, chart.hatching))
     frame(axes, chart.title, "none")
     axes.spines[:].set_visible(False)
     color_bar(
@@ -358,18 +329,6 @@ def _draw_grid(chart: Grid, axes: Axes) -> None:
         words(chart.caption, 40),
         extend="both" if most > reach else "neither",
     )
-
-
-def _hatch(axes: Axes, hatched: Mask) -> None:
-    """Hatch cells, with one patch for each run of cells in a row."""
-    from matplotlib.patches import Rectangle
-
-    edges = np.diff(np.pad(hatched.astype(int), ((0, 0), (1, 1))), axis=1)
-    stops = np.argwhere(edges == -1)[:, 1]
-    for (row, start), stop in zip(np.argwhere(edges == 1), stops, strict=True):
-        corner = start - 0.5, row - 0.5
-        look: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": "0.35"}
-        axes.add_patch(Rectangle(corner, stop - start, 1.0, linewidth=0.0, **look))
 
 
 # ---- Lines and points
@@ -390,7 +349,8 @@ def _draw_path(chart: Lines, axes: Axes) -> None:
     for k, (name, (x, y)) in enumerate(chart.lines.items()):
         color = SERIES[k % len(SERIES)]
         style = _STYLES[k // len(SERIES) % len(_STYLES)]
-        axes.plot(x, y, color=color, linestyle=style, linewidth=1.6, zorder=3)
+        look: dict[str, Any] = {"color": color, "linestyle": style, "linewidth": 1.6}
+        axes.plot(x, y, label=words(name, 28), zorder=3, **look)
         if name in chart.bands:
             ends = chart.bands[name]
             axes.fill_between(x, *ends, color=color, alpha=0.15, linewidth=0.0)
@@ -421,44 +381,11 @@ def _draw_path(chart: Lines, axes: Axes) -> None:
     axes.set(xlabel=words(chart.axes[0]), ylabel=words(chart.axes[1], 44))
     if chart.caption:
         axes.set_xlabel(f"{axes.get_xlabel()}\n{words(chart.caption)}")
-    frame(axes, chart.title + "\n" * bool(chart.marks))  # for their names
+    frame(axes, chart.title + "\n" * len(chart.marks))  # above their names
     if chart.limits is None:
         axes.margins(x=0.0 if chart.bands or not chart.others else 0.05)
     else:
         axes.set(xlim=chart.limits[0], ylim=chart.limits[1])
-    if chart.others:
+    _mark(axes, chart.marks)
+    if chart.lines or chart.others:
         legend_below(axes)
-    for name, at in chart.marks.items():
-        axes.axvline(at, color="0.45", linewidth=0.9, linestyle=":", zorder=0)
-        axes.annotate(
-            words(name),
-            (at, 1.0),
-            (0.0, 2.0),
-            xycoords=axes.get_xaxis_transform(),
-            textcoords="offset points",
-            ha="center",
-            fontsize="small",
-        )
-    _name_lines(axes, chart)
-
-
-def _name_lines(axes: Axes, chart: Lines) -> None:
-    """The names of curves at their right ends, moved apart where they would overlap."""
-    ends = np.reshape([(x[-1], y[-1]) for x, y in chart.lines.values()], (-1, 2))
-    positions = axes.transAxes.inverted().transform(axes.transData.transform(ends))[
-        :, 1
-    ]
-    line = 11.0 / 72.0 * axes.figure.dpi / axes.bbox.height
-    for k, (name, y) in enumerate(
-        zip(chart.lines, moved_apart(positions, line), strict=True)
-    ):
-        axes.annotate(
-            words(name, 28),
-            (1.0, y),
-            (4.0, 0.0),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            va="center",
-            fontsize="small",
-            color=SERIES[k % len(SERIES)],
-        )

@@ -7,7 +7,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from propopt.base.arrays import Values
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES
@@ -183,14 +182,14 @@ def colored_words(
 
 def shares_of_ranks(x: Values) -> Values:
     """Values as shares from 0 (low) to 1 (high) by their ranks; NaN if missing."""
+    from scipy.stats import rankdata
+
     shares = np.full(len(x), np.nan)
     present = np.isfinite(x)
-    levels, at, counts = np.unique(x[present], return_inverse=True, return_counts=True)
-    if len(levels) == 1:
-        shares[present] = 0.5
-    elif len(levels):
-        ranks = np.cumsum(counts) - counts / 2.0
-        shares[present] = ((ranks - ranks[0]) / (ranks[-1] - ranks[0]))[at]
+    if present.any():
+        ranks = rankdata(x[present])
+        span = np.ptp(ranks)
+        shares[present] = (ranks - ranks.min()) / span if span else 0.5
     return shares
 
 
@@ -243,13 +242,3 @@ def heights_in_swarm(w: Values, span: float, reach: float) -> Values:
 
 
 _SIDES: Final[Any] = ((1.0, "right"), (-1.0, "left"))
-
-
-def moved_apart(positions: Values, gap: float) -> Values:
-    """Places moved apart to a least distance, as little as their order allows."""
-    order = np.argsort(positions, kind="stable")
-    steps = gap * np.arange(len(positions))
-    moved = np.empty(len(positions))
-    # the nearest y with y[k + 1] >= y[k] + gap
-    moved[order] = isotonic_regression(positions[order] - steps).x + steps
-    return moved

@@ -196,6 +196,11 @@ class IdealNadir:
         return {name: self.share(name, losses[name]) for name in present}
 
 
+def label_of_rest(label: str) -> str:
+    """The label of the rest of a share: faithfulness lost, another loss left."""
+    return label.replace("kept", "lost").replace("removed", "left")
+
+
 _Measure: TypeAlias = Callable[[PropertyLoss], float]
 
 

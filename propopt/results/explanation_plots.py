@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Indices, Mask, Values
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.charts import Grid, Scatter, Steps, Swarm
-from propopt.base.checks import evenly_spaced, read_count
+from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.html import HighlightedText
 from propopt.base.row_sample import RowSample
@@ -20,22 +20,19 @@ from propopt.plots.style import Axes
 from propopt.proofs.optimum import Optimum
 from propopt.results.certain import NearOptimalConclusions
 from propopt.results.clear import Clear
+from propopt.tables.documents import WordRule
 from propopt.tables.frames import position_of
 from propopt.tables.imported import AttributionsLike, read_attributions
 
 
 if TYPE_CHECKING:
     from propopt.functions.images import ImageShape
-    from propopt.results.highlighting import WordsOf
 
 SignConclusions: TypeAlias = NearOptimalConclusions | Clear
 """Results with a sign for each attribution, 0 where it is uncertain."""
 
 _MISSING: Final = "missing"
 """The name of the category of missing values."""
-
-_ROW_LABELS: Final = 12
-"""Labels of rows that fit below a heat map."""
 
 
 def _by_size(sizes: Array, most: int) -> Indices:
@@ -69,30 +66,15 @@ class ExplanationPlots:
     explanation: Optimum
 
     @suggests_arguments
-    def __call__(self, *, ax: Axes | None = None) -> Axes:
+    def __call__(self, n_features: int = 10, *, ax: Axes | None = None) -> Axes:
         """Draw the plot that fits: a beeswarm of many rows, a waterfall of one row.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            The axes to draw on; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        is_single = self.explanation.shape[0] == 1
-        return self.waterfall(ax=ax) if is_single else self.beeswarm(ax=ax)
-
-    @suggests_arguments
-    def beeswarm(self, n_features: int = 10, *, ax: Axes | None = None) -> Axes:
-        """Draw a dot for each row and feature, coloured by the value of the feature.
-
-        Features are sorted by their mean size; those beyond the first are left out.
-        Values have colours from low to high by their ranks. Categories have a colour
-        each, with their names below the dots, and missing values are hollow. Dots are
-        moved up and down without randomness. For more than 2,000 rows a sample of 2,000
-        is drawn, and its size is below the axis.
+        A beeswarm has a dot for each row and feature, coloured by the value of the
+        feature. Features are sorted by their mean size; those beyond the first are left
+        out. Values have colours from low to high by their ranks. Categories have a
+        colour each, with their names below the dots, and missing values are hollow.
+        Dots are moved up and down without randomness. For more than 2,000 rows a sample
+        of 2,000 is drawn, and its size is below the axis.
 
         Parameters
         ----------
@@ -109,12 +91,15 @@ class ExplanationPlots:
         --------
         >>> import numpy as np, propopt as po
         >>> best = po.solve(1.0 * po.GradientMatching(np.diag([1.0, 2.0, 3.0])))
-        >>> axes = best.plot.beeswarm(n_features=2)
+        >>> axes = best.plot(n_features=2)
         >>> [label.get_text() for label in axes.get_yticklabels()]
         ['x2', 'x1']
         """
         best = self.explanation
-        order = self._largest(n_features)
+        if best.shape[0] == 1:
+            return self.waterfall(n_features=n_features, ax=ax)
+        most = read_count(n_features, "n_features")
+        order = _by_size(np.abs(best.attributions).mean(axis=0), most)
         sample = RowSample.of(best.shape[0])
         some = np.ix_(sample.rows, order)
         caption = best.units_in_words
@@ -178,7 +163,9 @@ class ExplanationPlots:
         ['x0', 'x1', 'x2']
         """
         best = self.explanation
-        n = self._position(row)
+        n = 0
+        if row is not None or best.shape[0] > 1:
+            n = best.labels.position(row, best.shape[0])
         w = best.attributions[n]
         count = read_count(n_features, "n_features")
         order = _by_size(w, count)
@@ -190,7 +177,14 @@ class ExplanationPlots:
                 for x, j in zip(names, order, strict=True)
             ]
         parts = w[order]
-        hatched = self._uncertain(certain)[n, order]
+        signs = np.ones(best.shape) if certain is None else np.asarray(certain.signs)
+        if signs.shape != best.shape:
+            raise InvalidInput(
+                f"certain: expected signs of shape {best.shape}, got {signs.shape}; "
+                "give what certain() or clear() of this explanation returned"
+            )
+        hatched = signs[n, order] == 0
+        adjective = "clear" if isinstance(certain, Clear) else "certain"
         errors = np.full(len(w), np.nan)
         if best.standard_errors is not None:
             errors = np.asarray(best.standard_errors[n])
@@ -215,7 +209,7 @@ class ExplanationPlots:
                 start=start,
                 intervals=np.stack([parts - reach, parts + reach], axis=1),
                 hatched=hatched,
-                hatching=_hatching(certain),
+                hatching=f"sign not {adjective}",
                 marks=marks,
                 caption=caption,
                 title=f"row {best.labels.row(n)}",
@@ -278,65 +272,6 @@ class ExplanationPlots:
                 caption=best.units_in_words.replace("each feature", name),
                 title="" if sample.is_whole else sample.in_words(),
                 **colors,
-            ),
-            ax,
-        )
-
-    @suggests_arguments
-    def heatmap(
-        self,
-        n_features: int = 20,
-        *,
-        certain: SignConclusions | None = None,
-        ax: Axes | None = None,
-    ) -> Axes:
-        """Draw all attributions in colours, features down and rows across.
-
-        Features are sorted by their mean size, and rows by their first principal
-        component, which places rows with similar attributions next to each other.
-        Colours span 99 % of the attributions; larger ones have the colour of the end.
-        For more than 2,000 rows a sample of 2,000 is drawn.
-
-        Parameters
-        ----------
-        n_features : int
-            The number of features to draw, those with the largest mean |w|.
-        certain : Clear or NearOptimalConclusions, optional
-            The result of ``best.clear()`` or ``best.certain()``: attributions with an
-            uncertain sign are hatched.
-        ax : matplotlib Axes, optional
-            The axes to draw on; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> best = po.solve(1.0 * po.GradientMatching(np.diag([1.0, 2.0, 3.0])))
-        >>> axes = best.plot.heatmap()
-        >>> [label.get_text() for label in axes.get_yticklabels()]
-        ['x2', 'x1', 'x0']
-        """
-        best = self.explanation
-        features = self._largest(n_features)
-        sample = RowSample.of(best.shape[0])
-        W = best.attributions[sample.rows]
-        left, _, _ = np.linalg.svd(W - W.mean(axis=0), full_matrices=False)
-        rows = sample.rows[np.argsort(left[:, 0], kind="stable")]
-        labelled = evenly_spaced(len(rows), _ROW_LABELS)
-        some = np.ix_(rows, features)
-        return draw(
-            Grid(
-                rows=[self._names[j] for j in features],
-                columns=[str(best.labels.row(n)) for n in rows[labelled].tolist()],
-                column_positions=labelled,
-                values=best.attributions[some].T,
-                hatched=self._uncertain(certain)[some].T,
-                hatching=_hatching(certain),
-                label=f"{sample.in_words()}, similar ones next to each other",
-                caption=best.units_in_words,
             ),
             ax,
         )
@@ -418,7 +353,7 @@ class ExplanationPlots:
         documents: Any,
         rows: Sequence[Hashable] | Hashable | None = None,
         *,
-        words: WordsOf = None,
+        words: WordRule | None = None,
         n_words: int = 10,
         max_rows: int = 10,
     ) -> HighlightedText:
@@ -439,7 +374,7 @@ class ExplanationPlots:
             The texts, in the order of the rows.
         rows : label, int or sequence of them, optional
             The documents to show; by default the first ``max_rows``.
-        words : WordRule, TextSchema or TextFunction, optional
+        words : WordRule, optional
             The rule that splits a text into words. By default that of the package
             ``lime``, with marks or without, or that of vectorisers (lower case),
             whichever matches more attributions. Each text reports attributions without
@@ -490,23 +425,6 @@ class ExplanationPlots:
                 values[values[:, j] == categories.index(_MISSING), j] = np.nan
         return values
 
-    def _largest(self, n_features: int) -> Indices:
-        """The features with the largest mean sizes, in falling order."""
-        sizes = np.abs(self.explanation.attributions).mean(axis=0)
-        return _by_size(sizes, read_count(n_features, "n_features"))
-
-    def _position(self, row: Hashable) -> int:
-        """The position of a row; of the only row by default."""
-        labels = self.explanation.labels
-        count = self.explanation.shape[0]
-        if row is None and (labels.points is None or None not in labels.points):
-            row = labels.row(0)
-            if count > 1:
-                raise InvalidInput(
-                    f"row: there are {count} rows; name one, such as {row!r}"
-                )
-        return labels.position(row, count)
-
     def _feature(self, feature: str | int) -> tuple[str, Values, Sequence[str]]:
         """The name, the drawn values and the categories of a feature."""
         best = self.explanation
@@ -519,21 +437,3 @@ class ExplanationPlots:
         j = position_of(feature, "feature", names)
         rows = RowSample.of(best.shape[0]).rows
         return names[j], self._values[rows, j], best.categories.get(names[j], ())
-
-    def _uncertain(self, certain: SignConclusions | None) -> Mask:
-        """True where a sign is uncertain, (N, D); nowhere without conclusions."""
-        shape = self.explanation.shape
-        if certain is None:
-            return np.zeros(shape, dtype=bool)
-        signs = np.asarray(certain.signs)
-        if signs.shape != shape:
-            raise InvalidInput(
-                f"certain: expected signs of shape {shape}, got {signs.shape}; give "
-                "what certain() or clear() of this explanation returned"
-            )
-        return signs == 0
-
-
-def _hatching(certain: SignConclusions | None) -> str:
-    """The meaning of hatched bars and cells."""
-    return f"sign not {'clear' if isinstance(certain, Clear) else 'certain'}"

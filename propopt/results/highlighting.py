@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,22 +11,17 @@ from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.base.html import HighlightedText, MarkedText, highlighted
 from propopt.base.text import plural
-from propopt.functions.texts import TextFunction
 from propopt.proofs.optimum import Optimum
 from propopt.tables.documents import (
     MarkedWords,
     PatternWords,
     TextDocument,
-    TextSchema,
     VectoriserWords,
     WordRule,
     read_texts,
 )
 from propopt.tables.frames import Labels
 
-
-WordsOf: TypeAlias = WordRule | TextSchema | TextFunction | None
-"""The splitter of a text into words: a rule, or what has one."""
 
 _RULES: Final[tuple[WordRule, ...]] = (
     PatternWords(),
@@ -40,7 +35,7 @@ def highlighted_words(
     explanation: Optimum,
     documents: Any,
     rows: Sequence[Hashable] | Hashable | None,
-    words: WordsOf,
+    words: WordRule | None,
     n_words: int,
     max_rows: int,
 ) -> HighlightedText:
@@ -87,16 +82,13 @@ def positions_of(
 
 
 def _documents(
-    words: WordsOf,
+    words: WordRule | None,
     texts: list[str],
     result: Optimum,
     columns: Mapping[str, int],
     indices: list[int],
 ) -> dict[int, TextDocument]:
     """The texts split by the given rule, or by the one that matches best."""
-    if isinstance(words, TextFunction):
-        words = words.text_schema
-    rule = words.rule if isinstance(words, TextSchema) else words
 
     def unmatched(documents: dict[int, TextDocument]) -> float:
         absent = (_absent(result, columns, n, text) for n, text in documents.items())
@@ -104,7 +96,7 @@ def _documents(
 
     candidates = [
         {n: TextDocument.of(texts[n], candidate) for n in indices}
-        for candidate in (_RULES if rule is None else (rule,))
+        for candidate in (_RULES if words is None else (words,))
     ]
     return min(candidates, key=unmatched)
 

@@ -135,7 +135,6 @@ def image_maps(explanation, axes):
 
 PLOTS = {
     "row": lambda e, ax: e.plot.waterfall(0, ax=ax),
-    "heatmap": lambda e, ax: e.plot.heatmap(ax=ax),
     "trade-offs": trade_offs,
     "maps": image_maps,
 }
@@ -148,7 +147,6 @@ def test_pictures_show_names_as_text(explanation, name):
     shown = svg_of(axes)
     assert_harmless(shown)
     assert "$x$" in shown
-    assert name != "heatmap" or "$b$" in shown
 
 
 def drawing(height=1.0):

@@ -49,7 +49,7 @@ def test_the_plot_that_fits_is_a_beeswarm_of_rows_and_a_waterfall_of_one(best):
 
 
 def test_a_beeswarm_has_the_largest_features_first_and_their_values(best):
-    axes = best.plot.beeswarm(n_features=3, ax=ax())
+    axes = best.plot(n_features=3, ax=ax())
     sizes = best.to_frame().abs().mean().sort_values(ascending=False)
     assert rows_of(axes) == list(sizes.index[:3])
     for dots, name in zip(axes.collections, sizes.index, strict=False):
@@ -101,10 +101,6 @@ def test_errors_are_lines_and_uncertain_signs_are_hatched():
         axes = contributions().plot.waterfall(0, certain=signs, ax=ax())
         assert hatched_in(axes) == (signs.signs[0, [0, 1, 2]] == 0).tolist()
         assert axes.get_xlabel().endswith(f"hatched: sign not {word}")
-    axes = contributions().plot.heatmap(certain=SIGNS, ax=ax())
-    names, rows = rows_of(axes), texts(axes.get_xticklabels())
-    corners = [(round(p.get_x() + 0.5), round(p.get_y() + 0.5)) for p in axes.patches]
-    assert {(rows[x], names[y]) for x, y in corners} == {("0", "x1"), ("1", "x2")}
 
 
 def test_a_scatter_has_the_values_of_one_feature_and_the_colours_of_another():
@@ -114,20 +110,6 @@ def test_a_scatter_has_the_values_of_one_feature_and_the_colours_of_another():
     assert axes.get_ylabel().endswith("per unit of x0")
     axes = WITH_VALUES.plot.scatter(1, ax=ax())
     assert texts(axes.get_xticklabels()) == ["no", "missing"]
-
-
-def test_the_heat_map_has_the_largest_features_and_a_sample_of_the_rows():
-    W = np.random.default_rng(3).normal(size=(2_100, 3))
-    large = po.results.Explanation(attributions=W, method="mine")
-    axes = large.plot.heatmap(ax=ax())
-    assert axes.get_xlabel().startswith("a sample of 2,000 of 2,100 rows, similar")
-    picture = axes.images[0].get_array()
-    assert picture.shape == (3, 2_000)
-    order = np.argsort(-np.abs(W).mean(axis=0))
-    assert rows_of(axes) == [f"x{j}" for j in order]
-    ticks = zip(axes.get_xticks(), texts(axes.get_xticklabels()), strict=True)
-    for index, name in ticks:
-        np.testing.assert_array_equal(picture[:, int(index)], W[int(name), order])
 
 
 SHAPE = po.functions.ImageShape(channels=1, height=4, width=5)

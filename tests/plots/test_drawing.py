@@ -17,7 +17,6 @@ from propopt.base.errors import InvalidInput
 from propopt.plots.style import (
     CATEGORIES,
     heights_in_swarm,
-    moved_apart,
     shares_of_ranks,
     shortened,
 )
@@ -55,7 +54,6 @@ GRID = po.plots.Grid(
     rows=["r", "$s$"],
     columns=["x", "y", "z"],
     values=np.array([[1.0, -4.0, np.nan], [0.0, 2.0, 3.0]]),
-    hatched=np.array([[False, True, True], [True, False, False]]),
 )
 GRAY = np.array([0.1, 1.0, 10.0])
 LINES = po.plots.Lines(
@@ -210,16 +208,13 @@ def test_a_scatter_has_places_for_categories_and_for_missing_values():
     assert places.tolist() == [{0.0: 0, 2.0: 1}.get(code, -1) for code in codes]
 
 
-def test_cells_of_a_grid_are_white_at_zero_and_hatched_where_they_are_told():
+def test_cells_of_a_grid_are_white_at_zero():
     axes = drawn(GRID)
     (image,) = axes.images
     np.testing.assert_array_equal(image.get_array().filled(np.nan), GRID.values)
     assert image.get_clim() == (-4.0, 4.0)
     assert to_hex(image.cmap(0.5)) == "#ffffff"
     assert image.get_interpolation() == "none"  # cells keep their colours
-    runs = [p for p in axes.patches if p.get_hatch()]
-    cells = [(p.get_x() + 0.5, p.get_y() + 0.5, p.get_width()) for p in runs]
-    assert cells == [(1.0, 0.0, 2), (0.0, 1.0, 1)]
     tiles = po.plots.Grid(
         rows=["first", "second"], columns=["one"], values=np.ones((8, 5)), tile=(4, 5)
     )
@@ -233,24 +228,26 @@ def test_cells_of_a_grid_are_white_at_zero_and_hatched_where_they_are_told():
         assert 0.9 < high == -low <= 1.0
 
 
-def test_curves_are_named_at_their_ends_and_names_do_not_overlap():
+def test_curves_are_named_in_a_legend_below_the_axis_and_marks_above_the_axes():
     axes = drawn(LINES)
-    curves = {line.get_color(): line for line in axes.lines[:3]}
-    labels = [text for text in axes.texts if text.get_text() in LINES.lines]
-    assert texts(labels) == [*LINES.lines]
-    for label in labels:
-        x, y = LINES.lines[label.get_text()]
-        data = np.array(curves[label.get_color()].get_data())
-        np.testing.assert_array_equal(data, [x, y])
-    boxes = [text.get_window_extent() for text in labels]
-    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
-    assert all(box.x1 <= axes.figure.bbox.x1 for box in boxes)
+    curves = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    assert [*curves] == [*LINES.lines, *LINES.others]
+    assert len({line.get_color() for line in list(curves.values())[:3]}) == 3
+    for name, (x, y) in {**LINES.lines, **LINES.others}.items():
+        np.testing.assert_array_equal(np.array(curves[name].get_data()), [x, y])
     assert axes.get_xscale() == "log"
     assert {text.get_text()[-1] for text in axes.get_yticklabels()} == {"%"}
-    legend = axes.get_legend()
-    assert texts(legend.get_texts()) == ["baseline"]
-    assert 0.0 <= legend.get_window_extent().y1 <= axes.xaxis.get_tightbbox().y0
-    assert np.diff(moved_apart(np.array([1.0, 1.0, 5.0]), 0.5)).tolist() == [0.5, 3.75]
+    legend = axes.get_legend().get_window_extent()
+    assert 0.0 <= legend.y0 <= legend.y1 <= axes.xaxis.get_tightbbox().y0
+    marked = {LINES: ["width 1"], STEPS: ["base 1", "prediction 12,348"]}
+    for chart, marks in marked.items():
+        axes = drawn(chart)
+        named = [text for text in axes.texts if text.get_text() in marks]
+        assert texts(named) == marks
+        boxes = [text.get_window_extent() for text in named]
+        assert axes.get_window_extent().y1 <= boxes[0].y0
+        assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+        assert boxes[-1].y1 <= axes.figure.bbox.y1
 
 
 def test_names_are_short():

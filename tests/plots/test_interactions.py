@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawn import ax, bars_of, hatched_in, lengths_of, lines_of, rows_of, texts
+from drawn import ax, bars_of, hatched_in, lengths_of, lines_of, rows_of
 from interaction_scores import scores_of
 from matplotlib.colors import to_hex
 from scipy.stats import norm
@@ -17,19 +17,17 @@ SCORES = {(0, 1): 2.0, (0, 2): 0.1, (1, 2): -1.0, (2, 3): 0.4}
 PAIRS = scores_of(NAMES, SCORES)
 
 
-@pytest.mark.parametrize("kind", ["intervals", "heatmap"])
-def test_a_plot_draws_where_it_is_told_and_says_what_the_intervals_are(kind):
+def test_a_plot_draws_where_it_is_told_and_says_what_the_intervals_are():
     unknown = scores_of(NAMES, {**SCORES, (1, 3): np.nan})
     blurred = scores_of(NAMES, SCORES, monte_carlo=np.array([0.0, np.nan, 0.0, 0.0]))
     none = scores_of(NAMES[:2], {(0, 1): 0.0}, errors=0.0)
     for scores in (PAIRS, unknown, blurred, none):
-        draw = scores.plot.heatmap if kind == "heatmap" else scores.plot
         axes = ax()
-        assert draw(ax=axes) is axes
+        assert scores.plot(ax=axes) is axes
         axes.figure.draw_without_rendering()
         assert axes.get_title().endswith(f"Bonferroni of {len(scores)}")
         with pytest.raises(InvalidInput, match=r"adjust: .*'homl'"):
-            draw(adjust="homl")
+            scores.plot(adjust="homl")
 
 
 def test_bars_are_scores_and_lines_the_intervals_of_all_candidates():
@@ -48,10 +46,10 @@ def test_bars_are_scores_and_lines_the_intervals_of_all_candidates():
     assert meaning in axes.get_xlabel()
     axes = scores.plot(2, ax=ax())
     assert rows_of(axes) == ["a × b in \\$", "b in \\$ × c"]
-    assert axes.get_title().endswith("the 2 strongest of 4 sets")
+    assert axes.get_title().endswith("the 2 strongest of 4 pairs")
 
 
-def test_sets_of_any_size_have_bars_and_only_pairs_have_cells():
+def test_sets_of_any_size_have_bars():
     triples = scores_of(NAMES, {(0, 1, 2): 0.5, (1, 2, 3): -0.4}, order=3)
     axes = triples.plot(ax=ax())
     assert rows_of(axes) == ["a × b in \\$ × c", "b in \\$ × c × d"]
@@ -59,23 +57,3 @@ def test_sets_of_any_size_have_bars_and_only_pairs_have_cells():
     alone = scores_of(NAMES, {(0,): -0.5, (3,): 1.5}, order=1).plot(ax=ax())
     assert rows_of(alone) == ["d", "a"]
     assert "above 0: worse without it" in alone.get_xlabel()
-    with pytest.raises(InvalidInput, match="pairs, got sets of 3; "):
-        triples.plot.heatmap()
-
-
-def test_cells_have_the_scores_of_their_pairs_and_are_hatched_where_not_clear():
-    axes = PAIRS.plot.heatmap(ax=ax())
-    names = rows_of(axes)
-    assert names == ["a", "b in \\$", "c", "d"]
-    assert texts(axes.get_xticklabels()) == names
-    cells = axes.images[0].get_array()
-    seen = {
-        (int(r), int(c)): float(cells[r, c])
-        for r, c in np.argwhere(~np.ma.getmaskarray(cells))
-    }
-    assert seen == SCORES | {(c, r): value for (r, c), value in SCORES.items()}
-    assert axes.images[0].get_clim() == (-2.0, 2.0)
-    places = {(p.get_x() + 0.5, p.get_y() + 0.5) for p in axes.patches}
-    assert places == {(2.0, 0.0), (0.0, 2.0)}
-    axes = PAIRS.plot.heatmap(n_features=3, ax=ax())
-    assert axes.images[0].get_array().shape == (3, 3)

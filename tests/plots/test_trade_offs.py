@@ -9,7 +9,6 @@ from golden_chains import POINTS, G, objective
 from refusals import refusals
 
 import propopt as po
-from propopt.base.document import share_text
 from propopt.base.errors import InvalidInput
 
 
@@ -54,7 +53,9 @@ def series(axes):
     """The points of each method, by its label."""
     handles, labels = axes.get_legend_handles_labels()
     points = (np.column_stack(one.get_data()).tolist() for one in handles)
-    return dict(zip(labels, points, strict=True))
+    named = dict(zip(labels, points, strict=True))
+    named.pop("optimized", None)
+    return named
 
 
 def front(axes):
@@ -71,7 +72,7 @@ def test_the_front_is_drawn_in_order_and_beaten_optima_beside_it():
     axes = drawn(FRONT, rows("optimized", (2.0, 3.0)))
     assert front(axes) == [[0, 4], [1, 2], [4, 0.5]]
     assert circles(axes) == [(2, 3), (1, 2)]
-    assert [*filter(None, texts(axes.texts))] == ["knee", "optimized"]
+    assert [*filter(None, texts(axes.texts))] == ["knee"]
     assert front(drawn(FRONT, x="b", y="a")) == [[0.5, 4], [2, 1], [4, 0]]
     axes = drawn(FRONT, x="a", y="a")
     assert (front(axes), circles(axes)[:2]) == ([[0, 0]], [(1, 1), (4, 4)])
@@ -79,14 +80,12 @@ def test_the_front_is_drawn_in_order_and_beaten_optima_beside_it():
 
 def test_methods_have_markers_and_limits_make_room_for_what_is_near():
     axes = drawn(FRONT, PLAIN, SMOOTH)
-    off = "smoothgrad, 1 of 3 off the chart"
+    off = "smoothgrad, 1 off the chart"
     assert [*series(axes)] == ["gradient", off]
     assert series(axes)[off] == [[3, 3], [2, 3.5], [90, 1]]
     assert 4.0 < axes.get_xlim()[1] < 8.5
     assert 6.0 < axes.get_ylim()[1] < 8.5
     assert -0.5 < axes.get_xlim()[0] < 0.0
-    many = [rows(f"method {k}", (k / 2, 1.0)) for k in range(12)]
-    assert [*series(drawn(FRONT, *many))][6:] == ["method 6", "5 other methods"]
 
 
 ZERO = rows("optimized", (0.0, 0.0))
@@ -100,15 +99,6 @@ def test_any_table_can_be_drawn():
         for one in (x for rows_of in tables for x in rows_of):
             seen = np.array([one.losses["a"], one.losses["b"]]) <= axes.viewLim.max
             assert one.method != "optimized" or np.all(seen)
-
-
-def test_logarithmic_axes_hold_every_loss_above_zero_near_the_front():
-    axes = drawn(FRONT, SMOOTH, PLAIN, scale="log")
-    assert axes.get_xscale() == axes.get_yscale() == "log"
-    assert axes.get_xlim()[0] < 1.0 < 4.0 < axes.get_xlim()[1]
-    assert axes.get_ylim()[0] < 0.5 < 4.0 < axes.get_ylim()[1]
-    off = ["smoothgrad, 1 of 3 off the chart", "gradient, off the chart"]
-    assert [*series(axes)] == off  # the second has a loss of zero
 
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "trade-offs"))
@@ -132,9 +122,6 @@ def test_axes_show_shares_where_the_ends_are_available():
     np.testing.assert_allclose(front(axes), sorted(lost), atol=1e-12)
     kept = np.array([trade_offs.knee().loss_shares[name] for name in names])
     np.testing.assert_allclose(circles(axes), [1.0 - kept], rtol=1e-9)
-    said = next(x for x in texts(axes.texts) if x.startswith("knee"))
-    for share in kept:
-        assert f" {share_text(share)}" in said
 
 
 def test_axes_show_losses_where_no_share_is_defined():
@@ -145,6 +132,4 @@ def test_axes_show_losses_where_no_share_is_defined():
     assert axes.get_xlabel() == "gradient matching loss"
     flat = po.GradientMatching(np.ones((4, 3))) + po.PairwiseRobustness(POINTS)
     undefined = po.sweep(flat, {ROBUST: WEIGHTS}, {"mine": G})
-    for other, scale in ((undefined, "linear"), (curve(), "log")):
-        axes = picture(other, scale=scale)
-        assert axes.get_xlabel() == "gradient matching loss"
+    assert picture(undefined).get_xlabel() == "gradient matching loss"

@@ -42,7 +42,7 @@ def test_attributions_of_documents_are_highlighted_as_limits_are(words):
     assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
     f = po.wrap(score, data=list(SCORED))
     gradients = po.solve(1.0 * po.GradientMatching(f.gradient(SCORED[:2])))
-    result = gradients.plot.text(SCORED[:2], words=f, rows="second")
+    result = gradients.plot.text(SCORED[:2], words=f.text_schema.rule, rows="second")
     assert {"not", "good"} <= set(shaded(result.html))
 
 

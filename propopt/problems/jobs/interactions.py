@@ -12,7 +12,7 @@ from pydantic import Field
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv, write_svg
-from propopt.base.text import matplotlib_text, printable
+from propopt.base.text import printable
 from propopt.interactions import (
     ILOCO,
     DataSplit,
@@ -26,7 +26,6 @@ from propopt.interactions.features import (
 from propopt.interactions.iloco import Scheme
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.refits import Refits
-from propopt.interactions.scores import intervals_in_words
 from propopt.problems.jobs.job import (
     JobOutput,
     JobRun,
@@ -128,7 +127,7 @@ class InteractionsSection(JobSection):
     ============================ ======================================================
     ``<name>_interactions.csv``  a row for each set: score, errors, interval, p-values
     ``<name>_main_effects.csv``  the same for single features, which is LOCO
-    ``<name>.svg``               pairs as cells; the strongest sets and single features
+    ``<name>.svg``               single features and the strongest sets, with intervals
                                  with their intervals
     ``<name>.html``              with ``--report`` a page of the result
     ``<name>.npz``               the scores, by their ``save``
@@ -284,7 +283,7 @@ def all_rows(subject: Subject) -> tuple[Any, Any]:
 
 
 _DRAWN: Final = 20
-"""Largest number of sets with intervals, and of features with cells."""
+"""Largest number of sets in a panel."""
 _WIDTH: Final = 11.0
 """Inches, which are 1,056 pixels of a screen."""
 _LETTERS: Final[Any] = {"font.size": 10.5}
@@ -297,7 +296,7 @@ def write_interactions_figure(
     name: str,
     path: str,
 ) -> None:
-    """Draw pairs as cells, single features, and the strongest sets."""
+    """Draw single features and the strongest sets, with their intervals."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -305,27 +304,9 @@ def write_interactions_figure(
     how: dict[str, Any] = {name: settings[name] for name in ("level", "adjust")}
     some = [main_effects, result] if result.order > 1 else [result]
     heights = [max(3.4, 1.2 + 0.26 * min(len(one), _DRAWN)) for one in some]
-    if result.order == 2:
-        heights.insert(0, 2.4 + 0.28 * min(len(result.names), _DRAWN))
     with rc_context(_LETTERS):
         figure = Figure((_WIDTH, 1.2 + sum(heights)), layout="constrained")
         panels = figure.subplots(len(heights), height_ratios=heights, squeeze=False)
-        if result.order == 2:
-            result.plot.heatmap(ax=panels[0, 0], **how)
-            panels[0, 0].set_title(_counted(len(result.names), "features, in pairs"))
-        for scores, axes in zip(some, panels[-len(some) :, 0], strict=True):
+        for scores, axes in zip(some, panels[:, 0], strict=True):
             scores.plot(_DRAWN, ax=axes, **how)
-            axes.set_title(_counted(len(scores), f"{scores.noun}s"))
-        title = (
-            result.explained,
-            f"{result.n_rows:,} rows; {intervals_in_words(result, **how)}",
-        )
-        figure.suptitle("\n".join(map(matplotlib_text, title)), x=0.01, ha="left")
         write_svg(figure, path, salt=printable(name))
-
-
-def _counted(count: int, noun: str) -> str:
-    """The number of drawn sets or features, as a title."""
-    if count <= _DRAWN:
-        return f"All {noun}"
-    return f"The {_DRAWN} strongest of {count:,} {noun}"

@@ -528,7 +528,8 @@ def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
 def _shaded(best: Explanation, subject: Subject) -> HighlightedText:
     function = subject.function
     assert isinstance(function, TextFunction)
-    return best.plot.text(subject.points, words=function, max_rows=MOST_SHOWN)
+    rule = function.text_schema.rule
+    return best.plot.text(subject.points, words=rule, max_rows=MOST_SHOWN)
 
 
 # ---- Saved results of any type

@@ -95,7 +95,6 @@ class Plot(Section):
 
     x: str
     y: str
-    scale: Literal["linear", "log"] = "linear"
 
     def named(self) -> Iterator[tuple[Location, str]]:
         """The key and the name of the loss on each axis."""
@@ -395,9 +394,7 @@ def _write_plot(trade_offs: TradeOffs, problem: Problem, path: str) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.0, 5.0), layout="constrained")
-    plot: Plot | None = problem.keys.plot
-    scale = "linear" if plot is None else plot.scale
-    trade_offs.plot(*problem.axes, ax=figure.subplots(), scale=scale)
+    trade_offs.plot(*problem.axes, ax=figure.subplots())
     write_svg(figure, path, salt=printable(problem.name))
 
 

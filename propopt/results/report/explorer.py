@@ -33,6 +33,7 @@ from propopt.base.document import (
 from propopt.base.row_sample import RowSample
 from propopt.base.text import in_html, printable
 from propopt.proofs.fronts import ExactFront
+from propopt.proofs.ideal_nadir import label_of_rest
 from propopt.proofs.optimum import Optimum
 from propopt.results.report.neighbours import Neighbours
 
@@ -235,10 +236,10 @@ class FrontPath:
     @property
     def axis_labels(self) -> tuple[str, str]:
         """The labels of both axes."""
-        first, second = map(self.label, self.axes)
+        first, second = self.axes
         if self.has_shares:
-            return first.replace("kept", "lost"), second.replace("removed", "left")
-        return f"loss {self.axes[0]}", f"loss {self.axes[1]}"
+            return label_of_rest(self.label(first)), label_of_rest(self.label(second))
+        return f"loss {first}", f"loss {second}"
 
     @property
     def picture(self) -> str:
