@@ -125,7 +125,8 @@ class Table:
     Parameters
     ----------
     frame : DataFrame
-        The cells. The index is the first column, unless it is a range.
+        The cells. The index is the first column, unless it is a range. Columns of the
+        name "feature" are features, and others may be labels of the vocabulary.
     caption : str
         What the table shows, with its unit.
     rest : str
@@ -161,6 +162,11 @@ class Table:
             is_words = any(map(_WORDS.search, cells))
             shown = cells if is_words else [*map(minus, cells)]
             yield str(frame.columns[index]), shown, is_words
+
+    @property
+    def names_features(self) -> bool:
+        """Whether the heads are names of features, which no label defines."""
+        return self.frame.columns.name == "feature"
 
     def first(self, count: int) -> Table:
         """The first rows, with a remark on the number of the other rows."""
