@@ -16,8 +16,8 @@ Basis: TypeAlias = Literal["computed", "proved", "estimated", "assumed"]
 BASES: Final[Mapping[Basis, str]] = {
     "computed": "Without sampling; not written on cards.",
     "proved": "A bound or an identity.",
-    "estimated": "From samples, refits or a fit: repetitions give other numbers.",
-    "assumed": "A setting or a default: other choices give other numbers.",
+    "estimated": "From samples, refits or a fit, which vary.",
+    "assumed": "A setting or a default.",
 }
 """The meaning of each basis."""
 
@@ -37,22 +37,15 @@ class Definition(NamedTuple):
 
 TERMS: Final[Mapping[str, Definition]] = {
     # ---- columns of tables
-    "mean size": Definition(
-        "Mean of the absolute contributions (slopes, main effects) of a feature over "
-        "the rows.",
-        "(1/N) Σ_n |w_nd|",
-    ),
-    "share": Definition("Mean size as a share of all mean sizes.", "size_d / Σ size"),
+    "mean size": Definition("Mean absolute value over the rows.", "(1/N) Σ_n |w_nd|"),
+    "share": Definition("Share of the sum of mean sizes."),
     "highest for": Definition(
         "The values with the highest contributions: high, low or mixed; the category "
         "with the highest mean; missing or present, if the mean of missing values lies "
         "outside the middle 80% of the others; empty if nothing varies.",
         "sign of Spearman's ρ(x_d, w_d) if |ρ| ≥ 0.5",
     ),
-    "sign": Definition(
-        "Sign of the values that are not 0: + or − if all have it, else the share "
-        "with +."
-    ),
+    "sign": Definition("+ or − if all nonzero values have it, else the share with +."),
     "value": Definition("The value of the feature in this row."),
     "contribution": Definition(
         "The part of prediction − base that belongs to a feature.",
@@ -77,9 +70,7 @@ TERMS: Final[Mapping[str, Definition]] = {
         "its group share. It does not say that another training sample agrees. Of "
         "scores: those whose interval excludes 0."
     ),
-    "clear rows": Definition(
-        "Share of the rows in which the sign (the rank) is clear."
-    ),
+    "clear rows": Definition("Share of the rows with a clear sign (rank)."),
     "stable": Definition(
         "Yes if the reason stays among the first in models of other training samples, "
         "or even as the first; by a rule that holds in 95 % of fresh retrainings.",
@@ -126,13 +117,13 @@ TERMS: Final[Mapping[str, Definition]] = {
     ),
     "prediction": Definition("Output of the model for this row.", "f(x)"),
     "gap to optimum": Definition(
-        "No explanation has a lower objective by more than this share.",
+        "The objective (distance from SHAP values, weighted differences of similar "
+        "rows) is at most this share above its minimum.",
         "(objective − lower bound) / scale",
         "proved",
     ),
     "sampling error": Definition(
-        "Root mean square error of sampled SHAP values, slopes or coefficients, as a "
-        "share of their size; 0 if they are exact.",
+        "Root mean square error of sampled values, relative to their size; 0 if exact."
     ),
     "additivity error": Definition(
         "Largest distance of a row sum from prediction − base.",
@@ -146,7 +137,8 @@ TERMS: Final[Mapping[str, Definition]] = {
         "Share of the rows with the same largest feature as the SHAP values."
     ),
     "signs against SHAP": Definition(
-        "Large values with another sign than the SHAP value, of all large ones.",
+        "Values with another sign than the SHAP value, of those that are large: above "
+        "10% of the mean over rows of the largest one.",
         "|φ| > 0.1 mean_n max_d |φ_nd|",
     ),
     "mixtures never seen in data": Definition(
@@ -175,7 +167,11 @@ TERMS: Final[Mapping[str, Definition]] = {
     # ---- audits
     "row sums": Definition("Largest error of a row sum.", "max |Σ w − (f − base)|"),
     "values": Definition("Largest error of a value.", "max |w − φ|"),
-    "large signs": Definition("Share of the large values with a wrong sign."),
+    "large signs": Definition(
+        "Share of wrong signs among large values: above 10% of the mean over rows of "
+        "the largest one.",
+        "max(|w|, |φ|) > 0.1 mean_n max_d |w_nd|",
+    ),
     "top 3 features": Definition(
         "Share of the rows with other three largest features."
     ),
@@ -228,13 +224,12 @@ TERMS: Final[Mapping[str, Definition]] = {
     ),
     # ---- two versions, two groups
     "distance": Definition(
-        "Root mean square change of the contributions of a feature over the same rows; "
-        "for groups the larger one of the differences of mean and mean size."
+        "Root mean square change of contributions in the same rows; for groups the "
+        "larger difference of mean and mean size."
     ),
-    "× level": Definition("The distance divided by the level.", "distance / level"),
+    "× level": Definition("The distance divided by the level."),
     "level": Definition(
-        "The distance that chance reaches: refits on halves, other seeds, or random "
-        "divisions.",
+        "Distance by chance: of refits on halves, other seeds, or random divisions.",
         "",
         "estimated",
     ),
@@ -249,13 +244,12 @@ TERMS: Final[Mapping[str, Definition]] = {
         "Share of the faithfulness of the SHAP values or slopes."
     ),
     "differences removed": Definition(
-        "Share of the squared differences of neighbours that is gone; of the largest "
-        "difference, if the loss is one of it."
+        "Share of the squared (largest) differences of neighbours that is gone."
     ),
     "feature differences removed": Definition(
         "Share of the squared differences of similar features that is gone."
     ),
-    "size removed": Definition("Share of the sum of the absolute values that is gone."),
+    "size removed": Definition("Share of the sum of absolute values that is gone."),
     "removed": Definition("Share of the loss of the target that is gone."),
     "nearest baseline": Definition(
         "The baseline with the lowest objective at these weights, and its excess over "
@@ -270,15 +264,14 @@ TERMS: Final[Mapping[str, Definition]] = {
     "between weights": Definition(
         "Largest gap to the optimum at any weight between those tried.", "", "proved"
     ),
-    "solved weights": Definition("Weights of which the optimum was solved."),
     "interpolation error": Definition(
-        "Error of values between solved weights, as a share of the largest value.",
+        "Error between solved weights, relative to the largest value.",
         "",
         "proved",
     ),
     "rows shown": Definition("Rows to choose from, of all rows."),
     "similar rows": Definition(
-        "The pairs of rows that are compared, and the distance that decides.",
+        "The pairs of rows that are compared.",
         "",
         "assumed",
     ),
@@ -288,14 +281,14 @@ TERMS: Final[Mapping[str, Definition]] = {
         "Numbers beyond the limit of their rule, with a severity of at least 0.25."
     ),
     "score": Definition(
-        "Joint importance of a pair: error without a, plus error without b, minus "
-        "error without both, minus error with both.",
+        "Joint importance of two features, from the rises Δ of the error without "
+        "them; of one feature its Δ.",
         "Δ_a + Δ_b − Δ_ab",
         "estimated",
     ),
     "patches": Definition(
-        "Learners that are fitted to random rows and features, with their error as a "
-        "share of the error of a constant prediction.",
+        "Learners of random rows and features; their error is a share of that of a "
+        "constant prediction.",
     ),
     "interval of runs": Definition(
         "Range of the coefficients of single runs of LIME, with its level.",

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pandas as pd
 
 from propopt.base.checks import evenly_spaced
-from propopt.base.document import Chapter, Table, share_text
+from propopt.base.document import Chapter, Facts, Table, cell_text, share_text
 from propopt.proofs.fronts import ExactFront
 from propopt.results.explanation import Explanation
 from propopt.results.report.explanation_chapters import (
@@ -37,10 +37,16 @@ def front_chapters(trade_offs: Any) -> list[Chapter]:
     return [explorer, _features(best), *pairs, *_others(trade_offs), _table(trade_offs)]
 
 
+_ABOVE: Final = ("gap to optimum", "sampling error", "faithfulness kept")
+"""Facts that the card of the trade-offs has, of all optima."""
+
+
 def _features(best: Explanation) -> Chapter:
-    """The card of the first optimum."""
+    """The card of the first optimum, without facts that stand above it."""
     document = best.document()
-    return Chapter(document.title, document.blocks, lead=document.subtitle)
+    table, *_ = document.blocks
+    facts = [x for label, x in document.facts.items() if label not in _ABOVE]
+    return Chapter(document.title, [table, Facts(facts)], lead=document.subtitle)
 
 
 def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
@@ -95,26 +101,24 @@ OPTIMA_ON_PAGE: Final = 50
 """Rows of the table of optima, evenly spaced over all of them."""
 
 
-_SHARES: Final = ("faithfulness_kept", "removed")
-"""How columns of shares begin."""
-
-
 def _table(trade_offs: Any) -> Chapter:
-    """A table of the optima with weights, losses and shares."""
+    """A table of the optima with weights, losses and shares; constants above it."""
     count = len(trade_offs.optimized)
     frame = trade_offs.to_frame().iloc[evenly_spaced(count, OPTIMA_ON_PAGE)]
-    columns = [
-        name
-        for name in map(str, frame)
-        if name.startswith(("weight.", "loss.", *_SHARES, "gap"))
-        and frame[name].notna().any()
-    ]
-    table = frame[columns]
-    for name in columns:
-        if name.startswith(_SHARES):
-            shares = {name: table[name].map(share_text)}
-            table = table.assign(**shares)
-    table = table.rename(columns=lambda name: " of ".join(str(name).split(".", 1)))
-    table = table.rename(columns=lambda name: name.replace("_kept", " kept"))
-    caption = f"{len(frame)} of {count}" if len(frame) < count else ""
-    return Chapter("All optima", [Table(table, caption)])
+    labels = trade_offs.share_labels
+    shares = {x: labels[name] for name, x in trade_offs.share_columns.items()}
+    words = [f"{len(frame)} of {count}"] if len(frame) < count else []
+    columns = {}
+    for name in map(str, frame):
+        cells = frame[name]
+        is_shown = name in shares or name.startswith(("weight.", "loss.", "gap"))
+        if not is_shown or cells.isna().all():
+            continue
+        label = shares.get(
+            name, name.replace("weight.", "weight of ").replace("loss.", "loss ")
+        )
+        if cells.nunique(dropna=False) == 1 < count:
+            words.append(f"{label} {cell_text(cells.iloc[0])}")
+        else:
+            columns[label] = cells.map(share_text) if name in shares else cells
+    return Chapter("All optima", [Table(pd.DataFrame(columns), " · ".join(words))])

@@ -726,9 +726,14 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 *([] if best is None else [self._chosen(best)]),
                 Facts([*self._facts(best)]),
             ],
-            settings={} if best is None else dict(made_by(best)),
+            settings={} if best is None else self._made_by(best),
             chapters=partial(front_chapters, self),
         )
+
+    def _made_by(self, best: Explanation) -> dict[str, str]:
+        """The settings of an optimum; its losses are in the table of the page."""
+        losses = {f"loss {name}" for name in self.losses}
+        return {name: x for name, x in made_by(best) if name not in losses}
 
     @property
     def _against(self) -> str:

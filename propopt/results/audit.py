@@ -536,7 +536,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
         shared: dict[str, Any] = {"best": self.explanation, "neighbours": similar}
         shared["first_rows"] = first
         yield Explorer(
-            title="One row and its most similar row" if similar else "One row",
+            title="Two similar rows" if similar else "One row",
             lead=f"Audited values, in {self._unit}.",
             reference=self.exact,
             dashed="" if self.exact is None else "Dashed: exact values.",

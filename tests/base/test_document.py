@@ -98,7 +98,7 @@ def test_a_document_shows_dangers_then_blocks_then_settings_and_folds_the_rest()
     assert "\n\nAll numbers\nEach of them.\n" in details
     assert "7.25" in details
     page = page_of([document])
-    order = ["4 rows", "It grew.", ">7<", "All numbers", "How it was made", "data"]
+    order = ["4 rows", "It grew.", ">7<", "All numbers", "Settings", "data"]
     assert [*map(page.index, order)] == sorted(map(page.index, order))
     assert "<summary" in to_card(document).partition("law")[0]
     empty = Document(title="nothing")

@@ -22,7 +22,7 @@ JOBS = {
 }
 SAID = {
     "sweep": "All optima",
-    "explain": "One row and its most similar row",
+    "explain": "Two similar rows",
     "lime": "coefficients for infinitely many samples",
     "interactions": "Scores",
 }

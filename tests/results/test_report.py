@@ -13,7 +13,8 @@ from quiet_boosters import booster
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.base.document import Document, Table, share_text
+from propopt.base.document import Document, Table, cell_text, share_text
+from propopt.base.vocabulary import TERMS
 from propopt.proofs.fronts import ExactFront
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours
@@ -68,7 +69,7 @@ def test_the_worst_pairs_are_those_of_the_loss():
     assert rows[:2] == list(worst[0])
     assert 2.0 * sum(cost.values()) == pytest.approx(best.losses[ROBUST.name])
     share = 100.0 * cost[worst[0]] / sum(cost.values())
-    assert table["share of all differences"].iloc[0] == share_text(share / 100.0)
+    assert table["share of differences"].iloc[0] == share_text(share / 100.0)
 
 
 def test_without_a_graph_the_nearest_by_values_is_the_most_similar():
@@ -239,7 +240,21 @@ def test_many_weights_are_no_more_work_than_some():
     best = curve.optimized[123]
     off = np.abs(front.attributions(weights[123]) - best.attributions).max()
     assert off <= front.error * np.abs(X**2).max()
-    assert len(table_of(chapters_of(curve)["All optima"])) == 50
+    (block,) = chapters_of(curve)["All optima"].blocks
+    assert len(block.frame) == 50
+    # the same weight of all optima stands above the table
+    assert "weight of gradient_matching 1" in block.caption
+    assert list(block.frame)[-2:] == ["faithfulness kept", "differences removed"]
+
+
+def test_a_feature_with_the_name_of_a_label_is_not_defined():
+    names = Labels(features=("score", "tenure"))
+    W = np.array([[3.0, 1.0], [2.0, 5.0]])
+    mine = po.results.Explanation(attributions=W, method="mine", labels=names)
+    page = page_of([mine.document()])
+    assert list(table_of(chapters_of(mine)["Attributions"])) == ["score", "tenure"]
+    assert TERMS["clear signs"].definition in page
+    assert TERMS["score"].definition not in page
 
 
 # ---- the page that somebody signs
@@ -268,9 +283,10 @@ def slipped():
 
 
 def test_the_page_has_every_row_with_base_prediction_decision_and_verdict(slipped):
-    table = table_of(chapters_of(slipped)["Rows"])
+    (block,) = chapters_of(slipped)["Rows"].blocks
+    table = block.frame
     assert list(table.index) == [str(n) for n in range(30)]
-    np.testing.assert_allclose(table["base"], slipped.explanation.base_value)
+    assert f"base {cell_text(slipped.explanation.base_value[0])}" in block.caption
     np.testing.assert_allclose(table["prediction"], slipped.explanation.prediction)
     accepted = slipped.explanation.prediction >= 0.0
     assert list(table["decision"] == "accepted") == list(accepted)
@@ -288,13 +304,13 @@ def test_the_page_has_every_row_with_base_prediction_decision_and_verdict(slippe
 def test_the_page_has_every_value_with_the_exact_one(slipped):
     table = table_of(chapters_of(slipped)["Values"])
     assert table.shape == (30, 3)
-    ours, exact = table.loc["7", "a"].split("\xa0/ ")
+    ours, exact = table.loc["7", "a"].split(" (")
     assert exact.endswith("✗")
-    numbers = [float(x.strip("✗ ").replace("−", "-")) for x in (ours, exact)]
+    numbers = [float(x.strip("✗ )").replace("−", "-")) for x in (ours, exact)]
     expected = [slipped.explanation.attributions[7, 0], slipped.exact[7, 0]]
     np.testing.assert_allclose(numbers, expected, rtol=1e-3)
     assert table.map(lambda cell: "✗" in cell).to_numpy().sum() == 1
-    assert table.map(lambda cell: "/" in cell).to_numpy().sum() == 1  # others are equal
+    assert table.map(lambda cell: "(" in cell).to_numpy().sum() == 1  # others are equal
 
 
 def test_wide_tables_have_the_largest_values_of_each_row_and_the_sum_of_others():
@@ -377,6 +393,7 @@ def test_contributions_are_listed_with_their_targets():
     chapters = chapters_of(outcome)
     table = table_of(chapters["Values"])
     assert len(table) == len(table_of(chapters["Rows"])) == 25
-    ours, exact = (float(x.replace("−", "-")) for x in table.iloc[3, 1].split("/"))
+    cell = table.iloc[3, 1].replace("−", "-")
+    ours, exact = (float(x.strip("()")) for x in cell.split())
     assert ours == pytest.approx(outcome.attributions[3, 1], rel=1e-3)
     assert exact == pytest.approx(outcome.contributions[3, 1], rel=1e-3)

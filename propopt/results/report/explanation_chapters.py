@@ -40,10 +40,11 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
     ):
         N = best.shape[0]
         if N <= SAMPLED_ABOVE:
-            yield table_chapter("Attributions", best.to_frame())
+            frame = best.to_frame().rename_axis(columns="feature")
+            yield table_chapter("Attributions", frame)
             return
         sample = RowSample.of(N, rows_on_page(best.shape[1]))
-        frame = of_rows(best, sample.rows).to_frame()
+        frame = of_rows(best, sample.rows).to_frame().rename_axis(columns="feature")
         caption = f"{sample.in_words()}; the CSV file has all"
         yield Chapter("Attributions", [Table(frame, caption)])
         return
@@ -69,7 +70,7 @@ def rows_and_pairs(
     if neighbours is not None and best.shape[0] > 1:
         pairs, first = neighbours.worst(best)
     explorer = Explorer(
-        title="One row and its most similar row" if neighbours else "One row",
+        title="Two similar rows" if neighbours else "One row",
         best=best,
         neighbours=neighbours,
         front_path=front_path,
@@ -78,5 +79,5 @@ def rows_and_pairs(
     yield explorer.chapter()
     if pairs is not None and neighbours is not None:
         shown = min(WORST_PAIRS, len(pairs))
-        caption = f"The largest {shown} of {len(neighbours.edges):,} pairs."
+        caption = f"{shown} of {len(neighbours.edges):,} pairs"
         yield Chapter("Similar rows that differ most", [Table(pairs, caption)])

@@ -193,13 +193,12 @@ class FrontPath:
 
     @property
     def facts(self) -> list[Fact]:
-        """The solved weights, and its proved accuracy."""
+        """The proved accuracy of the exact front between the optima."""
         front = self.front
         if front is None:
-            return [Fact("solved weights", len(self.optima))]
-        note = f"of the largest value, at {front.n_proved} weights between"
-        error = Fact("interpolation error", front.error, note=note)
-        return [Fact("solved weights", len(self.optima)), error]
+            return []
+        note = f"at {front.n_proved} weights between {len(self.optima)} solved"
+        return [Fact("interpolation error", front.error, note=note)]
 
     @property
     def families(self) -> list[tuple[str, str, int]]:
@@ -302,11 +301,13 @@ class Explorer:
     front_path: FrontPath | None = None
     first_rows: Sequence[int] = ()  # rows at the top of the list
     reference: Array | None = None  # (N, D): dashed bars, without a trade-off curve
-    dashed: str = "Dashed: attributions with the slider at its left end."
+    dashed: str = "Dashed: at the least weight."
 
     def chapter(self) -> Chapter:
         """The chapter of a page with this block."""
-        facts = [Fact("rows shown", len(self.rows), f"of {self._sample.n_rows:,}")]
+        facts = []
+        if len(self.rows) < self._sample.n_rows:
+            facts = [Fact("rows shown", len(self.rows), f"of {self._sample.n_rows:,}")]
         if self.neighbours is not None:
             facts.append(Fact("similar rows", self.neighbours.source))
         if self.front_path is None:
@@ -519,7 +520,7 @@ def _tick(value: float, in_shares: bool) -> str:
     return share_text(value) if in_shares else f"{value:.3g}"
 
 
-_PANELS: Final = ("Chosen row", "The most similar row")
+_PANELS: Final = ("Chosen row", "Most similar row")
 
 
 def row_picture(

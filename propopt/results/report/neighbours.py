@@ -42,7 +42,7 @@ class Neighbours:
             apart = np.zeros(graph.n_edges)
             if X is not None:
                 apart = pair_distances(X, graph.edges)
-            words = f"those of the {graph.kind} graph in the objective"
+            words = f"{graph.kind} graph"
             return cls(graph.edges, graph.strengths, apart, words)
         return cls.by_values(best)
 
@@ -114,8 +114,8 @@ class Neighbours:
                 {
                     "row": pair[0],
                     "similar row": pair[1],
-                    "share of all differences": share_text(share),
-                    "largest difference in": str(names[j]),
+                    "share of differences": share_text(share),
+                    "feature": str(names[j]),
                     "attribution": cells[0],
                     "of the similar row": cells[1],
                 }

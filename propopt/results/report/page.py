@@ -134,7 +134,8 @@ class _PageDocument:
                 yield from (fact.label for fact in block)
             elif kind == "table":
                 for head, cells, _ in block.columns():
-                    yield from (head, *(cells if head == "check" else ()))
+                    heads = () if block.names_features else (head,)
+                    yield from (*heads, *(cells if head == "check" else ()))
 
 
 def _parts(blocks: Iterable[Block]) -> list[_Part]:

@@ -17,6 +17,7 @@ from propopt.base.document import (
     Chapter,
     Fact,
     Table,
+    cell_text,
     minus,
 )
 from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
@@ -95,15 +96,18 @@ class ReviewSheet:
         yield self._of_values()
 
     def _of_rows(self) -> Chapter:
-        n_columns = 4 + (self.decision is not None) + (self.tolerance is not None)
+        n_columns = 3 + (self.decision is not None) + (self.tolerance is not None)
         n_columns += 2 * (self._differences is not None)
         rows = self._failing_first(CELLS_ON_PAGE // (n_columns + 1))
         columns = dict[str, Sequence[Any]]()
-        columns["base"] = [*map(float, self.base[rows])]
+        words = list[str]()
+        if (self.base == self.base[0]).all():
+            words.append(f"base {cell_text(float(self.base[0]))}")
+        else:
+            columns["base"] = [*map(float, self.base[rows])]
         columns["prediction"] = [*map(float, self.prediction[rows])]
         if self.decision is not None:
             columns["decision"] = [*map(self.decision.of, columns["prediction"])]
-        columns["sum of values"] = [*map(float, self._values.sum(axis=1)[rows])]
         columns["error of the sum"] = [*map(float, self._sum_errors[rows])]
         if self._differences is not None:
             differences = self._differences[rows]
@@ -118,10 +122,9 @@ class ReviewSheet:
             fails = self._fails[rows]
             columns["tolerance"] = ["fail" if x else "pass" for x in fails]
         table = pd.DataFrame(columns, index=self._index(rows))
-        words = ""
         if (d := self.decision) is not None:
-            words = f"decision: {d.above} from {d.threshold:g} on, else {d.below}"
-        return Chapter("Rows", [Table(table, self._caption(len(rows), words))])
+            words.append(f"decision: {d.above} from {d.threshold:g} on, else {d.below}")
+        return Chapter("Rows", [Table(table, self._caption(len(rows), *words))])
 
     def _of_values(self) -> Chapter:
         D = self._values.shape[1]
@@ -129,12 +132,12 @@ class ReviewSheet:
         cells = D + 1 if is_wide else 6 * (_COLUMNS + 1)
         rows = self._failing_first(max(CELLS_ON_PAGE // cells, 1))
         if is_wide:
-            names = [str(name) for name in self._names]
+            names = pd.Index([*map(str, self._names)], name="feature")
             lines = [[self._cell(n, j) for j in range(D)] for n in rows]
             table = pd.DataFrame(lines, index=self._index(rows), columns=names)
             has_exact = self.exact is not None
             words = (
-                f"{self.noun} / {self.other}, where they differ" if has_exact else ""
+                f"{self.noun} ({self.other}, where they differ)" if has_exact else ""
             )
             if has_exact and self.tolerance is not None and self._fails.any():
                 words += " · ✗: beyond the tolerance"
@@ -154,7 +157,7 @@ class ReviewSheet:
         if exact == value and not is_far:
             return value
         mark = " ✗" if is_far else ""
-        return f"{value}\N{NO-BREAK SPACE}/ {exact}{mark}"
+        return f"{value} ({exact}){mark}"
 
     def _lines(self, n: int) -> Iterator[dict[str, Any]]:
         """Lines with the largest values of a row, and a line with the sum of others."""
@@ -196,7 +199,7 @@ class ReviewSheet:
             failing = np.flatnonzero(self._fails)[:room].tolist()
         return sorted(list(dict.fromkeys([*failing, *sample]))[:room])
 
-    def _caption(self, shown: int, words: str) -> str:
+    def _caption(self, shown: int, *words: str) -> str:
         """The unit, the rows that are shown, and more."""
         N = len(self.base)
         rows = plural(N, "row")
@@ -205,7 +208,7 @@ class ReviewSheet:
             rows = f"a sample of {rows}" if N > SAMPLED_ABOVE else rows
             rows += "" if self.tolerance is None else ", including those that fail"
             rows += "; the CSV files have all"
-        return " · ".join(filter(None, (self.unit, rows, words)))
+        return " · ".join(filter(None, (self.unit, rows, *words)))
 
     @property
     def _names(self) -> Sequence[Any]:
