@@ -27,7 +27,7 @@ from propopt.base.checks import read_only, read_option, read_seed, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import Outcome, Reason, enumerated
+from propopt.base.text import Outcome, Reason
 from propopt.explaining.contributions import (
     AnyRule,
     ContributionChoice,
@@ -764,8 +764,8 @@ class RowsProblem(ExplanationProblem):
         )
         parameters: dict[str, Parameter] = {"mixtures never seen": share}
         if worst:
-            pair = [names[used[j]] for j in worst]
-            parameters["never together"] = enumerated(pair, "with")
+            columns = [names[used[j]] for j in worst]
+            parameters["never together"] = name_of_group(columns, "with")
         unit_of = {name: units[k] for name, k in zip(names, of_column, strict=True)}
         groups = [[names[used[j]] for j in group] for group in mixtures.groups()]
         return parameters, joined_groups(groups, unit_of)
@@ -785,10 +785,10 @@ class RowsProblem(ExplanationProblem):
         columns = [part.columns for part in parts] or [np.arange(len(names))]
         used = np.unique(np.concatenate(columns))
         mixtures = self._mixtures(used)
-        found = [] if isinstance(mixtures, Reason) else mixtures.groups()
-        members = [[names[used[j]] for j in group] for group in found]
-        groups = {name_of_group(group): group for group in members}
-        return replace(self, settings=replace(self.settings, groups=groups or None))
+        groups = [] if isinstance(mixtures, Reason) else mixtures.groups()
+        members = [[names[used[j]] for j in group] for group in groups]
+        named = {name_of_group(group): group for group in members}
+        return replace(self, settings=replace(self.settings, groups=named or None))
 
     def main_effect_parameters(self, best: Explanation) -> dict[str, Parameter]:
         """The share of differences that main effects explain, as a parameter."""

@@ -77,7 +77,7 @@ _TIED: Final = 10
 
 @final
 @dataclass(frozen=True, eq=False)
-class Nesting:
+class ColumnNesting:
     """A category of many levels, each of which has one bin of another column."""
 
     inner: int  # the category
@@ -88,7 +88,7 @@ class Nesting:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Relation:
+class ColumnRelation:
     """Three or more columns, one of which follows from the others."""
 
     members: tuple[int, ...]
@@ -103,14 +103,14 @@ class NormalScores:
     """Columns as standard normal quantiles of their ranks in a table."""
 
     columns: Indices  # (C,)
-    values: tuple[Values, ...]  # the known values of each, increasing
+    values: tuple[Values, ...]  # the values of each, increasing
 
     def of(self, rows: Points) -> Array:
         """The scores (N, C) of rows; 0 if missing."""
         Z = np.zeros((len(rows), len(self.columns)))
-        for c, (j, known) in enumerate(zip(self.columns, self.values, strict=True)):
-            ends = [np.searchsorted(known, rows[:, j], side) for side in _SIDES]
-            Z[:, c] = ndtri((sum(ends) + 1.0) / (2.0 * len(known) + 2.0))
+        for c, (j, values) in enumerate(zip(self.columns, self.values, strict=True)):
+            ends = [np.searchsorted(values, rows[:, j], side) for side in _SIDES]
+            Z[:, c] = ndtri((sum(ends) + 1.0) / (2.0 * len(values) + 2.0))
         return np.where(np.isnan(rows[:, self.columns]), 0.0, Z)
 
 
@@ -152,14 +152,14 @@ class Mixtures:
         """For each column the largest value of each bin, or the frequent categories."""
         edges = []
         for column, is_category in zip(self.data.T, self.is_category, strict=True):
-            known = column[~np.isnan(column)]
-            values, counts = np.unique(known, return_counts=True)
+            present = column[~np.isnan(column)]
+            values, counts = np.unique(present, return_counts=True)
             if is_category:  # the last bin has all others
                 frequent = np.argsort(-counts, kind="stable")[: self.n_bins - 1]
                 values = values[np.sort(frequent)]
             elif len(values) > self.n_bins:
                 levels = np.arange(1, self.n_bins + 1) / self.n_bins
-                quantiles = np.quantile(known, levels, method="inverted_cdf")
+                quantiles = np.quantile(present, levels, method="inverted_cdf")
                 values = np.unique(quantiles)
             edges.append(values)
         return edges
@@ -172,10 +172,10 @@ class Mixtures:
             if len(edges) == 0:
                 continue
             x = rows[:, j]
-            places = np.minimum(np.searchsorted(edges, x), len(edges) - 1)
+            index = np.minimum(np.searchsorted(edges, x), len(edges) - 1)
             if self.is_category[j]:
-                places = np.where(edges[places] == x, places, m - 1)
-            bins[:, j] = np.where(np.isnan(x), m, places)
+                index = np.where(edges[index] == x, index, m - 1)
+            bins[:, j] = np.where(np.isnan(x), m, index)
         return bins
 
     @cached_property
@@ -223,9 +223,9 @@ class Mixtures:
     # ---- Nestings
 
     @cached_property
-    def nestings(self) -> list[Nesting]:
+    def nestings(self) -> list[ColumnNesting]:
         """Categories with more levels than bins that determine another column."""
-        found = []
+        result = []
         n, n_columns = self.data.shape
         m = self.n_bins
         bins = self.bins_of(self.data)
@@ -242,8 +242,8 @@ class Mixtures:
                 right = counts[counts - 1 > others].sum() / n  # of other rows
                 chance = self.frequencies[v].max() + 2.5 / math.sqrt(n)
                 if v != u and right >= _NESTED and right > chance:
-                    found.append(Nesting(u, v, levels, counts.argmax(axis=1)))
-        return found
+                    result.append(ColumnNesting(u, v, levels, counts.argmax(axis=1)))
+        return result
 
     # ---- Relations
 
@@ -252,18 +252,18 @@ class Mixtures:
         """Normal scores of the numeric columns that vary."""
         is_number = ~self.is_category & (np.array([*map(len, self._edges)]) > 1)
         columns = np.flatnonzero(is_number)
-        known = [np.sort(x[~np.isnan(x)]) for x in self.data.T[columns]]
-        return NormalScores(columns, tuple(known))
+        values = [np.sort(x[~np.isnan(x)]) for x in self.data.T[columns]]
+        return NormalScores(columns, tuple(values))
 
     @cached_property
-    def relations(self) -> list[Relation]:
+    def relations(self) -> list[ColumnRelation]:
         """Relations of three and more columns, those with the least variance first."""
-        found: list[Relation] = []
+        result: list[ColumnRelation] = []
         columns = self.scores.columns
         n = len(self.data)
         C = len(columns)
         if C < 3 or n < 5 * C:
-            return found
+            return result
         Z = self.scores.of(self.data)
         means = Z.mean(axis=0)
         deviations = Z.std(axis=0)
@@ -275,17 +275,17 @@ class Mixtures:
         for c in np.argsort(variances, kind="stable").tolist():
             inside = partial[c] >= _PARTIAL
             members = tuple(columns[inside].tolist())
-            is_known = any(set(members) <= set(x.members) for x in found)
+            is_part = any(set(members) <= set(x.members) for x in result)
             left = variances[c] * n / (n - C)
-            if is_known or len(members) < 3 or left > _UNEXPLAINED:
+            if is_part or len(members) < 3 or left > _UNEXPLAINED:
                 continue
             of_units = np.where(inside, P[c] * variances[c], 0.0)
             errors = np.abs(Z @ of_units) / left_out
             limit = float(np.quantile(errors, _QUANTILE))
             coefficients = of_units / deviations
             centre = float(coefficients @ means)
-            found.append(Relation(members, coefficients, centre, limit))
-        return found
+            result.append(ColumnRelation(members, coefficients, centre, limit))
+        return result
 
     # ---- Mixed rows
 
@@ -306,10 +306,10 @@ class Mixtures:
         for nesting in self.nestings:
             u = nesting.inner
             v = nesting.outer
-            place = np.searchsorted(nesting.levels, mixed[:, u])
-            place = np.minimum(place, len(nesting.levels) - 1)
-            is_level = nesting.levels[place] == mixed[:, u]
-            outside = is_level & (nesting.bins[place] != bins[:, v])
+            index = np.searchsorted(nesting.levels, mixed[:, u])
+            index = np.minimum(index, len(nesting.levels) - 1)
+            is_level = nesting.levels[index] == mixed[:, u]
+            outside = is_level & (nesting.bins[index] != bins[:, v])
             yield (u, v), (is_x[:, u] != is_x[:, v]) & outside
         Z = self.scores.of(mixed) if self.relations else np.zeros((0, 0))
         for relation in self.relations:
@@ -388,8 +388,8 @@ def one_row_per_unit(data: Points) -> Points:
     order = np.argsort(-sizes, kind="stable")
     tied = [j for j in order.tolist() if _FEW < sizes[j] < _REPEATED * n][:_TIED]
     for u in tied:
-        near = [v for v in tied if abs(sizes[v] - sizes[u]) <= _SLACK * sizes[u]]
-        joint = [len(np.unique(codes[u] * n + codes[v])) for v in near]
+        similar = [v for v in tied if abs(sizes[v] - sizes[u]) <= _SLACK * sizes[u]]
+        joint = [len(np.unique(codes[u] * n + codes[v])) for v in similar]
         if sum(count <= (1.0 + _SLACK) * sizes[u] for count in joint) >= 3:  # with u
             return data[np.sort(np.unique(codes[u], return_index=True)[1])]
     return data

@@ -534,11 +534,11 @@ def joined_groups(
 _NAMED_MEMBERS: Final = 3
 
 
-def name_of_group(members: Sequence[str]) -> str:
+def name_of_group(members: Sequence[str], last: str = "and") -> str:
     """The name of a group: ``"a and b"``, or the first two and how many more."""
     if len(members) > _NAMED_MEMBERS:
         members = [*members[:2], f"{len(members) - 2} more"]
-    return enumerated(members, "and")
+    return enumerated(members, last)
 
 
 def numbers_of_rows(
