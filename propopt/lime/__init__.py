@@ -7,8 +7,8 @@ return :class:`LimeRows` with the noise of single runs and paths over kernel wid
 
 A :class:`LimeLaw` is how LIME draws, codes and weights samples:
 
-- :class:`TabularLaw`: bins of data (``from_data``) or given bins (``of_bins``), with
-  weights by bits, as in the package ``lime``;
+- :class:`TabularLaw`: bins between quantiles or given edges, with weights by bits, as
+  in the package ``lime``;
 - :class:`SmoothLaw`: the same bins, with weights by distance along each column;
 - :class:`GaussianLaw`: normal samples, with weights by distance;
 - :class:`GlimeLaw`: any other law, sampled from its weighted neighbourhood.

@@ -665,7 +665,6 @@ class OneHot(CategoricalColumn):
         one_hot = cls(name, members, dtypes, _shares(codes, len(members)))
         return one_hot, codes.astype(float)
 
-
     @property
     def categories(self) -> tuple[Hashable, ...]:
         return self.members

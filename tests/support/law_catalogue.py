@@ -16,6 +16,7 @@ from propopt.laws.background import Reference
 from propopt.laws.column_laws import CodedLaw, NoisyColumn
 from propopt.laws.data_law import DataLaw, NoiseLaw
 from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.tables.columns import ObservedValues
 from propopt.tables.frames import Labels
@@ -53,20 +54,18 @@ def _noise(X, codes):
 
 def _given(X, codes):
     """Bins with a mean outside, with one value, and a missing one of weight 0."""
-    own = {
-        "edges": [-0.5, 0.25],
-        "means": [-1.0, 0.125, 3.0],
-        "deviations": [1.0, 0.0, 0.7],
-        "probabilities": [0.2, 0.5, 0.3, 0.0],
-        "ranges": [-4.0, 2.5],
-    }
-    numbers = [j for j in range(X.shape[1]) if j not in codes]
-    parts = {part: dict.fromkeys(numbers, given) for part, given in own.items()}
     if codes:
-        shares = {j: [0.5, 0.0, 0.25, 0.25] for j in codes}
-        parts["probabilities"] |= shares
-        parts["categories"] = {j: list(range(N_CODES)) for j in codes}
-    return TabularLaw.of_bins(**parts, kernel_width=0.8)
+        shares = np.array([0.5, 0.0, 0.25, 0.25])
+        column = BinnedColumn.of_codes(np.arange(float(N_CODES)), shares, "0123")
+    else:
+        column = BinnedColumn.of_numbers(
+            np.array([-0.5, 0.25]),
+            (np.array([-1.0, 0.125, 3.0]), np.array([1.0, 0.0, 0.7])),
+            (np.array([-4.0, -0.5, 0.25]), np.array([-0.5, 0.25, 2.5])),
+            np.array([False, True, False]),
+            np.array([0.2, 0.5, 0.3, 0.0]),
+        )
+    return TabularLaw.of([column] * X.shape[1], 0.8)
 
 
 def _tabular(X, codes):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
-import pandas as pd
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.checks import read_array, read_option
@@ -18,66 +17,12 @@ from propopt.structures.products.families import Pieces
 from propopt.tables.columns import CategoricalColumn, Column
 from propopt.tables.frames import (
     Labels,
-    as_frame,
     is_frame,
     listed,
     position_of,
     read_points,
 )
 from propopt.tables.schema import TableSchema
-
-
-# ---- Arguments for some columns, by name or position
-
-
-def by_column(given: Any, label: str, names: Sequence[str]) -> list[Any]:
-    """The argument of each of D columns, None for columns without one; names (D,)."""
-    pairs = [] if given is None else by_name(given)
-    result: list[Any] = [None] * len(names)
-    if pairs is None:
-        if isinstance(given, str) or not isinstance(given, Collection):
-            raise InvalidInput(f"{label}: expected one for each column, got {given!r}")
-        if len(given) != len(names):
-            raise InvalidInput(
-                f"{label}: expected one for each of {len(names)} columns, got "
-                f"{len(given)}; for some columns give a mapping by name"
-            )
-        return list(given)
-    positions = [position_of(key, label, names) for key, _ in pairs]
-    for j, (key, one) in zip(positions, pairs, strict=True):
-        if positions.count(j) > 1:
-            raise InvalidInput(f"{label}: column {key!r} is given more than once")
-        result[j] = one
-    return result
-
-
-def by_name(given: Any) -> list[tuple[Hashable, Any]] | None:
-    """The arguments with names or positions of columns; None if it has none."""
-    if isinstance(given, Mapping | pd.Series):
-        return list(given.items())
-    frame = as_frame(given, "X")
-    if frame is None:
-        return None
-    result: list[tuple[Hashable, Any]] = []
-    for name, column in frame.table.items():
-        last = np.flatnonzero(column.notna()).max(initial=-1)
-        values = None if last < 0 else column.iloc[: last + 1].to_numpy()
-        result.append((name, values))
-    return result
-
-
-def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
-    """The number of columns in arguments, and their names; None for positions."""
-    pairs = [by_name(part) for part in parts if part is not None]
-    keys = list(dict.fromkeys(key for part in pairs for key, _ in part or ()))
-    lists = [part for part in parts if part is not None and by_name(part) is None]
-    counts = [len(part) if isinstance(part, Collection) else 1 for part in lists]
-    if not counts and not all(isinstance(key, int | np.integer) for key in keys):
-        return len(keys), tuple(map(str, keys))
-    counts_by_position = [
-        1 + int(key) for key in keys if isinstance(key, int | np.integer)
-    ]
-    return max([*counts, *counts_by_position], default=0), None
 
 
 # ---- The bins of each column
@@ -105,15 +50,29 @@ def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
         n_bins, Mapping | Sequence | np.ndarray
     ):
         return (_rule(n_bins, "n_bins"),) * len(names)
-    return tuple(
-        _rule(4 if one is None else one, f"n_bins[{name!r}]")
-        for name, one in zip(names, by_column(n_bins, "n_bins", names), strict=True)
-    )
+    if isinstance(n_bins, Mapping):
+        choices: list[Any] = [4] * len(names)
+        for key, one in n_bins.items():
+            choices[position_of(key, "n_bins", names)] = one
+    elif len(n_bins) == len(names):
+        choices = list(n_bins)
+    else:
+        raise InvalidInput(
+            f"n_bins: expected one for each of {len(names)} columns, got "
+            f"{len(n_bins)}; for some columns give a mapping by name"
+        )
+    labels = [f"n_bins[{name!r}]" for name in names]
+    return tuple(map(_rule, choices, labels))
 
 
 def _rule(user_bins: Any, label: str) -> BinRule:
     if isinstance(user_bins, Sequence | np.ndarray) and np.ndim(user_bins) > 0:
-        return increasing(user_bins, label)
+        edges = read_array(user_bins, label, ndim=1)
+        if (np.diff(edges) <= 0.0).any():
+            raise InvalidInput(
+                f"{label}: expected increasing edges, got {edges.tolist()}"
+            )
+        return edges
     if (
         isinstance(user_bins, bool)
         or not isinstance(user_bins, int | np.integer)
@@ -124,14 +83,6 @@ def _rule(user_bins: Any, label: str) -> BinRule:
             f"{user_bins!r}"
         )
     return int(user_bins)
-
-
-def increasing(user_edges: Any, label: str) -> Array:
-    """Read edges, which have to be finite and increasing."""
-    edges = read_array(user_edges, label, ndim=1)
-    if (np.diff(edges) <= 0.0).any():
-        raise InvalidInput(f"{label}: expected increasing edges, got {edges.tolist()}")
-    return edges
 
 
 # ---- The names of bins, in which no two edges look the same
@@ -203,22 +154,15 @@ class BinnedColumn:
         return cls(pieces, shares, edges, words, missing)
 
     @classmethod
-    def of_data(
-        cls,
-        values: Array,
-        edges: Array,
-        ends: tuple[float, float] | None = None,
-    ) -> BinnedColumn:
+    def of_data(cls, values: Array, edges: Array) -> BinnedColumn:
         """Bins of data (m,), with their means and sds; a bin may be a single value.
 
-        Outer ends are by default those of the data; then edges at or above the largest
-        number are dropped. A bin without data has the share 0, and its middle as value.
+        Outer ends are those of the data; edges at or above the largest number are
+        dropped. A bin without data has the share 0, and its middle as value.
         """
         numbers = values[~np.isnan(values)]
-        if ends is None:
-            edges = edges[edges < numbers.max(initial=-np.inf)]
-        if ends is None:
-            ends = (numbers.min(), numbers.max()) if len(numbers) > 0 else (0.0, 0.0)
+        edges = edges[edges < numbers.max(initial=-np.inf)]
+        ends = (numbers.min(), numbers.max()) if len(numbers) > 0 else (0.0, 0.0)
         low = np.append(ends[0], edges)
         high = np.append(edges, ends[1])
         indices = np.searchsorted(edges, numbers, side="left")
@@ -230,7 +174,7 @@ class BinnedColumn:
         sd = np.zeros(len(parts))
         for b, part in enumerate(parts):
             if len(part) == 0:
-                mean[b] = _middle(low[b], high[b])
+                mean[b] = 0.5 * (low[b] + high[b])
                 continue
             single[b] = np.ptp(part) == 0.0
             mean[b] = part[0] if single[b] else part.mean()
@@ -334,13 +278,6 @@ class BinnedColumn:
 
 
 # ---- Statistics of numbers in bins
-
-
-def _middle(low: float, high: float) -> float:
-    """The middle of an interval; its finite end if the other is infinite."""
-    if np.isinf(high - low):
-        return float(np.clip(0.0, low, high))
-    return 0.5 * (low + high)
 
 
 def _deviation(part: Array) -> float:

@@ -20,7 +20,6 @@ from propopt.lime.laws.binned_columns import (
     columns_of,
     read_data,
 )
-from propopt.lime.laws.given_bins import given_columns
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
@@ -134,91 +133,6 @@ class TabularLaw(LimeLaw):
         names = labels.feature_names(points.shape[1])
         columns = columns_of(points, names, schema, coded, n_bins, weights)
         return cls.of(columns, kernel_width, labels.of_columns())
-
-    @classmethod
-    def of_bins(
-        cls,
-        edges: Any = None,
-        *,
-        means: Any = None,
-        deviations: Any = None,
-        probabilities: Any = None,
-        ranges: Any = None,
-        categories: Any = None,
-        data: Any = None,
-        kernel_width: float | None = None,
-    ) -> TabularLaw:
-        """Sampling with given bins; frequencies, means and spreads come from the data.
-
-        A sample of a column is in bin b with probability w_b, and then a normal number
-        N(μ_b, σ_b²) truncated to its bin, low < V ≤ high: the inner edges, and the ends
-        of the range outside. μ_b and σ_b are the location and scale before truncation:
-        with l = (low − μ_b) / σ_b, r = (high − μ_b) / σ_b samples have the mean
-        μ_b + σ_b (φ(l) − φ(r)) / (Φ(r) − Φ(l)). A bin with σ_b = 0 is the value μ_b.
-        With bits z for the columns that are in the bin of the row, a sample has the
-        weight exp(−Σ_j (1 − z_j)² / (2 ν²)).
-
-        Each argument is a mapping by name or position of columns, a DataFrame with
-        these column names, or has one entry for each of the D columns, None for missing
-        ones; an array (D, B) works too. All numbers except probabilities are in units
-        of their column.
-
-        Parameters
-        ----------
-        edges : mapping, DataFrame, array (D, B − 1) or sequence
-            The inner edges of bins, finite and increasing; an edge belongs to the bin
-            below it. No edges give one bin, and no coefficient. By default quartiles of
-            the data.
-        means, deviations : mapping, DataFrame, array (D, B) or sequence, optional
-            μ and σ ≥ 0; by default those of the data in each bin. They are required
-            without data, or for a bin without data.
-        probabilities : mapping, DataFrame, array (D, B) or sequence, optional
-            w ≥ 0 with the sum 1; by default the frequencies in the data, and 1/B
-            without data. One additional number, the last, is that of missing values.
-        ranges : mapping, DataFrame, array (D, 2) or sequence, optional
-            The lowest and the highest number of samples, with the edges in between;
-            they may be infinite. Rows of data beyond do not count. By default the range
-            of the data, and infinite without data.
-        categories : mapping, or sequence of columns, optional
-            The values of columns of categories, in the order of their probabilities; by
-            default those of the data. Other categories are not sampled. Text needs data
-            with such columns.
-        data : DataFrame or array (m, D), optional
-            A table, usually the training data of the model, with the names of columns.
-            Without it columns are in the order of the edges and categories.
-        kernel_width : float, optional
-            ν > 0; as for :meth:`from_data`.
-
-        Returns
-        -------
-        TabularLaw
-            The law with weights by bits.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of its range, missing, given twice, has another length
-            than there are bins, or has an unknown column.
-
-        Examples
-        --------
-        >>> law = TabularLaw.of_bins(
-        ...     {"age": [30, 45, 60], "bmi": [25]},
-        ...     means={"age": [25, 38, 52, 70], "bmi": [22, 30]},
-        ...     deviations={"age": [4, 4, 4, 8], "bmi": [2, 4]},
-        ...     probabilities={"age": [0.2, 0.3, 0.3, 0.2]},
-        ...     ranges={"age": [18, 100]},
-        ... )
-        >>> law
-        TabularLaw(2 columns, 6 bins, kernel_width=1.061)
-        >>> law.columns[0].bins
-        ('≤ 30', '> 30 and ≤ 45', '> 45 and ≤ 60', '> 60')
-        >>> law.columns[1].shares
-        array([0.5, 0.5])
-        """
-        parts = (edges, means, deviations, probabilities, ranges)
-        columns, labels = given_columns(parts, categories, data)
-        return cls.of(columns, kernel_width, labels)
 
     def cells(self, points: Points) -> Points:
         """The bins (n, D) of each row, which determine its coefficients."""

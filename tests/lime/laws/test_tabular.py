@@ -1,20 +1,30 @@
 """Laws of tables and of explainers of the package: bins, names, draws and notes."""
 
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from normal_samples import mixed_columns
+from normal_samples import least_squares, mixed_columns, with_intercept
 from package_laws import law_of_package
 from refusals import refusals
 from sklearn import datasets
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
+from propopt.base.arrays import Array, Indices, Values
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn, inner_edges_of
+from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
+from propopt.structures.products.families import Pieces
 
 
 @pytest.fixture
@@ -279,3 +289,57 @@ def test_the_law_of_an_explainer_is_that_of_its_data(
             np.testing.assert_array_equal(computed[some], read[bins][some])
         sd = other.pieces.sd[bins] - 1e-11
         np.testing.assert_allclose(one.pieces.sd[some], sd[some], rtol=1e-9)
+
+
+def test_one_bin_has_no_coefficient():
+    X = np.random.default_rng(0).uniform(-2.0, 3.0, (60, 2))
+    model = KernelRidge(kernel="rbf", gamma=0.4, alpha=0.1)
+    model.fit(X, np.sin(X[:, 0]) * X[:, 1])
+    law = TabularLaw.from_data(X, n_bins=[[0.0], [9.0]])
+    assert [len(column.bins) for column in law.columns] == [2, 1]
+    limit = po.lime.limits(model, X[:3], law, data=X)
+    assert (limit.coefficients[:, 1] == 0.0).all()
+    assert (limit.coefficients[:, 0] != 0.0).all()
+
+
+def test_gaussian_laws_of_data_have_its_means_and_scales():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    given = GaussianLaw.of(X.mean(axis=0), X.std(axis=0), unit=X.std(axis=0))
+    for one, other in zip(GaussianLaw.from_data(X).columns, given.columns, strict=True):
+        np.testing.assert_allclose(one.edges, other.edges, rtol=1e-13, atol=1e-14)
+
+
+# ---- The law of the page on laws
+
+
+PAGE = Path(po.__file__).parents[1] / "docs" / "contributing" / "law.md"
+
+
+def test_the_law_that_is_shown_has_limits_that_are_sums_over_all_bits(rng):
+    """That of the page on laws."""
+    blocks = PAGE.read_text(encoding="utf-8").split("```")
+    (code,) = (block for block in blocks if "class SwitchedLaw" in block)
+    uses = [Array, LimeLaw, Pieces, Tilt, dataclass, final, tilt_of_masses]
+    names = {one.__name__: one for one in uses}
+    names |= {"Indices": Indices, "Values": Values, "Array": Array, "np": np}
+    exec(code.removeprefix("python\n"), names)
+    baseline, row, width = np.array([0.5, -1.0, 2.0]), np.array([[1.0, 0.3, -0.7]]), 0.8
+    columns = tuple(map(names["SwitchedColumn"], baseline.tolist()))
+    law = names["SwitchedLaw"](columns, width)
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    model = RandomForestRegressor(n_estimators=5, max_depth=4, random_state=0)
+    model.fit(X, X[:, 0] * X[:, 1] + np.abs(X[:, 2]))
+    bits = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
+    weights = np.exp(-(1.0 - bits).sum(axis=1) / (2.0 * width**2))
+    values = model.predict(np.where(bits == 1.0, row, baseline))
+    result = po.lime.limits(model, row, law)
+    assert result.source == "exact"
+    expected = least_squares(bits, weights, values)
+    np.testing.assert_allclose(with_intercept(result), expected, rtol=0, atol=1e-12)
+    assert repr(law) == "SwitchedLaw(3 columns, 3 bins, kernel_width=0.8)"
+    # its draws have its weights
+    draws = law.draw(row, 200, rng)
+    off = (1.0 - draws.bits[0]).sum(axis=1)
+    np.testing.assert_allclose(draws.weights[0], np.exp(-off / (2.0 * width**2)))
+    samples = np.where(draws.bits[0] == 1.0, row, baseline)
+    np.testing.assert_array_equal(draws.samples[0], samples)
