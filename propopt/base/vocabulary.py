@@ -227,17 +227,19 @@ TERMS: Final[Mapping[str, Definition]] = {
         "Root mean square change of contributions in the same rows; for groups the "
         "larger difference of mean and mean size."
     ),
-    "× level": Definition("The distance divided by the level."),
+    "× level": Definition(
+        "The distance or the change of mean size, over the largest by chance."
+    ),
     "level": Definition(
-        "Distance by chance: of refits on halves, other seeds, or random divisions.",
+        "Models that differ by chance: refits of both versions, or random divisions.",
         "",
         "estimated",
     ),
     "total size": Definition("Sum of the mean sizes of all features.", "Σ_d size_d"),
     "false alarms": Definition(
-        "Share of simulated comparisons without a change that exceed the level.",
+        "Largest share of comparisons without a change in which anything is flagged.",
         "",
-        "estimated",
+        "assumed",
     ),
     # ---- trade-offs
     "faithfulness kept": Definition(

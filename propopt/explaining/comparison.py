@@ -1,8 +1,8 @@
 """``compare``: two versions of a model at the same rows, or two groups of rows.
 
-A column is flagged if it differs more between the versions than any column does between
-models that differ by chance alone. The targets of both versions are compared; the
-prices show what the choice among near-optimal explanations can account for.
+A column is flagged if it differs more between versions than refits differ by chance.
+The targets of both versions are compared; the prices show what the choice among
+near-optimal explanations can account for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
 from propopt.base.text import QuantityKind
-from propopt.explaining.null_models import NullModels
+from propopt.explaining.null_models import PooledRefits
 from propopt.explaining.problem import (
     CheckedSettings,
     RowsProblem,
@@ -43,13 +43,12 @@ from propopt.functions.outputs import (
 from propopt.functions.wrapping import wrap_with_table
 from propopt.losses.faithfulness import Units
 from propopt.results.comparison import (
-    MIN_SIZE_CHANGE,
+    MIN_CHANGE,
     Comparison,
     NullLevel,
     column_sizes,
     distances_of,
     group_distances,
-    unfolded_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.structures.fitted_model import FittedModel
@@ -153,41 +152,73 @@ Parts: TypeAlias = tuple[Array, Array | None]
 """Targets (N, D), and the base of each row (N,) if there is one."""
 
 
+Level: TypeAlias = tuple[Sequence[Any], Sequence[Any]] | PooledRefits
+"""Refits of the old and of the new version; or pairs of refits of random divisions."""
+
+_MIN_REFITS: Final = 5
+_MIN_DIVISIONS: Final = 19
+
+
 def level_of(
-    refits: NullModels, targets: Callable[[Any], Parts], progress: bool | None
+    level: Level,
+    versions: tuple[Parts, Parts],
+    targets: Callable[[Any], Parts],
+    progress: bool | None,
 ) -> NullLevel:
-    """The level from refits, given the targets and the base of each model."""
-    if not isinstance(refits, NullModels):
+    """The level from refits, given the targets of the versions and of each model."""
+    pooled = level.pairs if isinstance(level, PooledRefits) else None
+    sides: Any = level if pooled is None else [*zip(*pooled, strict=True)]
+    given = sides if isinstance(sides, Sequence) else ()
+    counts = [len(x) if isinstance(x, Sequence) else 0 for x in given]
+    least = _MIN_REFITS if pooled is None else _MIN_DIVISIONS
+    if len(counts) != 2 or min(counts) < least:
         raise InvalidInput(
-            "level: expected models that differ by chance, such as "
-            "propopt.null_models.split_half_refits(learner, X, y), got "
-            f"{type(refits).__name__}"
+            f"level: expected at least {least} refits of each version, such as "
+            "(old_refits, new_refits), each from "
+            "propopt.null_models.bootstrap_refits(learner, X, y, times=20), got "
+            f"{' and '.join(map(str, counts)) or type(level).__name__}"
         )
-    parts = []
-    with progress_bar("refits", len(refits.models), progress) as bar:
-        for number, model in enumerate(refits.models, start=1):
-            with _errors_of(f"level: model {number} of the {refits.kind}"):
-                parts.append(targets(model))
-            bar.advance(bar.task_ids[0])
-    size = float(np.mean([column_sizes(phi)[-1] for phi, _ in parts]))
-    pairs = [(parts[k][0], parts[m][0]) for k, m in refits.pairs]
-    bases = [_common_bases(parts[k][1], parts[m][1]) for k, m in refits.pairs]
-    changes = [x[1] - x[0] for x in bases if x is not None]
-    in_halves = refits.kind == "split_half_refits"
-    level = NullLevel(
-        kind=refits.kind,
-        n_models=len(pairs if in_halves else refits.models),
-        distances=np.stack([distances_of(*pair) for pair in pairs]),
-        sizes=np.stack([unfolded_changes(*pair) for pair in pairs]),
-        least=MIN_SIZE_CHANGE * size,
-        bases=np.array(changes) if len(changes) == len(pairs) else None,
+    parts: list[list[Parts]] = []
+    with progress_bar("refits", sum(map(len, sides)), progress) as bar:
+        for name, models in zip(("old", "new"), sides, strict=True):
+            parts.append([])
+            for number, model in enumerate(models, start=1):
+                with _errors_of(f"level: {name} refit {number}"):
+                    parts[-1].append(targets(model))
+                bar.advance(bar.task_ids[0])
+    if pooled is not None:
+        parts = [[one, *side] for one, side in zip(versions, parts, strict=True)]
+    old, new = ([phi for phi, _ in side] for side in parts)
+    if pooled is not None:
+        tested, *distances = map(distances_of, old, new)
+    else:
+        tested = distances_of(np.mean(old, axis=0), np.mean(new, axis=0))
+        distances = [
+            distances_of(one, other)
+            for side in (old, new)
+            for one, other in zip(side[::2], side[1::2], strict=False)
+        ]
+    sizes = _sizes([*parts[0], *parts[1]])
+    return NullLevel(
+        kind="bootstrap_refits" if pooled is None else "pooled_refits",
+        least=_least(sizes[:, len(tested)]),
+        tested=tested,
+        distances=np.stack(distances),
+        before=sizes[: len(old)],
+        after=sizes[len(old) :],
     )
-    if not level.limit > 0.0:
-        raise InvalidInput(
-            f"level: all models of {refits.kind} have the same attributions, so they "
-            "show no difference by chance; use propopt.null_models.split_half_refits"
-        )
-    return level
+
+
+def _sizes(parts: Sequence[Parts]) -> Array:
+    """Mean sizes, their sum, and the base if each model has one, (M, D + 2)."""
+    sizes = np.stack([column_sizes(phi) for phi, _ in parts])
+    bases = [base[:1] for _, base in parts if base is not None and not np.ptp(base)]
+    return np.hstack([sizes, bases]) if len(bases) == len(sizes) else sizes
+
+
+def _least(totals: Array) -> float:
+    """The change below which nothing is flagged, above 0, given sums of mean sizes."""
+    return max(MIN_CHANGE * float(np.mean(totals)), np.finfo(float).tiny)
 
 
 def _common_bases(old: Array | None, new: Array | None) -> tuple[float, float] | None:
@@ -372,7 +403,7 @@ class _Arguments(Settings):
     _: KW_ONLY
     rows: Sequence[Any] | Mapping[str, Any] | None = None
     data: Any = None
-    level: NullModels | None = None
+    level: Level | None = None
     n_permutations: int = 999
     progress: bool | None = None
 
@@ -389,16 +420,17 @@ def compare(passed: _Arguments) -> Comparison:
 
         d_j = (Σ_n (φ'_nj − φ_nj)²/N)^½
 
-    It is flagged if it exceeds the distance of *any* column between models that differ
-    by chance alone: those trained on two halves of the old table, in ten random splits
-    (:func:`split_half_refits`). This level comes from the largest column, so one limit
-    holds for all columns together; changes of small columns are missed.
+    What is tested are the means over refits of both versions, each refitted by its own
+    learner on bootstrap samples of its own table (:func:`bootstrap_refits`): the
+    distance of each column, its mean size Σ_n |φ_nj|/N, the sum of these, and the base,
+    up and down. At most 5 % of comparisons without a change have any flag, however many
+    columns there are; the formulas are in
+    :class:`propopt.results.comparison.NullLevel`. Nothing below 1 % of all mean sizes
+    is flagged.
 
-    The mean size of each column, Σ_n |φ_nj|/N, their sum over all columns, and the base
-    have a level each: the root mean square of their changes between halves, times a
-    quantile of Student's t that gives all of them one joint rate. With ten splits, and
-    a new table of as many rows, at most 5 % of comparisons without a change have any
-    flag: 2.6 % by distances and 2.4 % by sizes and the base.
+    With :class:`PooledRefits` the versions themselves are tested against pairs of
+    models of random divisions of both tables. This level is exact for rows that
+    belong to neither table.
 
     For two groups of rows under one model the distance is the larger difference of two,
     of mean φ and of mean |φ|; the table names which. The level comes from random
@@ -421,9 +453,10 @@ def compare(passed: _Arguments) -> Comparison:
     data : DataFrame, array or TableSchema, optional
         The table that the background of both versions is taken from, ideally the
         training data of the old version; X by default.
-    level : NullModels, optional
-        From :func:`split_half_refits`, :func:`bootstrap_refits` or :func:`seed_refits`.
-        Without refits columns are ranked, not flagged.
+    level : tuple of two lists, or PooledRefits, optional
+        Refits of the old and of the new version, from :func:`bootstrap_refits`; 20 each
+        find more than ten. Or pairs of :func:`pooled_refits`. Without refits nothing is
+        tested.
     n_permutations : int
         The number of random divisions, for groups.
     progress : bool, optional
@@ -446,7 +479,7 @@ def compare(passed: _Arguments) -> Comparison:
     See Also
     --------
     audit : Check attributions from any source.
-    propopt.null_models.split_half_refits : The level of changes by chance.
+    propopt.null_models.bootstrap_refits : Refits of one version.
 
     Examples
     --------
@@ -455,11 +488,12 @@ def compare(passed: _Arguments) -> Comparison:
     >>> rng = np.random.default_rng(0)
     >>> X, noise = rng.normal(size=(400, 3)), rng.normal(size=400)
     >>> y = X @ [1.0, 2.0, 0.5] + noise
-    >>> old = LinearRegression().fit(X, y)
-    >>> new = LinearRegression().fit(X, y + X[:, 0])
-    >>> level = po.null_models.split_half_refits(LinearRegression(), X, y)
+    >>> targets = [y, y + X[:, 0]]
+    >>> old, new = (LinearRegression().fit(X, target) for target in targets)
+    >>> refits = po.null_models.bootstrap_refits
+    >>> level = [refits(x, X, z, times=20) for x, z in zip([old, new], targets)]
     >>> comparison = po.compare(old, new, X[:100], data=X, level=level)
-    >>> comparison.features, comparison.distance_flagged.tolist()
+    >>> comparison.features, comparison.flagged.tolist()
     (('x0', 'x1', 'x2'), [True, False, False])
     """
     checked = CheckedSettings.of(passed)
@@ -509,11 +543,13 @@ def compare(passed: _Arguments) -> Comparison:
     null = None
     if level is not None:
 
-        def parts(model: Any) -> Parts:
-            targets = _targets(problem, model)
+        def parts(targets: Targets) -> Parts:
             return targets.estimate.values, targets.base
 
-        null = level_of(level, parts, progress)
+        def refitted(model: Any) -> Parts:
+            return parts(_targets(problem, model))
+
+        null = level_of(level, (parts(old), parts(new)), refitted, progress)
     moved = other.attributions - best.attributions
     quantities = [x.estimate.quantity for x in (old, new) if x.estimate.quantity]
     return Comparison(
@@ -553,7 +589,7 @@ def _refuse_given(where: str, **given: Any) -> None:
 
 
 def _compare_explanations(
-    before: Any, after: Any, level: NullModels | None, progress: bool | None
+    before: Any, after: Any, level: Level | None, progress: bool | None
 ) -> Comparison:
     """The comparison of two explanations by their targets."""
     with _errors_of(BEFORE):
@@ -566,6 +602,7 @@ def _compare_explanations(
         explanation, targets, _ = _stored_targets(refit, "refit")
         return targets[_aligned(explanation, old)], explanation.base_value
 
+    versions = (old_targets, old.base_value), (new_targets[indices], new.base_value)
     moved = new.attributions[indices] - old.attributions
     return Comparison(
         kind="versions",
@@ -574,16 +611,13 @@ def _compare_explanations(
         after=new_targets[indices],
         labels=old.labels,
         sources=(old_source, new_source),
-        level=None if level is None else level_of(level, parts, progress),
+        level=None if level is None else level_of(level, versions, parts, progress),
         base_values=_common_bases(old.base_value, new.base_value),
         units=old.units,
         quantity=old.quantity,
         parameters={"weights": f"{dict(old.weights)} and {dict(new.weights)}"},
         **_distances_and_prices(old, new, moved, None),
     )
-
-
-_MIN_DIVISIONS: Final = 19
 
 
 def _compare_groups(
@@ -619,10 +653,9 @@ def _compare_groups(
     n = sizes[0]
     source = targets.estimate.source
     generator = np.random.default_rng(settings.seed)
-    distances = []
-    for _ in range(times):
-        order = generator.permutation(len(phi))
-        distances.append(group_distances(phi[order[:n]], phi[order[n:]]))
+    orders = [generator.permutation(len(phi)) for _ in range(times)]
+    distances = [group_distances(phi[x[:n]], phi[x[n:]]) for x in orders]
+    no_sizes = np.empty((times + 1, 0))
     return Comparison(
         kind="groups",
         names=names,
@@ -631,7 +664,12 @@ def _compare_groups(
         labels=targets.estimate.labels.of_positions(slice(0, n)),
         sources=(source, source),
         level=NullLevel(
-            kind="permutations", n_models=times, distances=np.stack(distances)
+            kind="permutations",
+            least=_least(column_sizes(phi)[-1:]),
+            tested=group_distances(phi[:n], phi[n:]),
+            distances=np.stack(distances),
+            before=no_sizes,
+            after=no_sizes,
         ),
         base_values=_common_bases(targets.base, targets.base),
         units="output" if targets.base is not None else "scaled",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
@@ -15,12 +14,11 @@ from sklearn.base import clone, is_classifier
 from propopt.base.checks import read_count, read_rng
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggesting_getattr, suggests_arguments
-from propopt.results.comparison import LevelKind
 from propopt.structures.kinds import has_method, is_a
-from propopt.tables.frames import select_rows
+from propopt.tables.frames import joined_rows, select_rows
 
 
-__all__ = ["NullModels", "bootstrap_refits", "seed_refits", "split_half_refits"]
+__all__ = ["PooledRefits", "bootstrap_refits", "pooled_refits"]
 
 if not TYPE_CHECKING:  # a type checker would take every name for an object
     __getattr__ = suggesting_getattr("po.null_models", __all__)
@@ -28,112 +26,20 @@ if not TYPE_CHECKING:  # a type checker would take every name for an object
 LearnerLike: TypeAlias = Any
 """An estimator, copies of which are fitted, or a callable: (X, y) ↦ fitted model."""
 
-_MIN_MODELS: Final[dict[LevelKind, int]] = {
-    "split_half_refits": 20,
-    "bootstrap_refits": 5,
-    "seed_refits": 2,
-}
-"""Number of models with which the error rates of a level were simulated."""
-
 
 @final
-@suggests_arguments
-@dataclass(frozen=True, eq=False, repr=False)
-class NullModels:
-    """Models, or their explanations, that differ by chance alone.
+@dataclass(frozen=True, eq=False)
+class PooledRefits:
+    """Pairs of models, or of their explanations, of random divisions of two tables.
 
     Parameters
     ----------
-    kind : {"split_half_refits", "bootstrap_refits", "seed_refits"}
-        The source of the differences. Models of the two halves of a table follow each
-        other.
-    models : sequence
-        Fitted models, or explanations of the rows that are compared: of the same type
-        as ``before`` and ``after`` of :func:`propopt.compare`.
-
-    Raises
-    ------
-    InvalidInput
-        If there are too few: 20 models on halves, 5 bootstraps, 2 other seeds.
+    pairs : sequence of pairs
+        The models of both parts of each division: of the same type as ``before`` and
+        ``after`` of :func:`propopt.compare`, which needs at least 19 pairs.
     """
 
-    kind: LevelKind
-    models: Sequence[Any]
-
-    def __repr__(self) -> str:
-        return f"NullModels({self.kind!r}, {len(self.models)} models)"
-
-    def __post_init__(self) -> None:
-        if self.kind not in _MIN_MODELS:
-            raise InvalidInput(
-                f"kind: expected one of {', '.join(_MIN_MODELS)}, got {self.kind!r}"
-            )
-        least = _MIN_MODELS[self.kind]
-        count = len(self.models)
-        in_halves = self.kind == "split_half_refits"
-        if count < least or (in_halves and count % 2):
-            noun = "models on halves, two for each split" if in_halves else "models"
-            raise InvalidInput(
-                f"{self.kind}: expected at least {least} {noun}, as error rates are "
-                f"unknown with fewer, got {count}"
-            )
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of models to compare, by position: two halves of a split, or all."""
-        positions = range(len(self.models))
-        if self.kind == "split_half_refits":
-            return list(zip(positions[::2], positions[1::2], strict=True))
-        return list(combinations(positions, 2))
-
-
-@suggests_arguments
-def split_half_refits(
-    fit: LearnerLike,
-    X: Any,
-    y: Any,
-    *,
-    times: int = 10,
-    rng: int | np.random.Generator | None = None,
-) -> NullModels:
-    """Models trained on two halves of a table, to measure differences by chance.
-
-    Parameters
-    ----------
-    fit : estimator or callable
-        The way the old version was trained: an estimator, copies of which are fitted,
-        or a function from X and y to a fitted model.
-    X, y : DataFrame or array (n, D), Series or array (n,)
-        The training data of the old version.
-    times : int
-        The number of random splits; at least ten.
-    rng : int, numpy.random.Generator or None
-        The seed of the splits; None is seed 0.
-
-    Returns
-    -------
-    NullModels
-        2 × ``times`` models, two for each split: the ``level`` of
-        :func:`propopt.compare`.
-
-    Raises
-    ------
-    InvalidInput
-        If the table has fewer than four rows, or there are fewer than ten splits.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from sklearn.linear_model import LinearRegression
-    >>> X, learner = np.random.default_rng(0).normal(size=(60, 3)), LinearRegression()
-    >>> len(po.null_models.split_half_refits(learner, X, X[:, 0]).models)
-    20
-    """
-    generator = read_rng(rng)
-    n = _n_rows(X, y)
-    orders = (generator.permutation(n) for _ in range(read_count(times, "times")))
-    halves = [np.sort(half) for x in orders for half in (x[: n // 2], x[n // 2 :])]
-    return NullModels("split_half_refits", [_fitted(fit, X, y, x) for x in halves])
+    pairs: Sequence[tuple[Any, Any]]
 
 
 @suggests_arguments
@@ -200,54 +106,61 @@ def bootstrap_refits(
 
 
 @suggests_arguments
-def seed_refits(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels:
-    """Models trained on the same table with other seeds, which understate chance.
+def pooled_refits(
+    learner: LearnerLike,
+    old: tuple[Any, Any],
+    new: tuple[Any, Any],
+    *,
+    times: int = 19,
+    rng: int | np.random.Generator | None = None,
+) -> PooledRefits:
+    """Pairs of models of random divisions of all rows of two tables.
 
-    New data change a model more than seeds do, so these do not show which differences
-    between versions are due to chance. A comparison with them states so.
+    Without a change each division into parts of these sizes is as likely as the real
+    one, whatever the learner does. Both versions must be fitted by it, in the same way.
 
     Parameters
     ----------
-    estimator : estimator
-        One with a ``random_state``.
-    X, y : DataFrame or array (n, D), Series or array (n,)
-        The training data of the old version.
+    learner : estimator or callable
+        As for :func:`bootstrap_refits`; its seeds are kept.
+    old, new : tuple of X and y
+        The training data of both versions.
     times : int
-        The number of models; at least two.
+        The number of divisions; :func:`propopt.compare` needs at least 19.
+    rng : int, numpy.random.Generator or None
+        The seed of the divisions; None is seed 0.
 
     Returns
     -------
-    NullModels
-        The models, all pairs of which are compared.
+    PooledRefits
+        The ``level`` of :func:`propopt.compare`.
 
     Raises
     ------
     InvalidInput
-        If the estimator has no seed to set.
+        If a table has fewer than four rows.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> from sklearn.ensemble import RandomForestRegressor
-    >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> forest = RandomForestRegressor(n_estimators=5)
-    >>> po.null_models.seed_refits(forest, X, X[:, 0], times=3).kind
-    'seed_refits'
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, learner = np.random.default_rng(0).normal(size=(60, 3)), LinearRegression()
+    >>> old, new = (X[:30], X[:30, 0]), (X[30:], X[30:, 0])
+    >>> len(po.null_models.pooled_refits(learner, old, new).pairs)
+    19
     """
-    rows = np.arange(_n_rows(X, y))
-    if not has_method(estimator, "get_params"):
-        raise InvalidInput("seed_refits: expected an estimator with a seed")
-    seeds = [x for x in estimator.get_params() if x.split("__")[-1] == "random_state"]
-    if not seeds:
-        raise InvalidInput(
-            f"seed_refits: {type(estimator).__name__} has no random_state, so all "
-            "refits would be one model; use propopt.null_models.split_half_refits"
+    generator = read_rng(rng)
+    n = _n_rows(*old)
+    n_all = n + _n_rows(*new)
+    X, y = map(joined_rows, old, new)
+    pairs = []
+    for _ in range(read_count(times, "times")):
+        order = generator.permutation(n_all)
+        one, other = (
+            _fitted(learner, X, y, np.sort(x)) for x in (order[:n], order[n:])
         )
-    models = []
-    for seed in range(1, read_count(times, "times") + 1):
-        seeded = clone(estimator).set_params(**dict.fromkeys(seeds, seed))
-        models.append(_fitted(seeded, X, y, rows))
-    return NullModels("seed_refits", models)
+        pairs.append((one, other))
+    return PooledRefits(pairs)
 
 
 def _n_rows(X: Any, y: Any) -> int:

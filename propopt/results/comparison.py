@@ -47,117 +47,123 @@ from propopt.tables.frames import Labels, position_of
 # ---- The level: how much columns change by chance alone
 
 
-LevelKind: TypeAlias = Literal[
-    "split_half_refits", "bootstrap_refits", "seed_refits", "permutations"
-]
-
-ALARMS: Final[Mapping[LevelKind, tuple[int, int]]] = {
-    "split_half_refits": (3, 400),
-    "bootstrap_refits": (14, 400),
-    "permutations": (15, 400),
-}
-"""Tables without a change that were flagged, and all tables, in a simulation by
-``benchmarks/version_changes.py``. Seeds alone give no level for a change."""
-
-_FACTORS: Final[Mapping[LevelKind, float]] = {"bootstrap_refits": 1.25}
-"""Bootstraps share rows and differ less than new tables, so their level is raised."""
+LevelKind: TypeAlias = Literal["bootstrap_refits", "pooled_refits", "permutations"]
 
 SHARE_OF_ALARMS: Final = 0.05
-"""Upper bound on the rate of false alarms: exact for random divisions; for versions,
-with tables of equal size, distances and sizes share it."""
+"""Upper bound on the share of comparisons without a change that have any flag."""
 
-SHARE_OF_SIZES: Final = 0.024
-"""Upper bound on false alarms from mean sizes and the base together. Distances have
-the rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten splits: their differences have twice the
-variance. Distances that sum several squares exceed the largest less often."""
-
-MIN_SIZE_CHANGE: Final = 0.01
+MIN_CHANGE: Final = 0.01
 """Changes below this share of all mean sizes together are not flagged."""
+
+_MIN_SPREAD: Final = 0.05
+"""Least standard deviation of the log of a distance by chance."""
 
 
 @final
 class NullLevel(Declared, eq=True):
-    """How much columns change by chance: between refits, or random divisions."""
+    r"""The changes that are tested, and how large they are by chance.
 
-    kind: LevelKind
-    n_models: int = field(low=1)  # refits, or divisions
+    Parameters
+    ----------
+    kind : {"bootstrap_refits", "pooled_refits", "permutations"}
+        Refits of both versions on bootstrap samples of their own tables; two models for
+        each random division of both tables; random divisions of the rows of two groups.
+    least : float
+        Smaller changes are not flagged.
+    tested : array (D,)
+        The distance of each column: between the means of the refits of both versions;
+        for divisions that of the two sides themselves.
+    distances : array (R, D)
+        Distances by chance: of pairs of refits of one version, or of divisions.
+    before, after : array (M, S), (P, S)
+        Mean sizes of all columns, their sum, and the base, if there is one: of each
+        refit; of the two sides themselves and then of each division. S = 0 for groups.
+
+    Notes
+    -----
+    α = 5 % is the probability of any flag without a change, in m = D + S tests. For
+    bootstraps, with means and variances over refits,
+
+    .. math::
+
+        |\bar s' − \bar s| &> t_{M + P − 2}(α / 2m) \sqrt{(1 + 1/P) v' + (1 + 1/M) v} \\
+        \log(d + ε) &> \bar l + t_{R − 1}(α / m) \, \sigma_l \sqrt{1 + 1/R}
+
+    flag a size and a distance. Here l are logs of the distances by chance plus ε, which
+    is ``least``. The variances v include that of seeds, which means average out.
+
+    The real division and R others are standardised alike: a size by its root mean
+    square, a distance by mean and standard deviation. The limit is the
+    ⌊α(R + 1)⌋-th largest maximum over all tests, which is exact [1]_.
+
+    References
+    ----------
+    .. [1] Westfall and Young, Resampling-Based Multiple Testing, Wiley, 1993.
+    """
+
+    kind: LevelKind = field()
+    least: float = field(low=0.0)
+    tested: Values = field("D", low=0.0)
     distances: Array = field("R D", low=0.0, nonempty=True)
-    # changes of mean |φ|, for all columns together in the last
-    sizes: Array | None = field("R S", default=None)
-    least: float = field(low=0.0, default=0.0)  # smaller changes are not flagged
-    bases: Values | None = field("R", default=None)  # changes of the base
-
-    def validate(self) -> None:
-        """Refuse sizes with another number of columns."""
-        n_columns = self.distances.shape[1]
-        if self.sizes is not None and self.sizes.shape[1] != n_columns + 1:
-            raise InvalidInput(
-                f"sizes: expected {n_columns} numbers, for each column and for all "
-                f"together, got {self.sizes.shape[1]}"
-            )
+    before: Array = field("M S")
+    after: Array = field("P S")
 
     @property
-    def limit(self) -> float:
-        """The distance above which a column is flagged: the largest of any column.
-
-        The real division and P random ones are equally likely to be among the 5 %
-        largest, so the ⌈0.95 (P + 1)⌉-th smallest has at most 5 % false alarms.
-        """
-        largest = self.distances.max(axis=1)
-        if self.kind == "permutations":
-            rank = math.ceil((1.0 - SHARE_OF_ALARMS) * (len(largest) + 1))
-            return float(np.sort(largest)[min(rank, len(largest)) - 1])
-        return _FACTORS.get(self.kind, 1.0) * float(largest.max())
-
-    @property
-    def quantile(self) -> float:
-        """The largest change of a mean size or the base by chance, in scales.
-
-        A change between halves is equally likely up and down, and its scale is the root
-        mean square of R of them, so that a change over its scale is Student's t with R
-        degrees of freedom. All columns, their sum and the base share one rate. M
-        bootstrap models give M − 1 degrees.
-        """
-        n_tests = self.distances.shape[1] + 1 + (self.bases is not None)
-        degrees = self.n_models
-        if self.kind != "split_half_refits":
-            degrees = max(self.n_models - 1, 1)
-        tail = SHARE_OF_SIZES / (2 * n_tests)
-        return _FACTORS.get(self.kind, 1.0) * float(student.isf(tail, degrees))
+    def size_changes(self) -> Values:
+        """The tested changes of sizes, their sum and the base, (S,)."""
+        changes = self.after[:1] - self.before[:1]
+        if self.kind == "bootstrap_refits":
+            changes = self.after.mean(axis=0) - self.before.mean(axis=0)
+        return np.ravel(changes)
 
     @property
     def size_limits(self) -> Values:
-        """The changes of mean |φ| above which columns are flagged, (D + 1,).
-
-        The last is for all columns together. They limit differences: their scale is
-        the same close to zero as elsewhere, unlike that of logarithms.
-        """
-        if self.sizes is None:
-            return np.full(self.distances.shape[1] + 1, math.nan)
-        return self._limits(self.sizes)
+        """The changes above which sizes, their sum and the base are flagged, (S,)."""
+        return self._limits[: self.before.shape[1]]
 
     @property
-    def base_limit(self) -> float:
-        """The change above which the base is flagged; NaN without a base."""
-        return math.nan if self.bases is None else float(self._limits(self.bases))
+    def distance_limits(self) -> Values:
+        """The distances above which columns are flagged, (D,)."""
+        return self._limits[self.before.shape[1] :]
 
-    def _limits(self, changes: Array) -> Array:
-        """The limits of changes (R, …), by their root mean square."""
-        scales = np.sqrt((changes**2).mean(axis=0))
-        return np.maximum(self.quantile * scales, self.least)
+    @property
+    def _limits(self) -> Values:
+        """The limits of sizes, then of distances, (S + D,)."""
+        is_of_refits = self.kind == "bootstrap_refits"
+        limits = self._of_refits() if is_of_refits else self._of_divisions()
+        return np.maximum(limits, self.least)
+
+    def _of_refits(self) -> Values:
+        """By Student's t with one joint rate, Bonferroni's."""
+        sides = (self.before, self.after)
+        variances = sum(x.var(axis=0, ddof=1) * (1.0 + 1.0 / len(x)) for x in sides)
+        logs = np.log(self.distances + self.least)
+        R = len(logs)
+        spreads = np.maximum(logs.std(axis=0, ddof=1), _MIN_SPREAD)
+        degrees = sum(map(len, sides)) - 2
+        tail = SHARE_OF_ALARMS / (len(variances) + len(spreads))
+        sizes = student.isf(tail / 2.0, degrees) * np.sqrt(variances)
+        above = student.isf(tail, R - 1) * spreads * math.sqrt(1.0 + 1.0 / R)
+        return np.append(sizes, np.exp(logs.mean(axis=0) + above) - self.least)
+
+    def _of_divisions(self) -> Values:
+        """The real division first, all standardised alike; their largest scores."""
+        sizes = np.abs(self.after - self.before)
+        distances = np.vstack([self.tested, self.distances])
+        values = np.hstack([sizes, distances])
+        centers = np.append(np.zeros(sizes.shape[1]), distances.mean(axis=0))
+        moments = ((values - centers) ** 2).mean(axis=0)
+        scales = np.maximum(np.sqrt(moments), self.least / 2.0)
+        largest = np.sort(((values - centers) / scales)[1:].max(axis=1))
+        rank = math.ceil((1.0 - SHARE_OF_ALARMS) * len(values))
+        return centers + scales * largest[min(rank, len(largest)) - 1]
 
     @property
     def source(self) -> str:
-        """The number and kind of the models that differ by chance alone."""
-        return f"{self.n_models:,} {_SOURCES[self.kind]}"
-
-
-_SOURCES: Final[Mapping[LevelKind, str]] = {
-    "split_half_refits": "refits of halves",
-    "bootstrap_refits": "bootstraps, plus 25 %",
-    "seed_refits": "refits with other seeds",
-    "permutations": "divisions",
-}
+        """The number of refits or of divisions."""
+        if self.kind == "bootstrap_refits":
+            return f"{len(self.before)} and {len(self.after)} refits"
+        return f"{len(self.distances):,} divisions"
 
 
 # ---- Statistics: row by row for equal rows, of means for different ones
@@ -190,19 +196,6 @@ def column_sizes(phi: Array) -> Values:
     return np.append(sizes, sizes.sum())
 
 
-def unfolded_changes(one: Array, other: Array) -> Values:
-    """Changes of mean |φ| between two halves, and of all columns, (D + 1,).
-
-    Each row has |φ'_n − φ_n|, with the sign of |φ'_n| − |φ_n|. If φ_n and φ'_n have one
-    sign, this is the change of |φ_n| itself. An effect in one half of a table is as far
-    above that in the whole as the effect in the other half is below. If the whole has
-    almost none, the two sizes agree, although the effects do not.
-    """
-    grown = np.sign(np.abs(other) - np.abs(one)) * np.abs(other - one)
-    means = grown.mean(axis=0)
-    return np.append(means, means.sum())
-
-
 # ---- The comparison
 
 
@@ -211,24 +204,17 @@ _HEADS: Final = {
     "mean_difference": "difference of means",
     "mean_size_before": "mean size before",
     "mean_size_after": "mean size after",
-    "size_factor": "factor",
+    "size_limit": "size change by chance",
     "size_ratio": "size × level",
-    "detectable_factor": "detectable factor",
     "optimized_distance": "distance if optimized",
     "price": "cost of hiding, in mean rows",
 }
 """The columns of the second table of a page, with their names there."""
 
 
-def _factors(before: Values, after: Values) -> Values:
-    """After over before; infinite from zero, NaN from zero to zero."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return after / before
-
-
 @final
 class Comparison(
-    Result, kind="propopt comparison", noun="a saved comparison", version=1, eq=True
+    Result, kind="propopt comparison", noun="a saved comparison", version=2, eq=True
 ):
     """Differences between two models or groups in each column, compared with chance.
 
@@ -246,7 +232,8 @@ class Comparison(
     sources : tuple of two str
         How these numbers were computed.
     level : NullLevel or None
-        How much columns change by chance. Without it nothing is flagged.
+        The tested changes, and how large they are by chance. Without it nothing is
+        tested.
     optimized : array (D,) or None
         Distances of the optimized explanations of both sides.
     prices : array (D,) or None
@@ -271,8 +258,8 @@ class Comparison(
     >>> comparison = po.compare(old, new)
     >>> comparison.to_frame()["distance"].tolist()
     [0.5, 0.0]
-    >>> comparison.distance_flagged.tolist()
-    [False, False]
+    >>> comparison.level is None
+    True
     """
 
     kind: Literal["versions", "groups"] = field()
@@ -299,13 +286,17 @@ class Comparison(
             )
         if self.level is None:
             return
-        n_columns = self.before.shape[1]
-        if self.level.distances.shape[1] != n_columns:
-            raise InvalidInput(f"level: expected distances of {n_columns} columns")
-        if (self.level.kind == "permutations") != (self.kind == "groups"):
+        D = self.before.shape[1]
+        is_groups = self.kind == "groups"
+        if (self.level.kind == "permutations") != is_groups:
             raise InvalidInput(
                 f"level: {self.level.kind} are not for comparing {self.kind}"
             )
+        n_sizes = self.level.before.shape[1]
+        if len(self.level.tested) != D or n_sizes - D not in (
+            (-D,) if is_groups else (1, 2)
+        ):
+            raise InvalidInput(f"level: expected changes of {D} columns")
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -319,41 +310,40 @@ class Comparison(
         return measure(self.before, self.after)
 
     @property
-    def _limit(self) -> float:
-        """The limit of distances; NaN, which nothing exceeds, without a level."""
-        return math.nan if self.level is None else self.level.limit
+    def _chance(self) -> NullLevel:
+        """The level; without one there is no verdict."""
+        if self.level is None:
+            raise InvalidInput(
+                "nothing is tested without refits; compare with level=(old_refits, "
+                "new_refits)"
+            )
+        return self.level
 
     @property
     def times_level(self) -> Values:
-        """The distance of each column, divided by the largest expected by chance, (D,).
-
-        NaN without refits, which measure the distance by chance (``level``).
-        """
-        return self.distances / self._limit
+        """The tested distance of each column, divided by its limit by chance, (D,)."""
+        return self._chance.tested / self._chance.distance_limits
 
     @property
     def distance_flagged(self) -> Mask:
         """A mask (D,) of columns with a larger distance than expected by chance."""
-        return self.distances > self._limit
+        return self.times_level > 1.0
 
     @property
     def _size_ratios(self) -> Values:
-        """Changes of mean sizes over their levels, all together last, (D + 1,)."""
-        changes = np.abs(column_sizes(self.after) - column_sizes(self.before))
-        if self.level is None:
-            return np.full(len(changes), math.nan)
+        """Changes of sizes, all together and the base, over their limits, (S,)."""
         if self.kind == "groups":
-            return np.append(changes[:-1] / self.level.limit, math.nan)
-        return changes / self.level.size_limits
+            changes = size_changes(self.before, self.after)
+            return np.abs(changes) / self._chance.distance_limits
+        return np.abs(self._chance.size_changes) / self._chance.size_limits
 
     @property
     def size_ratios(self) -> Values:
-        """The change of mean |φ|, divided by the largest expected by chance, (D,).
+        """The tested change of mean |φ|, up or down, divided by its limit, (D,).
 
-        For versions this limit differs by column; for groups it is that of distances.
-        NaN without a level.
+        For groups the limit is that of distances.
         """
-        return self._size_ratios[:-1]
+        return self._size_ratios[: len(self.features)]
 
     @property
     def size_flagged(self) -> Mask:
@@ -368,26 +358,13 @@ class Comparison(
     @property
     def total_flagged(self) -> bool:
         """True if the mean size of all columns together changed more than by chance."""
-        return bool(self._size_ratios[-1] > 1.0)
-
-    @property
-    def detectable_factor(self) -> Values:
-        """The smallest growth factor of mean |φ| that flags a column, (D,).
-
-        NaN without a level, and for groups; infinite for a column without size before.
-        """
-        sizes = np.abs(self.before).mean(axis=0)
-        if self.level is None or self.kind == "groups":
-            return np.full(len(sizes), math.nan)
-        return _factors(sizes, sizes + self.level.size_limits[:-1])
+        D = len(self.features)
+        return bool((self._size_ratios[D : D + 1] > 1.0).any())
 
     @property
     def base_flagged(self) -> bool:
         """True if the base value changed more than expected by chance."""
-        if self.level is None or self.base_values is None:
-            return False
-        one, other = self.base_values
-        return bool(abs(other - one) > self.level.base_limit)
+        return bool((self._size_ratios[len(self.features) + 1 :] > 1.0).any())
 
     def to_frame(self) -> pd.DataFrame:
         """A table with a row for each column, the largest distance first."""
@@ -398,24 +375,25 @@ class Comparison(
         kinds = np.where(np.abs(means) >= np.abs(sizes), "means", "sizes")
         W = self.optimized
         c = self.prices
-        table = pd.DataFrame(
-            {
-                "distance": self.distances,
-                "distance_of": "rows" if self.kind == "versions" else kinds,
+        columns: dict[str, Any] = {
+            "distance": self.distances,
+            "distance_of": "rows" if self.kind == "versions" else kinds,
+            "mean_difference": means,
+            "mean_size_before": one,
+            "mean_size_after": other,
+            "optimized_distance": math.nan if W is None else W,
+            "price": math.nan if c is None else c,
+        }
+        if self.level is not None:
+            limits = [self.level.distance_limits, self.level.size_limits]
+            columns |= {
                 "times_level": self.times_level,
                 "distance_flagged": self.distance_flagged,
-                "mean_difference": means,
-                "mean_size_before": one,
-                "mean_size_after": other,
-                "size_factor": _factors(one, other),
+                "size_limit": limits[self.kind == "versions"][: len(one)],
                 "size_ratio": self.size_ratios,
                 "size_flagged": self.size_flagged,
-                "detectable_factor": self.detectable_factor,
-                "optimized_distance": math.nan if W is None else W,
-                "price": math.nan if c is None else c,
-            },
-            index=pd.Index(self.features, name="feature"),
-        )
+            }
+        table = pd.DataFrame(columns, index=pd.Index(self.features, name="feature"))
         return table.iloc[self._order].reset_index()
 
     @property
@@ -439,9 +417,8 @@ class Comparison(
     ) -> Axes:
         """Draw the distance between two versions in each column, the largest first.
 
-        A line across a bar spans the distances between refits, or between random
-        divisions of the rows. The dotted line is the level, one for all columns: bars
-        within it are hatched.
+        A line across a bar spans the distances by chance: between refits of one
+        version, or between random divisions. Bars that are not flagged are hatched.
 
         Parameters
         ----------
@@ -482,9 +459,8 @@ class Comparison(
             caption += f"\nlines: distances between {lines}"
             tested = {
                 "intervals": np.stack([null.min(axis=0), null.max(axis=0)], axis=1),
-                "hatched": ~self.distance_flagged[shown],
+                "hatched": ~self.flagged[shown],
                 "hatching": "within the level of chance",
-                "marks": {"level of chance": self.level.limit},
             }
         return draw(
             Steps(
@@ -509,15 +485,10 @@ class Comparison(
             subtitle=subtitle_of(
                 self.quantity, size, f"distance and {sides}, in {self.unit}"
             ),
-            dangers=_DANGERS if self._is_of_seeds else (),
             blocks=[self._ranked(), Facts([*self._facts()])],
             settings={name: in_short(x) for name, x in self.parameters.items()},
             chapters=self._chapters,
         )
-
-    @property
-    def _is_of_seeds(self) -> bool:
-        return self.level is not None and self.level.kind == "seed_refits"
 
     def _ranked(self) -> Table:
         """The columns with the largest distances: sizes or means, and verdicts."""
@@ -529,7 +500,8 @@ class Comparison(
         distances = self.distances[order]
         parts: list[pd.Series[Any]] = [pd.Series(distances, name="distance")]
         if self.level is not None:
-            times = [f"{x:.2f}" for x in self.times_level[order]]
+            ratios = np.maximum(self.times_level, self.size_ratios)
+            times = [f"{x:.2f}" for x in ratios[order]]
             parts.append(pd.Series(times, name="× level"))
         parts += [pd.Series(x, name=head) for head, x in zip(heads, sides, strict=True)]
         if self.level is not None:
@@ -540,58 +512,51 @@ class Comparison(
         return Table(table, total=len(self.features), bars={"distance": spans})
 
     def _verdicts(self) -> NDArray[np.object_]:
-        """The word of each flagged column; seeds alone show no change, (D,)."""
-        word = "changed"
-        if self.kind == "groups" or self._is_of_seeds:
-            word = "differs"
+        """The word of each column, (D,)."""
+        word = "changed" if self.kind == "versions" else "differs"
         by_size = np.where(self.size_flagged, f"size {word}", _WITHIN)
         return np.where(self.distance_flagged, word, by_size).astype(object)
 
     def _facts(self) -> Iterator[Fact]:
         """The level, the rate of false alarms, and the base with its level."""
-        level = self.level
-        if level is not None:
-            yield Fact("level", level.limit, note=level.source)
-            if level.kind in ALARMS:
-                alarms, pairs = ALARMS[level.kind]
-                yield Fact("false alarms", alarms / pairs, "%")
-        if self.kind == "groups":
-            return
-        if self.base_values is not None:
-            limit = math.nan if level is None else level.base_limit
-            yield _change("base", *self.base_values, limit)
-        if self.total_flagged and level is not None:
+        limits = np.empty(0)
+        if self.level is not None:
+            yield Fact("level", self.level.source)
+            yield Fact("false alarms", SHARE_OF_ALARMS, "%", note="at most")
+            limits = self.level.size_limits
+        D = len(self.features)
+        if self.base_values is not None and self.kind == "versions":
+            flagged = self.level is not None and self.base_flagged
+            yield _change("base", *self.base_values, limits[D + 1 :], flagged)
+        if self.level is not None and self.total_flagged:
             one, other = (column_sizes(x)[-1] for x in (self.before, self.after))
-            yield _change("total size", one, other, level.size_limits[-1])
+            yield _change("total size", one, other, limits[D:], True)
 
     def _chapters(self) -> list[Chapter]:
         """The chapter of the page: the numbers of all columns that a card lacks."""
-        table = (
-            self.to_frame().set_index("feature")[[*_HEADS]].dropna(axis=1, how="all")
-        )
+        table = self.to_frame().set_index("feature")
+        table = table[[x for x in _HEADS if x in table]].dropna(axis=1, how="all")
         return [table_chapter("All features", table.rename(columns=_HEADS))]
 
     def __repr__(self) -> str:
-        pairs = zip(self.features, self._verdicts(), strict=True)
-        flagged = [f"{name} {verdict}" for name, verdict in pairs if verdict != _WITHIN]
-        words = ", ".join([self.kind, shape_text(*self.before.shape), *flagged])
-        return f"Comparison({printable(words)})"
+        words = [self.kind, shape_text(*self.before.shape)]
+        if self.level is not None:
+            pairs = zip(self.features, self._verdicts(), strict=True)
+            words += [
+                f"{name} {verdict}" for name, verdict in pairs if verdict != _WITHIN
+            ]
+        return f"Comparison({printable(', '.join(words))})"
 
 
-def _change(label: str, before: float, after: float, limit: float) -> Fact:
+def _change(
+    label: str, before: float, after: float, limits: Values, flagged: bool
+) -> Fact:
     """A number of both sides, the change by chance, and whether it is larger."""
-    note = f"chance ±{number_text(limit)}" if math.isfinite(limit) else ""
-    note += ", changed" if abs(after - before) > limit else ""
-    return Fact(
-        label, f"{cell_text(before)} before, {cell_text(after)} after", note=note
-    )
+    notes = [f"chance ±{number_text(x)}" for x in limits[:1].tolist()]
+    notes += ["changed"] * flagged
+    sides = f"{cell_text(before)} before, {cell_text(after)} after"
+    return Fact(label, sides, note=", ".join(notes))
 
 
 _WITHIN: Final = "within level"
 """The word of columns that are not flagged."""
-
-_DANGERS: Final = (
-    "The level is of other seeds alone. New data differ more, so no change is shown.",
-    "Next: level=po.null_models.split_half_refits(fit, X, y).",
-)
-"""The warning of a level from seeds alone."""

@@ -153,6 +153,13 @@ def select_rows(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
     return frame[[int(index) for index in indices]].to_native()
 
 
+def joined_rows(first: Any, second: Any) -> Any:
+    """The rows of two tables or targets, concatenated."""
+    if isinstance(first, pd.DataFrame | pd.Series):
+        return pd.concat([first, second])
+    return np.concatenate([first, second])
+
+
 def select_columns(table: Any, indices: Sequence[int]) -> Any:
     """Select columns of a table or array; the type of the table stays."""
     if isinstance(table, pd.DataFrame):

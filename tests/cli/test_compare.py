@@ -1,5 +1,7 @@
 """``propopt compare``: two files, two archives, or a section that says so."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,6 @@ from exact_csv import read_csv
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems.subject.subject import fit
 
 
 FILE = """\
@@ -45,13 +46,12 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
     assert names(out) == ["new.json", *(f"new_comparison.{kind}" for kind in kinds)]
     old, new = (po.problems.read_problem(two / f"{x}.yaml") for x in ("old", "new"))
     subject = old.subject
-
-    def learned(X, y):
-        return fit(subject.learner, X, y, 0)
-
-    level = po.null_models.split_half_refits(
-        learned, subject.others, subject.others_target, rng=0
-    )
+    level = [
+        po.null_models.bootstrap_refits(
+            x.estimator, x.others, x.others_target, times=20, rng=0
+        )
+        for x in (subject, new.subject)
+    ]
     found = po.compare(
         subject.estimator,
         new.subject.estimator,
@@ -62,7 +62,14 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
     written = loaded(out)
     np.testing.assert_allclose(written.distances, found.distances, rtol=1e-12)
     np.testing.assert_allclose(written.times_level, found.times_level, rtol=1e-12)
+    level = written.level
+    np.testing.assert_allclose(level.before, found.level.before, rtol=1e-9)
+    np.testing.assert_allclose(level.after, found.level.after, rtol=1e-9)
+    assert (len(level.before), len(level.after)) == (20, 20)
     assert written.distance_flagged.tolist() == [True, False, False]
+    manifest = json.loads((out / "new.json").read_text())
+    assert manifest["level"] == "20 and 20 refits"
+    assert manifest["distance_flagged"] == ["x0"]
     table = read_csv(out / "new_comparison.csv")
     np.testing.assert_array_equal(table["distance"], sorted(written.distances)[::-1])
     assert "<svg" in (out / "new_comparison.svg").read_text()
@@ -78,6 +85,8 @@ def test_a_section_says_what_it_is_held_against(two, capsys):
     assert compare(path, "-o", two / "out", "-q") == 0
     found = loaded(two / "out", "both")
     assert found.level is None
+    manifest = json.loads((two / "out" / "both.json").read_text())
+    assert not {"level", "distance_flagged", "base_flagged"} & {*manifest}
     assert found.parameters["robustness"] == 1.0
     bare = write(two, "bare", own.format(name="new", weight=1).replace("none", "all"))
     assert compare(bare, "-o", two / "out") == 2
@@ -100,12 +109,43 @@ def test_categories_that_are_new_do_not_change_the_codes_of_others(two):
     assert compare(two / "old.yaml", two / "new.yaml", "-o", two / "out", "-q") == 0
     found = loaded(two / "out")
     assert found.features[found.distances.argmax()] == "x0"
+    assert len(found.level.before) == 20
     new = po.problems.read_problem(two / "new.yaml").subject.estimator
     rows = po.problems.read_problem(two / "old.yaml").subject
     base = new.predict(rows.others).mean()
     assert found.base_values[1] == pytest.approx(base, abs=0.2)  # of 100 rows
     f = new.predict(rows.points) - found.base_values[1]
     np.testing.assert_allclose(found.after.sum(axis=1), f, atol=1e-9)
+
+
+MODELS = """\
+import pandas as pd
+from sklearn.linear_model import LinearRegression
+
+def fitted(name):
+    table = pd.read_csv(f"{folder}/{{name}}.csv")
+    return LinearRegression().fit(table[["x0", "x1", "x2"]], table["y"])
+
+old, new = fitted("old"), fitted("new")
+other = new.predict
+"""
+
+
+def test_fitted_models_are_refitted_on_their_tables(two, monkeypatch):
+    """A function without a learner cannot be refitted, so nothing is tested."""
+    (two / "versions_to_compare.py").write_text(MODELS.format(folder=two))
+    monkeypatch.syspath_prepend(two)
+    text = {name: (two / f"{name}.yaml").read_text() for name in ("old", "new")}
+    for name, model in (("old", "old"), ("new", "new"), ("new", "other")):
+        imported = f"import: versions_to_compare:{model}"
+        (two / f"{name}.yaml").write_text(text[name].replace("kind: linear", imported))
+        if name == "new":
+            files = (two / "old.yaml", two / "new.yaml", "-o", two / model)
+            assert compare(*files, "-q", "--allow-code") == 0
+    found = loaded(two / "new")
+    assert len(found.level.after) == 20
+    assert found.flagged.tolist() == [True, False, False]
+    assert loaded(two / "other").level is None
 
 
 def test_archives_of_two_weights_are_compared_at_their_targets(two, capsys):

@@ -188,12 +188,12 @@ def test_versions_are_compared_in_one_unit(old, new, kind, turned):
 
 
 def test_refits_are_compared_in_the_unit_of_the_versions():
-    level = po.null_models.split_half_refits(sk.LogisticRegression(), X, Y, rng=0)
+    level = [po.null_models.bootstrap_refits(sk.LogisticRegression(), X, Y)] * 2
     model = sk.LogisticRegression().fit(X, Y)
     forest = ensemble.RandomForestClassifier(5, random_state=0).fit(X, Y)
     found = po.compare(model, forest, X[:20], data=X, level=level)
     assert found.quantity.kind == "probability"
-    assert found.level.limit < 1.0
+    assert found.level.distance_limits.max() < 1.0
     function = po.wrap(model, output="probability", data=X)
     found = po.compare(function, model, X[:20], data=X, level=level)
     assert found.quantity.kind == "probability"

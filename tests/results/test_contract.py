@@ -194,8 +194,7 @@ def compared(text: str) -> po.results.Comparison:
     others = [dataclasses.replace(old, attributions=W * k) for k in (2, 1.2, 1.3, 1.1)]
     five = [old, *(dataclasses.replace(x, losses={}, weights={}) for x in others)]
     plain = [dataclasses.replace(x, certificate=None, gradient=None) for x in five]
-    level = po.null_models.NullModels("bootstrap_refits", plain)
-    solution = po.compare(plain[0], plain[1], level=level)
+    solution = po.compare(plain[0], plain[1], level=(plain, plain[::-1]))
     fields = {"names": (text, "b"), "sources": (text, text), "parameters": {text: 1.0}}
     return dataclasses.replace(
         solution, optimized=W[0] ** 2, prices=W[1] ** 2, **fields

@@ -13,19 +13,20 @@ from pydantic import Field
 from propopt.base.arrays import Mask
 from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.files import write_svg
+from propopt.base.resources import threads_of_run
 from propopt.base.text import printable
 from propopt.explaining.comparison import compare, shared_output
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer
-from propopt.explaining.null_models import NullModels, split_half_refits
+from propopt.explaining.null_models import bootstrap_refits
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.job import JobOutput, JobRun, JobSection, Writer, manifest
 from propopt.problems.sections import Nonnegative, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, ProblemFile
-from propopt.problems.subject.subject import is_unfitted
 from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
+from propopt.structures.kinds import has_method
 
 
 @partial(
@@ -70,8 +71,8 @@ class CompareSection(JobSection):
     )
     level: Literal["auto", "none"] = Field(
         "auto",
-        description="what columns are compared with: refits of the old model on halves "
-        "of its table, if its file trains the model, or nothing",
+        description="what changes are compared with: 20 refits of each model on "
+        "bootstrap samples of its table, if both can be fitted again, or nothing",
     )
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
@@ -113,25 +114,29 @@ class CompareSection(JobSection):
                 before.points,
                 data=before.others,
                 sample_weight=before.sample_weight,
-                level=self.refitted(old),
+                level=self.refitted([old, file]),
                 sampling=Sampling(rng=old.schema.seed),
                 progress=progress,
                 **settings,
             )
 
-    def refitted(self, old: ProblemFile) -> NullModels | None:
-        """Models of the old file on halves of its table; None if it trains none."""
-        subject = old.subject
-        learner = None if old.schema.model is None else subject.make_learner
-        if self.level == "none" or learner is None or not is_unfitted(learner()):
+    def refitted(self, files: Sequence[ProblemFile]) -> Any:
+        """Refits of both models on samples of their tables; None if one has none."""
+        columns = files[0].subject.columns
+        models = [file.schema.model and file.subject.estimator for file in files]
+        targets = [file.subject.others_target for file in files]
+        can_fit = all(has_method(model, "get_params") for model in models)
+        if self.level == "none" or not can_fit or any(y is None for y in targets):
             return None
-
-        def fit(X: Any, y: Any) -> Any:
-            return old.function_of(X, y, subject.columns).function
-
-        return split_half_refits(
-            fit, subject.others, subject.others_target, rng=subject.seed
-        )
+        level = []
+        for file, model, y in zip(files, models, targets, strict=True):
+            subject = file.subject
+            X = subject.others
+            schema = subject.columns if columns is None else columns
+            with threads_of_run(len(X)), file.source.locating_errors("model"):
+                refits = bootstrap_refits(model, X, y, times=20, rng=subject.seed)
+                level.append([file.wrapped(X, schema, x) for x in refits])
+        return level
 
     def outputs(self, result: Comparison, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
@@ -165,15 +170,16 @@ def _entries(result: Comparison) -> dict[str, Any]:
         pairs = zip(result.features, flags.tolist(), strict=True)
         return [name for name, is_flagged in pairs if is_flagged]
 
+    entries = {"sources": list(result.sources), "parameters": dict(result.parameters)}
+    if result.level is None:
+        return entries
     return {
-        "level": None if result.level is None else result.level.limit,
-        "source": None if result.level is None else result.level.source,
+        "level": result.level.source,
         "distance_flagged": named(result.distance_flagged),
         "size_flagged": named(result.size_flagged),
         "total_flagged": result.total_flagged,
         "base_flagged": result.base_flagged,
-        "sources": list(result.sources),
-        "parameters": dict(result.parameters),
+        **entries,
     }
 
 

@@ -47,7 +47,8 @@ from propopt.problems.subject.data import (
     ProblemFile,
     settings_in_words,
 )
-from propopt.problems.subject.subject import Subject, joined_rows
+from propopt.problems.subject.subject import Subject
+from propopt.tables.frames import joined_rows
 
 
 # ---- Sections of schemes and sets

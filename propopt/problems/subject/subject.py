@@ -41,7 +41,7 @@ from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import has_method
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import document_coordinates, word_counts
-from propopt.tables.frames import Labels, is_documents, listed
+from propopt.tables.frames import Labels, is_documents, joined_rows, listed
 from propopt.tables.schema import TableSchema
 
 
@@ -304,13 +304,6 @@ def learn(
         return ModelFunction(wrapped(model), model)
     fitted = fit(model, table, target, seed)
     return ModelFunction(wrapped(fitted), fitted, len(table))
-
-
-def joined_rows(first: Any, second: Any) -> Any:
-    """The rows of two tables or targets, concatenated."""
-    if isinstance(first, pd.DataFrame | pd.Series):
-        return pd.concat([first, second])
-    return np.concatenate([first, second])
 
 
 # ---- Models of a problem file: tasks, checks and fits
