@@ -19,7 +19,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import ThreadpoolController
 
@@ -370,7 +369,6 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(size=(30, 4))
 Y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
 TREE = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, Y)
-KERNELS = SVR(C=10.0).fit(X, Y)
 ROWS = X[:7]
 
 
@@ -392,7 +390,6 @@ def scatter_in_cells():
 CASES = {
     "features": (features, lambda: [po.graphs.cosine_graph(X, 3).similarities.data]),
     "trees": (sampled_limits, partial(estimated, TREE)),
-    "kernels": (sampled_limits, partial(estimated, KERNELS)),
     "variances": (sampled_limits, variances),
     "evidence": (evidence, scatter_in_cells),
 }

@@ -181,19 +181,11 @@ def test_a_picture_is_one_file_whatever_the_settings_of_the_user(tmp_path):
 THEMES = {"light": LIGHT, "dark": DARK}
 
 
-def shades_of(theme: dict[str, str], sign: str) -> list[str]:
-    return [theme[f"--po-{sign}{level}"] for level in range(1, 6)]
-
-
-def linear_rgb(colour: str) -> np.ndarray:
-    channels = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
-    low = channels / 12.92
-    return np.where(channels <= 0.04045, low, ((channels + 0.055) / 1.055) ** 2.4)
-
-
 def luminance(colour: str) -> float:
     """Of WCAG 2."""
-    return float(linear_rgb(colour) @ [0.2126, 0.7152, 0.0722])
+    channels = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    low, high = channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+    return float(np.where(channels <= 0.04045, low, high) @ [0.2126, 0.7152, 0.0722])
 
 
 def contrast(one: str, other: str) -> float:
@@ -207,7 +199,7 @@ def test_ink_is_read_on_every_shade_and_larger_numbers_are_further_away(name):
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
     theme = THEMES[name]
     for sign in "ab":
-        shades = shades_of(theme, sign)
+        shades = [theme[f"--po-{sign}{level}"] for level in range(1, 6)]
         assert min(contrast(theme["--po-ink"], shade) for shade in shades) >= 4.5
         steps = np.diff([luminance(shade) for shade in shades])
         assert (steps * (-1.0 if name == "light" else 1.0) > 0.0).all()

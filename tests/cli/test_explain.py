@@ -1,6 +1,5 @@
 """``propopt explain``: one explanation of a file, or of a large table."""
 
-import hashlib
 import json
 
 import numpy as np
@@ -215,13 +214,10 @@ def large(table, tmp_path, rng):
     return write(tmp_path, "large", LARGE), tmp_path / "rows.parquet", tmp_path / "out"
 
 
-def digest_of(folder):
-    """A digest of all files of a folder, with their names and times."""
+def files_of(folder):
+    """All files of a folder, with their times and digests."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    texts = [
-        f"{path} {path.stat().st_mtime_ns} {digest_of_file(path)}" for path in paths
-    ]
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return [(path, path.stat().st_mtime_ns, digest_of_file(path)) for path in paths]
 
 
 def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
@@ -247,20 +243,8 @@ def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     assert "50 rows × 3 features" in (out / "page.html").read_text()
 
 
-def other_types(rows):
-    """A folder whose second file has text where the first has numbers."""
-    frame, folder = pd.read_parquet(rows), rows.parent / "differ"
-    folder.mkdir()
-    frame.to_parquet(folder / "0.parquet")
-    frame.astype({"age": str}).to_parquet(folder / "1.parquet")
-    return folder
-
-
 MISTYPED = {
     "there is no file or folder": lambda rows: rows.parent / "typo.parquet",
-    "expected a file .parquet": lambda rows: rows.parent / "patients.csv",
-    "the folder has no file": lambda rows: rows.parent / "out",
-    "column 'age' holds": other_types,
     "the table has no 'age'": lambda rows: store(
         rows, pd.read_parquet(rows).drop(columns="age")
     ),
@@ -277,14 +261,13 @@ def store(rows, frame):
 @pytest.mark.parametrize("message", MISTYPED)
 def test_a_mistyped_command_leaves_every_byte(message, resume, large, capsys):
     file, rows, out = large
-    (rows.parent / "out").mkdir()
     mistyped = MISTYPED[message](rows)
     out = rows.parent / "done"
     assert explain(file, "--rows", rows, "-o", out, "-q") == 0
-    before = digest_of(out)
+    before = files_of(out)
     assert explain(file, "--rows", mistyped, "-o", out, "-q", *resume) == 2
     assert message in capsys.readouterr().err
-    assert digest_of(out) == before
+    assert files_of(out) == before
 
 
 def test_an_interrupted_run_names_how_it_continues(large, monkeypatch, capsys):

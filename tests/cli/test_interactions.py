@@ -140,58 +140,27 @@ def stop_after(monkeypatch):
     return stop
 
 
-@pytest.fixture
-def resumed(tmp_path):
-    return write(tmp_path, "patches", RESUMED)
-
-
 def test_a_run_that_was_interrupted_goes_on_from_there(
-    tmp_path, resumed, out, stop_after, capsys
+    tmp_path, out, stop_after, capsys
 ):
+    resumed = write(tmp_path, "patches", RESUMED)
     retained = tmp_path / "kept"
 
-    def interactions(output=out):
-        arguments = [
-            "interactions",
-            resumed,
-            "-o",
-            str(output),
-            "--resume",
-            str(retained),
-        ]
-        return main(arguments)
+    folders = ["-o", str(out), "--resume", str(retained)]
 
-    def scores(folder):
-        saved = po.interactions.InteractionScores.load(folder / "patches.npz")
-        interrupted = json.loads((folder / "patches.json").read_text())["interrupted"]
-        return saved, interrupted
+    def interrupted():
+        return json.loads((out / "patches.json").read_text())["interrupted"]
 
-    stop_after(0)  # too little to say anything
-    assert interactions() == 130
-    assert "propopt: interrupted" in capsys.readouterr().err
-    assert names(out) == []
     stop_after(9)
-    assert interactions() == 130
+    assert main(["interactions", resumed, *folders]) == 130
     printed = capsys.readouterr()
     message = "interrupted: 243 of 420 patches are fitted; the same call continues from"
     assert message in printed.err
     assert "propopt: interrupted; written files are complete" in printed.err
     assert "patches_interactions.csv" in printed.out.replace("/patches_", " patches_")
-    assert scores(out)[1]
+    assert interrupted()
     assert names(retained) == ["patches"]
     fitted = stop_after()
-    assert interactions() == 0
+    assert main(["interactions", resumed, *folders]) == 0
     assert fitted == [243, 244, 246, 250, 258, 274, 306, 366]
-    again, interrupted = scores(out)
-    assert not interrupted
-    write(tmp_path, "patches", RESUMED.replace("linear", "forest"))
-    assert stop_after(1) is not None
-    assert interactions() == 130  # another learner has nothing to continue from
-    assert len(names(retained / "patches")) == 2
-    write(tmp_path, "patches", RESUMED)
-    retained = tmp_path / "other"
-    stop_after()
-    assert interactions(tmp_path / "whole") == 0
-    whole, _ = scores(tmp_path / "whole")
-    np.testing.assert_array_equal(again.scores, whole.scores)
-    np.testing.assert_array_equal(again.standard_errors, whole.standard_errors)
+    assert not interrupted()

@@ -65,16 +65,6 @@ def test_files_and_print_hold_what_the_library_finds(forest):
         assert told in printed
 
 
-@pytest.mark.parametrize(
-    ("path", "n_panels"), [("", 3), (", path: [0.5]", 3), (", path: [0.5, 2]", 6)]
-)
-def test_the_picture_has_the_rows_and_their_paths(done, path, n_panels):
-    drawn = done(FOREST.replace(", path: [0.5, 2]", f"{path}, diagnose: false"))
-    svg = (drawn.folder / "file.svg").read_text()
-    assert svg.count('<g id="axes_') == n_panels
-    assert ("file_path.csv" in names(drawn.folder)) == bool(path)
-
-
 def test_rows_are_those_of_the_table_whether_fitted_on_or_not(done, forest):
     subject = forest.subject
     rows = [subject.others.index[0], subject.points.index[-1]]

@@ -1,15 +1,11 @@
 """Offsets of rows: in base and prediction, and in no contribution."""
 
-from __future__ import annotations
-
-import re
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 from library_margins import margin_of
 from quiet_boosters import QUIET, booster
+from refusals import refusals
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,10 +22,10 @@ COUNTS = RNG.poisson(EXPOSURE * np.exp(0.4 * X["age"] + 0.3 * X["power"] ** 2))
 CLASS = (X["age"] * X["power"] > 0.0).astype(int)
 
 
-SETTINGS: dict[str, Any] = {"n_estimators": 8, "max_depth": 3}
+SETTINGS = {"n_estimators": 8, "max_depth": 3}
 
 
-def _fitted(library: str, kind: str, y: Any, margins: Any, **settings: Any) -> Any:
+def _fitted(library, kind, y, margins, **settings):
     """A model of a library, trained with base margins or without."""
     model = booster(library, kind, **SETTINGS, **settings)
     if library == "catboost":
@@ -41,7 +37,7 @@ def _fitted(library: str, kind: str, y: Any, margins: Any, **settings: Any) -> A
     return model.fit(X, y, **{keyword: margins})
 
 
-def _check(model: Any, seen: Any, **settings: Any) -> None:
+def _check(model, seen, **settings):
     """Base, contributions and predictions, by each way to ask for them.
 
     The tolerance is that of margins in float32.
@@ -74,7 +70,7 @@ LIBRARIES = pytest.mark.parametrize("library", sorted(QUIET))
 
 @TRAINED
 @LIBRARIES
-def test_the_prediction_is_that_of_the_library(library: str, trained: bool) -> None:
+def test_the_prediction_is_that_of_the_library(library, trained):
     """Of a regressor and of two classes, whose intercepts are not zero."""
     margins = OFFSET if trained else None
     regressor = _fitted(library, "Regressor", VALUES, margins)
@@ -88,23 +84,21 @@ def test_the_prediction_is_that_of_the_library(library: str, trained: bool) -> N
 
 @TRAINED
 @LIBRARIES
-def test_one_of_several_classes_has_its_margins(library: str, trained: bool) -> None:
+def test_one_of_several_classes_has_its_margins(library, trained):
     model = _fitted(library, "Classifier", THREE, MATRIX if trained else None)
     seen = np.asarray(margin_of(model, X[:6], MATRIX[:6]))
     _check(model, seen[:, 1], target=1)
-    settings: dict[str, Any] = {"target": 1, "output": "log_odds"}
+    settings = {"target": 1, "output": "log_odds"}
     with pytest.raises(InvalidInput, match="give output='margin'"):
         po.explain(model, X[:6], data=X, base_margin=OFFSET[:6], **settings)
 
 
 @TRAINED
 @pytest.mark.parametrize("kind", ["squared", "logistic", "classes", "dart", "linear"])
-def test_native_boosters_of_xgboost_replace_their_intercepts(
-    kind: str, trained: bool
-) -> None:
+def test_native_boosters_of_xgboost_replace_their_intercepts(kind, trained):
     xgboost = pytest.importorskip("xgboost")
     target, column = VALUES, None
-    settings: dict[str, Any] = {"max_depth": 3, "nthread": 1}
+    settings = {"max_depth": 3, "nthread": 1}
     if kind == "logistic":
         target, settings["objective"] = CLASS, "binary:logistic"
     elif kind == "classes":
@@ -128,7 +122,7 @@ def test_native_boosters_of_xgboost_replace_their_intercepts(
     assert linear.prediction == pytest.approx(seen, abs=5e-6)
 
 
-def test_rankers_pipelines_saved_explainers_and_functions(tmp_path: Any) -> None:
+def test_rankers_pipelines_saved_explainers_and_functions(tmp_path):
     rows, own = X[:6], OFFSET[:6]
     ranker = booster("xgboost", "Ranker", **SETTINGS).fit(
         X, CLASS, qid=np.arange(80) // 10
@@ -157,9 +151,7 @@ LINKS = [
 
 @TRAINED
 @pytest.mark.parametrize(("library", "objective"), LINKS)
-def test_the_advice_for_a_link_has_the_right_numbers(
-    library: str, objective: str, trained: bool
-) -> None:
+def test_the_advice_for_a_link_has_the_right_numbers(library, objective, trained):
     margins = OFFSET if trained else None
     positive = np.exp(0.3 * VALUES)
     keyword = "loss_function" if library == "catboost" else "objective"
@@ -170,7 +162,7 @@ def test_the_advice_for_a_link_has_the_right_numbers(
     _check(model, margin_of(model, X[:6], OFFSET[:6]), output="margin")
 
 
-def test_labels_of_xgboost_have_their_own_intercepts() -> None:
+def test_labels_of_xgboost_have_their_own_intercepts():
     both = np.stack([CLASS, THREE > 1], axis=1)
     model = booster("xgboost", "Classifier", **SETTINGS).fit(X, both)
     given = np.stack([np.zeros(6), OFFSET[:6]], axis=1)
@@ -179,14 +171,14 @@ def test_labels_of_xgboost_have_their_own_intercepts() -> None:
     assert result.prediction == pytest.approx(np.log(p / (1.0 - p)), abs=1e-5)
 
 
-def test_the_scale_of_a_sigmoid_counts() -> None:
+def test_the_scale_of_a_sigmoid_counts():
     model = _fitted("lightgbm", "Classifier", CLASS, None, sigmoid=2.0)
     raw = model.predict(X[:6], raw_score=True) + OFFSET[:6]
     _check(model, 2.0 * raw, output="log_odds")
     _check(model, raw, output="margin")
 
 
-def test_what_the_library_does_not_add_to_its_trees_is_refused() -> None:
+def test_what_the_library_does_not_add_to_its_trees_is_refused():
     """XGBoost's estimators add it to each tree with dropout, its boosters once."""
     xgboost = pytest.importorskip("xgboost")
     settings = {"booster": "dart", "rate_drop": 0.5}
@@ -199,17 +191,17 @@ def test_what_the_library_does_not_add_to_its_trees_is_refused() -> None:
 
 
 @LIBRARIES
-def test_methods_of_models_are_refused(library: str) -> None:
+def test_methods_of_models_are_refused(library):
     """The function cannot be asked for its link, nor for its intercept."""
     model = _fitted(library, "Regressor", VALUES, None)
     with pytest.raises(InvalidInput, match="give the fitted model itself"):
         po.explain(model.predict, X[:6], data=X, base_margin=OFFSET[:6])
 
 
-def test_of_a_margin_with_a_link_by_a_function() -> None:
+def test_of_a_margin_with_a_link_by_a_function():
     model = PoissonRegressor().fit(X, COUNTS)
 
-    def margin(rows: Any) -> Any:
+    def margin(rows):
         return np.log(model.predict(rows))
 
     result = po.explain(margin, X[:5], data=X, base_margin=OFFSET[:5])
@@ -219,10 +211,10 @@ def test_of_a_margin_with_a_link_by_a_function() -> None:
         po.explain(model, X[:5], data=X, base_margin=OFFSET[:5])
 
 
-def test_a_series_is_put_in_the_order_of_rows() -> None:
+def test_a_series_is_put_in_the_order_of_rows():
     model = LogisticRegression().fit(X, CLASS)
     named = pd.Series(OFFSET, index=X.index)
-    settings: dict[str, Any] = {"data": X, "output": "log_odds"}
+    settings = {"data": X, "output": "log_odds"}
     one = po.explain(model, X[:6], base_margin=named[:6], **settings)
     other = po.explain(model, X[:6], base_margin=named[5::-1], **settings)
     assert np.array_equal(one.prediction, other.prediction)
@@ -233,7 +225,7 @@ class Counted:
 
     n_rows = 0
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         self.n_rows += len(X)
         return np.asarray(X) @ [1.0, 2.0, 3.0]
 
@@ -243,29 +235,15 @@ class CountedClassifier(Counted):
 
     classes_ = np.array([0, 1])
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X):
         p = 1.0 / (1.0 + np.exp(-self.predict(X)))
         return np.stack([1.0 - p, p], axis=1)
 
 
 @pytest.mark.parametrize("data", [None, X], ids=["jointly", "with data"])
-@pytest.mark.parametrize(
-    ("how", "reason"),
-    [
-        ({"output": "probability"}, "the output explained is a probability"),
-        ({"output": "log_odds", "kind": "slopes"}, "slopes have no base value"),
-        ({}, "may have a link such as exp"),
-        ({"output": "log_odds", "base_margin": [0.0, 1.0]}, "each of the 20 rows of X"),
-        ({"output": "log_odds", "base_margin": "w"}, "give that column, X['w']"),
-        ({"output": "log_odds", "base_margin": [np.inf] * 20}, "not finite"),
-    ],
-)
-def test_margins_are_refused_before_the_model_is_called(
-    how: dict[str, Any], reason: str, data: Any
-) -> None:
-    model = Counted() if how == {} else CountedClassifier()
-    rows = X[:20]
-    settings: dict[str, Any] = {"base_margin": OFFSET[:20], **how}
-    with pytest.raises(InvalidInput, match=re.escape(reason)):
-        po.explain(model, rows, data, **settings)
+@pytest.mark.parametrize(("line", "reason"), refusals(__file__, "base margins"))
+def test_margins_are_refused_before_the_model_is_called(line, reason, data):
+    model, settings = eval(line)
+    with pytest.raises(InvalidInput, match=reason):
+        po.explain(model, X[:20], data, **{"base_margin": OFFSET[:20], **settings})
     assert model.n_rows == 0

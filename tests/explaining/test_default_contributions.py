@@ -15,13 +15,8 @@ from contribution_program import (
     similarities_of,
     winsorised_places,
 )
+from estimators import sk
 from quiet_boosters import booster
-from sklearn.ensemble import (
-    GradientBoostingRegressor,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-)
-from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import propopt as po
 from propopt.laws.background import Background
@@ -41,7 +36,7 @@ Y = Z[:, 0] * Z[:, 2] + np.clip(Z[:, 1], -2, 2) + np.sin(2.0 * Z[:, 3]) * Z[:, 0
 @pytest.fixture(scope="module")
 def trees():
     """Joint effects, of three of four columns, and what explain makes of them."""
-    model = GradientBoostingRegressor(n_estimators=25, max_depth=3, random_state=0)
+    model = sk.GradientBoostingRegressor(n_estimators=25, max_depth=3, random_state=0)
     model.fit(X, Y)
     f = model.predict
     phi, G = shapley_by_definition(f, X, X), partial_dependences(f, X, X)
@@ -169,22 +164,18 @@ def test_similarity_is_not_that_of_one_wrong_value(trees):
 # ---- order and company
 
 
-def shuffled(rows, seed=0):
-    return np.random.default_rng(seed).permutation(len(rows))
-
-
 def test_ties_are_not_decided_by_order():
     """On a grid most eighth neighbours are equally far as others."""
     grid = np.stack(np.meshgrid(*[np.arange(4.0)] * 3), axis=-1).reshape(-1, 3)
     a, b, c = grid.T
     y = a * b + np.sin(b) * c + a * (c > 1)
-    model = HistGradientBoostingRegressor(
+    model = sk.HistGradientBoostingRegressor(
         max_iter=20, max_leaf_nodes=8, min_samples_leaf=2, random_state=0
     ).fit(grid, y)
     asked = grid[::3] + 0.5
     best = po.explain(model, asked, data=grid)
     assert np.abs(best.attributions - best.contributions).max() > 1e-2
-    order = shuffled(grid)
+    order = np.random.default_rng(0).permutation(len(grid))
     again = po.explain(model, asked, data=grid[order])
     np.testing.assert_allclose(again.attributions, best.attributions, atol=1e-12)
     joint = po.explain(model, grid).attributions
@@ -194,9 +185,9 @@ def test_ties_are_not_decided_by_order():
 
 
 READ = {
-    "trees": lambda: GradientBoostingRegressor(n_estimators=20, random_state=0),
-    "hist": lambda: HistGradientBoostingRegressor(max_iter=20, random_state=0),
-    "linear": LinearRegression,
+    "trees": lambda: sk.GradientBoostingRegressor(n_estimators=20, random_state=0),
+    "hist": lambda: sk.HistGradientBoostingRegressor(max_iter=20, random_state=0),
+    "linear": sk.LinearRegression,
 }
 FILES = [
     "{kind: hist_gradient_boosting, target_class: malignant, max_iter: 10}",
@@ -248,11 +239,11 @@ def test_a_seed_moves_no_base_of_a_model_that_is_called():
 
 
 def test_additive_models_keep_their_shapley_values():
-    stumps = GradientBoostingRegressor(max_depth=1, n_estimators=40, random_state=0)
+    stumps = sk.GradientBoostingRegressor(max_depth=1, n_estimators=40, random_state=0)
     light = booster("lightgbm", n_estimators=40, num_leaves=2, min_child_samples=3)
-    models = [stumps, light, LinearRegression()]
+    models = [stumps, light, sk.LinearRegression()]
     cases = [(model.fit(Z, Y), "auto") for model in models]
-    cases.append((LogisticRegression(max_iter=500).fit(Z, Y > 0), "log_odds"))
+    cases.append((sk.LogisticRegression(max_iter=500).fit(Z, Y > 0), "log_odds"))
     for model, output in cases:
         for data in (None, Z):
             rows = Z if data is None else Z[5:25] + 0.3
@@ -265,7 +256,7 @@ def test_additive_models_keep_their_shapley_values():
 
 def test_two_columns_do_jointly_the_same_and_keep_their_shapley_values():
     """What they share is divided in halves: sums take back whatever would move."""
-    model = GradientBoostingRegressor(n_estimators=30, random_state=0)
+    model = sk.GradientBoostingRegressor(n_estimators=30, random_state=0)
     model.fit(Z[:, :2], Z[:, 0] * Z[:, 1])
     for data in (None, Z[:, :2]):
         rows = Z[:, :2] if data is None else Z[:9, :2] + 0.2
@@ -290,10 +281,10 @@ def tables_of(kind):
 
         return rows, plain, mixed
     if kind == "linear":
-        parts = LinearRegression(), GradientBoostingRegressor(n_estimators=8)
+        parts = sk.LinearRegression(), sk.GradientBoostingRegressor(n_estimators=8)
     elif kind == "hist":
-        stumps = HistGradientBoostingRegressor(max_leaf_nodes=2, max_iter=20)
-        parts = stumps, HistGradientBoostingRegressor(max_iter=15)
+        stumps = sk.HistGradientBoostingRegressor(max_leaf_nodes=2, max_iter=20)
+        parts = stumps, sk.HistGradientBoostingRegressor(max_iter=15)
     else:
         stumps = booster("lightgbm", n_estimators=20, num_leaves=2)
         parts = stumps, booster("lightgbm", n_estimators=15, num_leaves=6)
@@ -343,7 +334,7 @@ def test_joint_parts_that_vanish_move_nothing_continuously(kind):
 def test_all_classes_together_add_up_to_nothing():
     rows = np.random.default_rng(4).normal(size=(90, D))
     y = np.digitize(rows[:, 0] * rows[:, 1] + rows[:, 2], [-0.5, 0.5])
-    model = RandomForestClassifier(n_estimators=12, max_depth=5, random_state=0)
+    model = sk.RandomForestClassifier(n_estimators=12, max_depth=5, random_state=0)
     model.fit(rows, y)
     new = rows[:20] + 0.2
     for data in (None, rows):
@@ -409,7 +400,7 @@ def test_the_error_of_a_drawn_background_covers_exact_values(seed, monkeypatch):
     """Ten blocks: a ratio over 3 has a chance below 1e-3 if errors are as stated."""
     table = np.random.default_rng(seed).normal(size=(1500, D))
     y = table[:, 0] * table[:, 1] + table[:, 2]
-    model = GradientBoostingRegressor(n_estimators=25, random_state=seed)
+    model = sk.GradientBoostingRegressor(n_estimators=25, random_state=seed)
     model.fit(table[:400], y[:400])
     new = table[:25] + 0.1
     whole = po.explain(model, new, data=table)

@@ -101,18 +101,25 @@ def by_surrogates(n, seed, law=LAW):
     return values_of(result, f)
 
 
-def by_words(n, seed):
-    plan, asked = SizePlan.of(N_WORDS, TextLaw(), n), []
-    result = estimate_words(counting(asked), plan, seed).at(np.array([0.25]))
-    counts = plan.evaluations, sum(asked)
-    return result.coefficients, result.standard_errors, *counts
+def by_words(n, seed, batches=()):
+    """All draws at once, or in batches up to so many."""
+    first, *more = (*batches, n)
+    plan, asked = SizePlan.of(N_WORDS, TextLaw(), first), []
+    result = estimate_words(counting(asked), plan, seed)
+    for size in more:
+        result = result.extended(size)
+    at = result.at(np.array([0.25]))
+    return at.coefficients, at.standard_errors, result.evaluations, sum(asked)
 
 
-def by_orders(n, seed):
-    rng = np.random.default_rng(seed)
-    drawn = shapley_orders(OF_WIDE.predict, BACKGROUND, WIDE[-3:], rng, DrawPlan(n))
-    (blocks,) = drawn.blocks
-    return blocks.mean(axis=0), error_of_blocks(blocks), 0, 0
+def by_orders(n, seed, first=None):
+    """All orders at once, or some of them first."""
+    rng, f = np.random.default_rng(seed), lost_wide()
+    plan = DrawPlan(first or n)
+    orders = shapley_orders(f.value, BACKGROUND, WIDE[-3:], rng, plan).extended(n)
+    (blocks,) = orders.blocks
+    counts = orders.evaluations, f.calls.rows
+    return blocks.mean(axis=0), error_of_blocks(blocks), *counts
 
 
 def limits(law=LAW):
@@ -185,25 +192,6 @@ def test_errors_are_those_of_the_estimate_and_fall_as_one_over_the_root(name):
     assert (one[0] != other[0]).any()
 
 
-def grown_words(n, seed):
-    """A third of the draws, and then all of them, in batches."""
-    asked, third = [], n // 3 // 20 * 20
-    plan = SizePlan.of(N_WORDS, TextLaw(), third)
-    result = estimate_words(counting(asked), plan, seed)
-    result = result.extended(third + n // 20 * 20).extended(2 * n // 20 * 20)
-    at = result.at(np.array([0.25]))
-    return at.coefficients, at.standard_errors, result.evaluations, sum(asked)
-
-
-def grown_orders(n, seed):
-    rng, f = np.random.default_rng(seed), lost_wide()
-    orders = shapley_orders(f.value, BACKGROUND, WIDE[-3:], rng, DrawPlan(10))
-    orders = orders.extended(10 + n)
-    (blocks,) = orders.blocks
-    text = orders.evaluations, f.calls.rows
-    return blocks.mean(axis=0), error_of_blocks(blocks), *text
-
-
 def grown_surrogates(n, seed):
     f, goal = lost(), DrawPlan(n // 3 // 20 * 20, seed, 1e-9, n * len(ROWS))
     with pytest.warns(ImpreciseWarning):
@@ -213,8 +201,8 @@ def grown_surrogates(n, seed):
 
 
 GROWN = {
-    "words": Case(grown_words, words, 300),
-    "orders": Case(grown_orders, shapley, 80),
+    "words": Case(partial(by_words, batches=(100, 400)), words, 600),
+    "orders": Case(partial(by_orders, first=10), shapley, 90),
     "surrogates": Case(grown_surrogates, limits, 1200),
 }
 

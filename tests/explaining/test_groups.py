@@ -1,10 +1,7 @@
 """Groups of columns as one player, held against all coalitions of groups."""
 
-from __future__ import annotations
-
 import itertools
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,13 +31,13 @@ X = TABLE.iloc[[2, 11, 33]]
 WEIGHTS = RNG.gamma(0.6, size=50)
 
 
-def _product(x: Any) -> Any:
+def _product(x):
     x = np.asarray(x, float)
     return x[:, 0] * x[:, 1] * x[:, 2] + x[:, 1] * x[:, 3] + np.sin(x[:, 4])
 
 
 HOLES = TABLE.mask(RNG.random(TABLE.shape) < 0.15)
-MODELS: dict[str, Any] = {
+MODELS = {
     "forest": sk.RandomForestRegressor(15, max_depth=6, random_state=0).fit(TABLE, Y),
     "boosted": sk.GradientBoostingClassifier(
         n_estimators=20, max_depth=4, random_state=0
@@ -54,7 +51,7 @@ MODELS: dict[str, Any] = {
 }
 
 
-def _value(model: Any, rows: pd.DataFrame) -> Any:
+def _value(model, rows):
     if isinstance(model, sk.GradientBoostingClassifier):
         return model.decision_function(rows)
     if isinstance(model, sk.KernelRidge):
@@ -62,34 +59,37 @@ def _value(model: Any, rows: pd.DataFrame) -> Any:
     return model(rows) if not hasattr(model, "predict") else model.predict(rows)
 
 
-def _table(name: str) -> pd.DataFrame:
-    return HOLES if name == "missing" else TABLE
+GAMES = {
+    "groups": (GROUPS, PLAYER, None),
+    "weighted groups": (GROUPS, PLAYER, WEIGHTS),
+    "weighted columns": (None, np.arange(5), WEIGHTS),
+}
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighted"])
+@pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("name", MODELS)
-def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> None:
-    model, table = MODELS[name], _table(name)
+def test_values_are_those_of_the_game_among_groups_or_columns(name, game):
+    model, table = MODELS[name], HOLES if name == "missing" else TABLE
     data = table.to_numpy() if name == "kernel" else table
-    groups = GROUPS
-    if name == "kernel":
+    groups, player_of, weights = GAMES[game]
+    if name == "kernel" and groups:
         groups = {"address": ["x1", "x2"], "money": ["x3", "x4"]}
-    settings: dict[str, Any] = {"groups": groups, "sample_weight": weights}
+    settings = {"groups": groups, "sample_weight": weights}
     explainer = po.Explainer(model, data, **settings).fit(data)
     rows = table.iloc[[2, 11, 33]]
     result = explainer.explain(data[[2, 11, 33]] if name == "kernel" else rows)
     if name != "kernel":
-        assert result.labels.features == PLAYERS
+        assert result.labels.features == (PLAYERS if groups else tuple(NAMES))
     whole = explainer.reference_
     main_effects = explainer.fitted_.main_effects
     assert main_effects is not None
     f = partial(_value, model)
-    phi = shapley_by_definition(f, rows, table, weights, PLAYER)
+    phi = shapley_by_definition(f, rows, table, weights, player_of)
     assert result.contributions == pytest.approx(phi, abs=1e-8)
     base = np.average(f(table), weights=weights)
     assert result.base_value == pytest.approx(np.full(3, base), abs=1e-8)
-    for n, player in itertools.product((2, 11, 33), range(3)):
-        mixed, members = table.copy(), table.columns[player == PLAYER]
+    for n, player in itertools.product((2, 11, 33), set(player_of)):
+        mixed, members = table.copy(), table.columns[player == player_of]
         mixed[members] = table.loc[n, members].to_numpy()
         effect = np.average(f(mixed), weights=weights) - base
         assert main_effects[n, player] == pytest.approx(effect, abs=1e-8)
@@ -102,7 +102,7 @@ def test_values_are_those_of_the_game_among_groups(name: str, weights: Any) -> N
 
 
 @pytest.mark.parametrize("name", ["forest", "called", "boosted", "linear"])
-def test_groups_of_one_column_are_no_groups(name: str) -> None:
+def test_groups_of_one_column_are_no_groups(name):
     alone = {name: [name] for name in NAMES}
     one = po.explain(MODELS[name], X, data=TABLE)
     other = po.explain(MODELS[name], X, data=TABLE, groups=alone)
@@ -111,19 +111,19 @@ def test_groups_of_one_column_are_no_groups(name: str) -> None:
     assert other.labels.features == tuple(NAMES)
 
 
-def test_one_group_of_all_columns_gets_everything() -> None:
+def test_one_group_of_all_columns_gets_everything():
     result = po.explain(MODELS["forest"], X, data=TABLE, groups={"all": NAMES})
     total = result.prediction - result.base_value
     assert result.attributions[:, 0] == pytest.approx(total, abs=1e-12)
 
 
-def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() -> None:
+def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error():
     """|z| < 6 with nine degrees of freedom: 2e-4 for each of 28, of fixed draws."""
     names = [f"c{j}" for j in range(16)]
     data = pd.DataFrame(RNG.normal(size=(40, 16)), columns=names)
     groups = {f"g{j}": names[2 * j : 2 * j + 2] for j in range(8)}
 
-    def f(rows: Any) -> Any:
+    def f(rows):
         x = np.asarray(rows, float)
         return x[:, 0] * x[:, 1] * x[:, 2] + x[:, 4] * x[:, 6] + x[:, 8] * x[:, 9]
 
@@ -136,10 +136,10 @@ def test_many_groups_of_a_model_that_is_called_are_sampled_with_their_error() ->
     assert np.abs(result.additivity_error).max() < 1e-9
 
 
-def test_what_groups_hold_is_told_in_words() -> None:
+def test_what_groups_hold_is_told_in_words():
     data = TABLE.assign(street=RNG.choice(["Main", "Oak"], 50))
 
-    def f(rows: Any) -> Any:
+    def f(rows):
         return rows["age"] * (rows["street"] == "Oak") + rows["zip"]
 
     result = po.explain(f, data[:5], data=data, groups={"address": ["street", "zip"]})
@@ -149,7 +149,7 @@ def test_what_groups_hold_is_told_in_words() -> None:
     assert result.reasons().to_frame()["feature"].isin(result.labels.features).all()
 
 
-def test_groups_without_data_and_with_a_graph_of_rows() -> None:
+def test_groups_without_data_and_with_a_graph_of_rows():
     result = po.explain(MODELS["forest"], TABLE, groups=GROUPS)
     assert result.shape == (50, 3)
     assert result.gap <= 1e-6
@@ -162,7 +162,7 @@ def test_groups_without_data_and_with_a_graph_of_rows() -> None:
     assert again.contributions == pytest.approx(result.contributions)
 
 
-def test_explainers_with_groups_are_compared() -> None:
+def test_explainers_with_groups_are_compared():
     before, after = (
         po.explain(MODELS[name], X, data=TABLE, groups=GROUPS)
         for name in ("forest", "linear")
@@ -173,25 +173,25 @@ def test_explainers_with_groups_are_compared() -> None:
     assert result.after == pytest.approx(phi, abs=1e-9)
 
 
-def _explained(groups: Any, **how: Any) -> Any:
+def _explained(groups, **how):
     return po.explain(MODELS["linear"], X, data=TABLE, groups=groups, **how)
 
 
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "groups"))
-def test_other_groups_are_refused(line: str, message: str) -> None:
+def test_other_groups_are_refused(line, message):
     with pytest.raises(InvalidInput, match=message):
         eval(line)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighted"])
-def test_probabilities_of_boosted_trees_are_exact_by_groups_too(weights: Any) -> None:
+def test_probabilities_of_boosted_trees_are_exact_by_groups_too(weights):
     model = MODELS["boosted"]
 
-    def f(rows: Any) -> Any:
+    def f(rows):
         return model.predict_proba(rows)[:, 1]
 
     base = np.average(f(TABLE), weights=weights)
-    settings: dict[str, Any] = {"output": "probability", "sample_weight": weights}
+    settings = {"output": "probability", "sample_weight": weights}
     for groups, players in ((GROUPS, PLAYER), (None, None)):
         result = po.explain(model, X, data=TABLE, groups=groups, **settings)
         source = str(result.parameters["contributions"])
@@ -201,13 +201,16 @@ def test_probabilities_of_boosted_trees_are_exact_by_groups_too(weights: Any) ->
         assert result.base_value == pytest.approx(np.full(3, base), abs=1e-10)
 
 
-def test_a_problem_file_names_groups(tmp_path: Any) -> None:
-    TABLE.assign(y=Y).to_csv(tmp_path / "table.csv", index=False)
+def _run(folder, table, groups):
+    table.to_csv(folder / "table.csv", index=False)
     text = "data: {csv: table.csv, target: y}\nmodel: {kind: linear}\n"
-    job = "explain: {groups: {address: [street, zip]}}\n"
-    path = tmp_path / "problem.yaml"
-    path.write_text(text + job)
-    result = read_problem(path).run(tmp_path, quiet=True)
+    path = folder / "problem.yaml"
+    path.write_text(f"{text}explain: {{groups: {groups}}}\n")
+    return read_problem(path).run(folder, quiet=True)
+
+
+def test_a_problem_file_names_groups(tmp_path):
+    result = _run(tmp_path, TABLE.assign(y=Y), "{address: [street, zip]}")
     assert result.labels.features == ("age", "address", "income", "debt")
 
 
@@ -236,7 +239,7 @@ LINEAR = sk.LinearRegression().fit(
 LINEAR.coef_[5] = 0.0
 
 
-def test_groups_are_found_among_columns_that_the_model_uses() -> None:
+def test_groups_are_found_among_columns_that_the_model_uses():
     best = po.explain(LINEAR, RATIO[:5], data=RATIO)
     assert best.groups() == FOUND
     assert 0.1 < best.parameters["mixtures never seen"] < 0.8
@@ -253,7 +256,7 @@ def test_groups_are_found_among_columns_that_the_model_uses() -> None:
     assert isinstance(few.parameters["mixtures never seen"], str)
 
 
-def test_found_groups_are_players() -> None:
+def test_found_groups_are_players():
     best = po.explain(LINEAR, RATIO[:5], data=RATIO, groups="auto")
     given = po.explain(LINEAR, RATIO[:5], data=RATIO, groups=FOUND)
     assert best.labels.features == (*FOUND, "age", "unread")
@@ -269,7 +272,7 @@ def test_found_groups_are_players() -> None:
     assert "limit and used" in called.labels.features  # what it reads is unknown
 
 
-def test_found_groups_are_saved(tmp_path: Any) -> None:
+def test_found_groups_are_saved(tmp_path):
     explainer = po.Explainer(LINEAR, RATIO, groups="auto").fit()
     explainer.save(tmp_path / "explainer.npz")
     again = po.Explainer.load(tmp_path / "explainer.npz", LINEAR)
@@ -283,10 +286,6 @@ def test_found_groups_are_saved(tmp_path: Any) -> None:
     assert np.array_equal(loaded.clear().signs, best.clear().signs)
 
 
-def test_a_problem_file_finds_groups(tmp_path: Any) -> None:
-    RATIO.assign(y=LINEAR.predict(RATIO)).to_csv(tmp_path / "table.csv", index=False)
-    text = "data: {csv: table.csv, target: y}\nmodel: {kind: linear}\n"
-    path = tmp_path / "problem.yaml"
-    path.write_text(f"{text}explain: {{groups: auto}}\n")
-    result = read_problem(path).run(tmp_path, quiet=True)
+def test_a_problem_file_finds_groups(tmp_path):
+    result = _run(tmp_path, RATIO.assign(y=LINEAR.predict(RATIO)), "auto")
     assert set(FOUND) < set(result.labels.features)

@@ -116,11 +116,6 @@ def test_changed_cells_are_another_table(kind, explainer, tmp_path, monkeypatch)
 # ---- Damaged parts
 
 
-def zeroed(content):
-    middle = len(content) // 2
-    return content[: middle - 200] + bytes(400) + content[middle + 200 :]
-
-
 def test_a_damaged_part_is_made_again(kind, explainer, tmp_path):
     store(X_NEW.assign(id=range(N)), tmp_path / f"rows{kind}")
     explained = explainer.explain(
@@ -130,7 +125,9 @@ def test_a_damaged_part_is_made_again(kind, explainer, tmp_path):
     part = tmp_path / "to" / "part-000001.parquet"
     content = whole[part.name]
     rng = np.random.default_rng(0)
-    damages = [zeroed(content), content[:-1], content[:300], b"", content + b"\0"]
+    middle = len(content) // 2
+    zeroed = content[: middle - 200] + bytes(400) + content[middle + 200 :]
+    damages = [zeroed, content[:-1], content[:300], b"", content + b"\0"]
     damages += [whole["part-000002.parquet"]]
     for place in rng.integers(0, len(content), 40):
         changed = bytearray(content)

@@ -127,7 +127,6 @@ def in_arrow(path):
 
 SOURCES = {
     "row groups of 7": in_row_groups(7),
-    "row groups of 64": in_row_groups(64),
     "one row group": in_row_groups(10_000),
     "files": in_files,
     "folders by value": in_years,
@@ -305,8 +304,6 @@ def test_rows_are_read_from_their_parts_alone(explainer, source, tmp_path):
     for rows in ([150], [-1], []):
         with pytest.raises(InvalidInput, match="positions from 0 to 149"):
             explained.reasons(rows=rows)
-    with pytest.raises(AttributeError, match=r"instead: explainer\.explain\(rows\)"):
-        explained.certain()  # type: ignore[attr-defined]
     in_memory = explainer.explain(X_NEW.iloc[[149, 2]])
     assert in_memory.attributions.tobytes() == some.attributions[:2].tobytes()
     assert in_memory.certain().shape == (2, 3)
@@ -453,10 +450,6 @@ def another_model(source):
     return fitted(model.fit(X, X.a * X.b)), source, {}
 
 
-def another_setting(source):
-    return fitted(robustness=0.3), source, {}
-
-
 def another_row(source):
     pq.write_table(pa.Table.from_pandas(IDS.iloc[1:]), source)
     return fitted(), source, {}
@@ -464,7 +457,7 @@ def another_row(source):
 
 OTHERS = {
     "another explainer: its model": another_model,
-    "another explainer": another_setting,
+    "another explainer": lambda source: (fitted(robustness=0.3), source, {}),
     "another table: .* number of rows": another_row,
     "other columns to keep: none": lambda source: (
         fitted(),
@@ -584,13 +577,6 @@ def test_a_frame_of_dask_is_explained_lazily(explainer, whole, frames, monkeypat
     few = explainer.explain(lazy[lazy.a > 100.0])  # partitions without rows
     assert few.compute().shape == (0, 7)
     assert few.gap.dtype == float
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_frames_of_dask_with_other_columns_are_refused_at_once(explainer, frames):
-    lazy = frames.from_pandas(IDS, npartitions=2)
-    with pytest.raises(InvalidInput, match=r"to_parquet\(folder\) writes them"):
-        explainer.explain(lazy, to="folder")
 
 
 def killed_once(folder):

@@ -1,25 +1,14 @@
 """Explanations follow from the set of rows of ``data``: to the bit, for any order."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import sk
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
 from propopt.laws import background
@@ -37,7 +26,7 @@ N = 300  # more than the reference rows, and the 100 rows of a sampled backgroun
 FEW = po.graphs.Nearest(n_reference=60)
 
 
-def table(seed: int = 0, n: int = N) -> pd.DataFrame:
+def table(seed=0, n=N):
     """Numbers with gaps and repeats, a category with gaps, whole numbers."""
     rng = np.random.default_rng(seed)
     area = rng.normal(size=n).round(1) / 3.0  # 0.1/3 is not exact, so sums round
@@ -56,50 +45,52 @@ Y = X["price"].to_numpy() * X["rooms"] + X["area"].fillna(2.0)
 NUMBERS = ["area", "rooms", "price"]
 
 
-def encoded(model: Any) -> Any:
+def encoded(model):
     """The model behind an encoder of the category, and zeros where numbers miss."""
-    encoder = ColumnTransformer(
-        [("region", OneHotEncoder(handle_unknown="ignore"), ["region"])],
+    encoder = sk.ColumnTransformer(
+        [("region", sk.OneHotEncoder(handle_unknown="ignore"), ["region"])],
         remainder="passthrough",
     )
     return make_pipeline(encoder, model)
 
 
 @cache
-def case(name: str) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+def case(name):
     """A fitted model, its table, and new rows."""
     full, new = X.fillna({"area": 0.0}), NEW.fillna({"area": 0.0})
     high = np.median(Y) < Y
     if name == "trees":
         as_category = X.astype({"region": "category"})
-        model: Any = HistGradientBoostingClassifier(
+        model = sk.HistGradientBoostingClassifier(
             max_iter=15, categorical_features="from_dtype"
         )
         dtype = as_category["region"].dtype
         return model.fit(as_category, high), as_category, NEW.astype({"region": dtype})
     if name == "linear":
-        model = encoded(make_pipeline(StandardScaler(), LogisticRegression()))
+        model = encoded(make_pipeline(sk.StandardScaler(), sk.LogisticRegression()))
         return model.fit(full, high), full, new
     if name == "sampled forest":
-        model = encoded(RandomForestClassifier(8, max_depth=5, random_state=0))
+        model = encoded(sk.RandomForestClassifier(8, max_depth=5, random_state=0))
         fitted = model.fit(full, high)
 
-        def probability(X: Any) -> Any:  # a black box of a table
+        def probability(X):  # a black box of a table
             return fitted.predict_proba(X)[:, 1]
 
         return probability, full, new
     assert name == "network"
     numbers, rows = full[NUMBERS], new[NUMBERS]
     layers = {"hidden_layer_sizes": [8], "solver": "lbfgs", "max_iter": 5_000}
-    model = make_pipeline(StandardScaler(), MLPRegressor(**layers, random_state=0))
+    model = make_pipeline(
+        sk.StandardScaler(), sk.MLPRegressor(**layers, random_state=0)
+    )
     return model.fit(numbers.to_numpy(), Y), numbers.to_numpy(), rows.to_numpy()
 
 
-def taken(table: Any, order: Any) -> Any:
+def taken(table, order):
     return table.iloc[order] if isinstance(table, pd.DataFrame) else table[order]
 
 
-def numbers_of(best: Any) -> list[bytes]:
+def numbers_of(best):
     """All numbers of an explanation as bytes."""
     arrays = [best.attributions, best.contributions, best.base_value, best.prediction]
     arrays += [best.details[name] for name in sorted(best.details)]
@@ -128,31 +119,6 @@ def test_any_order_of_data_gives_the_same_bits(kind, weighted, tmp_path):
         explainer.save(tmp_path / "explainer.npz")
         loaded = po.Explainer.load(tmp_path / "explainer.npz", model)
         assert numbers_of(loaded.explain(new)) == numbers_of(first)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_streamed_rows_are_the_same_for_any_order_of_data(kind, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    model, data, new = case(kind)
-    order = np.random.default_rng(3).permutation(N)
-    names = NUMBERS if kind == "network" else list(data)
-    rows = pd.DataFrame(new, columns=names)
-    rows.to_parquet(tmp_path / "rows.parquet")
-    if kind == "network":
-        network = model
-
-        def model(X: Any) -> Any:
-            return network.predict(np.asarray(X))
-
-        data = pd.DataFrame(data, columns=names)
-    tables = []
-    for name, table_ in (("a", data), ("b", taken(data, order))):
-        explainer = po.Explainer(model, table_, graph=FEW).fit()
-        explainer.explain(tmp_path / "rows.parquet", to=tmp_path / name)
-        tables.append(parquet.read_table(tmp_path / name).to_pandas())
-    pd.testing.assert_frame_equal(*tables, check_exact=True)
-    best = po.explain(model, rows, data=data, graph=FEW)
-    assert (best.to_frame().to_numpy() == tables[0][names].to_numpy()).all()
 
 
 def test_a_very_large_table_is_sampled_by_its_rows(monkeypatch):
@@ -185,8 +151,10 @@ GOOD = ["good" in text or "fine" in text for text in TEXTS]
 @pytest.mark.parametrize("kind", ["default", "contributions", "lime"])
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_documents_in_any_order_give_the_same_bits(kind, wrapped):
-    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, GOOD)
-    options: dict[str, Any] = {"graph": po.graphs.Nearest(n_reference=40)}
+    model = make_pipeline(sk.TfidfVectorizer(), sk.LogisticRegression()).fit(
+        TEXTS, GOOD
+    )
+    options = {"graph": po.graphs.Nearest(n_reference=40)}
     if kind == "contributions":
         options["kind"] = kind
     if kind == "lime":

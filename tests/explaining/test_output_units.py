@@ -34,12 +34,6 @@ Y = X.a * X.b + np.sin(2 * X.c) + 2 * X.flag + 0.1 * RNG.normal(size=N)
 USED = ["a", "b", "c", "flag"]
 
 
-def blind(model):
-    """A model that sees some columns only."""
-    model.fit(X[USED], Y)
-    return lambda rows: model.predict(pd.DataFrame(rows, columns=X.columns)[USED])
-
-
 @pytest.fixture(scope="module")
 def forest():
     model = RandomForestRegressor(n_estimators=15, max_depth=5, random_state=0)
@@ -53,7 +47,9 @@ def function(forest):
 
 @pytest.fixture(scope="module")
 def smooth():
-    return blind(make_pipeline(StandardScaler(), SVR(C=10.0)))
+    """A model that sees some columns only."""
+    model = make_pipeline(StandardScaler(), SVR(C=10.0)).fit(X[USED], Y)
+    return lambda rows: model.predict(pd.DataFrame(rows, columns=X.columns)[USED])
 
 
 @pytest.fixture(scope="module")

@@ -38,14 +38,6 @@ NUMBERS = X.drop(columns="kind").fillna(0.5)
 NEW_NUMBERS = X_NEW.drop(columns="kind").fillna(0.5)
 
 
-def boosted():
-    return LGBMRegressor(**SMALL).fit(X, SCORE)
-
-
-def classifier():
-    return LGBMClassifier(**SMALL).fit(NUMBERS, (SCORE > 1.0).astype(int))
-
-
 def explained(model, data, **settings):
     return po.Explainer(
         model, data=data, graph=po.graphs.Nearest(n_reference=50), **settings
@@ -67,7 +59,8 @@ class Counted:
 
 @pytest.mark.parametrize("kind", ["slopes", "contributions"])
 def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkeypatch):
-    explainer = explained(classifier(), NUMBERS, kind=kind)
+    model = LGBMClassifier(**SMALL).fit(NUMBERS, (SCORE > 1.0).astype(int))
+    explainer = explained(model, NUMBERS, kind=kind)
     explainer.explain(NEW_NUMBERS[:1])  # what all rows have in common
     monkeypatch.setattr(out_of_sample, "progress_bar", None)  # there is no time for it
     parts = kind == "contributions"
@@ -98,7 +91,7 @@ def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkey
 
 @pytest.mark.parametrize("settings", [{"kind": "slopes"}, {}, {"offset": None}])
 def test_a_program_that_is_made_late_is_that_of_the_answer(settings):
-    explainer = explained(boosted(), X, **settings)
+    explainer = explained(LGBMRegressor(**SMALL).fit(X, SCORE), X, **settings)
     result = explainer.explain(X_NEW[:7])
     name = "scaled_program" if settings == {} else "program"
     assert not isinstance(result.unread(name), po.losses.Program)

@@ -25,10 +25,6 @@ def model():
     return forest()
 
 
-def counts(model) -> np.ndarray:
-    return po.wrap(model, data=DOCUMENTS).read(DOCUMENTS)[0]
-
-
 def value_of(model, texts) -> np.ndarray:
     return model.predict_proba(list(texts))[:, 1]
 
@@ -41,7 +37,8 @@ def test_the_optimum_is_certified_and_names_its_words(model, settings):
     named = pd.Series(DOCUMENTS, index=[f"review {n}" for n in range(len(DOCUMENTS))])
     best = po.explain(model, named, **settings, **QUIET)
     assert best.attributions.any()
-    assert not best.attributions[counts(model) == 0].any()
+    counts = po.wrap(model, data=DOCUMENTS).read(DOCUMENTS)[0]
+    assert not best.attributions[counts == 0].any()
     assert best.certificate.holds(1e-6)
     assert best.labels.points == tuple(named.index)
     assert best.labels.features == po.wrap(model, data=named).text_schema.vocabulary

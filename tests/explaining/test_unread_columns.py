@@ -16,7 +16,6 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 import propopt as po
-from propopt.base.errors import InvalidInput
 from propopt.structures.fitted_model import FittedModel
 
 
@@ -192,16 +191,7 @@ def test_which_columns_are_read():
     assert read(make_pipeline(first, LogisticRegression())) is None
 
 
-def test_columns_that_are_read_are_refused_as_before():
-    model = make_pipeline(
-        make_column_transformer(
-            (FunctionTransformer(lambda t: t.map(lambda d: d.day)), ["opened"]),
-            ("passthrough", ["a"]),
-        ),
-        LogisticRegression(),
-    ).fit(X, Y)
-    with pytest.raises(InvalidInput, match="'opened' has dtype datetime64"):
-        po.explain(model, ROWS, data=DATA)
+def test_a_schema_names_the_columns_that_are_read():
     schema = po.functions.TableSchema.of(DATA, read=["a", "kind", "b"])
     best = po.explain(lambda table: 2.0 * table["a"] + 1, ROWS, data=schema)
     assert not best.attributions[:, OTHERS_AT].any()

@@ -10,15 +10,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import sk
 from quiet_boosters import booster
 from refusals import refusals
-from sklearn.ensemble import (
-    ExtraTreesRegressor,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestRegressor,
-)
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
@@ -33,7 +27,7 @@ X = RNG.normal(size=(150, 4)).round(2)
 X[:, 3] = RNG.random(150) < 0.3
 Y = X[:, 0] * X[:, 1] + X[:, 3] + 0.1 * RNG.normal(size=150)
 ROWS = X[:20]
-FOREST = RandomForestRegressor(20, min_samples_leaf=8, random_state=0).fit(X, Y)
+FOREST = sk.RandomForestRegressor(20, min_samples_leaf=8, random_state=0).fit(X, Y)
 
 
 def lost(X):
@@ -91,7 +85,7 @@ def test_categories_and_missing_numbers_have_effects():
     )
     table.loc[::5, "b"] = np.nan
     table["job"] = table["job"].astype("category")
-    model = HistGradientBoostingClassifier(
+    model = sk.HistGradientBoostingClassifier(
         max_iter=15, categorical_features="from_dtype", random_state=0
     )
     model.fit(table, Y > 0.3)
@@ -173,10 +167,10 @@ MODELS = {
     "lightgbm": partial(booster, "lightgbm", n_estimators=30),
     "xgboost": partial(booster, "xgboost", n_estimators=30),
     "catboost": partial(booster, "catboost", n_estimators=30, depth=4),
-    "hist gradient boosting": lambda: HistGradientBoostingRegressor(max_iter=30),
-    "forest": lambda: RandomForestRegressor(20, max_depth=6, random_state=0),
-    "extra trees": lambda: ExtraTreesRegressor(20, max_depth=6, random_state=0),
-    "gradient boosting": lambda: GradientBoostingRegressor(n_estimators=30),
+    "hist gradient boosting": lambda: sk.HistGradientBoostingRegressor(max_iter=30),
+    "forest": lambda: sk.RandomForestRegressor(20, max_depth=6, random_state=0),
+    "extra trees": lambda: sk.ExtraTreesRegressor(20, max_depth=6, random_state=0),
+    "gradient boosting": lambda: sk.GradientBoostingRegressor(n_estimators=30),
 }
 KEPT = {}
 CASES = [

@@ -12,18 +12,12 @@ import pandas as pd
 import pytest
 from coalitions import all_orders
 from column_oracle import enumerated
+from estimators import sk
 from random_trees import boxes_of_trees, random_tree, some_rows, walk_all
 from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-from sklearn.impute import SimpleImputer
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
-from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
@@ -193,12 +187,12 @@ def believed(function, points, labels):
 
 
 def test_what_is_right_is_believed_and_what_is_none_keeps_its_reason():
-    function = po.wrap(SVR().fit(POINTS, TARGET))
+    function = po.wrap(sk.SVR().fit(POINTS, TARGET))
     assert believed(function, POINTS, Labels()) is function.products
     function = po.wrap(lambda data: data[:, 0])
     assert "can only be called" in believed(function, POINTS, Labels()).reason
     assert function.calls.rows == 0
-    function = po.wrap(Ridge().fit(POINTS, TARGET))
+    function = po.wrap(sk.Ridge().fit(POINTS, TARGET))
     gaps = np.where(POINTS > 1.0, np.nan, POINTS)
     with pytest.raises(InvalidInput, match="no missing values"):
         believed(function, gaps, Labels())
@@ -209,14 +203,14 @@ def in_units_of(unit, offset):
     target = offset + unit * TARGET
 
     def fitted(trees):  # which stop growing where squares of residuals are tiny
-        scaled = TransformedTargetRegressor(trees, transformer=StandardScaler())
+        scaled = TransformedTargetRegressor(trees, transformer=sk.StandardScaler())
         return scaled.fit(POINTS, target)
 
     return {
-        "ridge": make_pipeline(StandardScaler(), Ridge()).fit(POINTS, target),
-        "forest": fitted(RandomForestRegressor(5, random_state=0)),
-        "boosting": fitted(GradientBoostingRegressor(n_estimators=20)),
-        "kernels": KernelRidge(kernel="rbf", gamma=0.3).fit(POINTS, target),
+        "ridge": make_pipeline(sk.StandardScaler(), sk.Ridge()).fit(POINTS, target),
+        "forest": fitted(sk.RandomForestRegressor(5, random_state=0)),
+        "boosting": fitted(sk.GradientBoostingRegressor(n_estimators=20)),
+        "kernels": sk.KernelRidge(kernel="rbf", gamma=0.3).fit(POINTS, target),
     }
 
 
@@ -249,7 +243,9 @@ def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
 
 
 def test_a_constant_model_is_believed_but_for_rounding():
-    constant = GradientBoostingRegressor(n_estimators=3).fit(POINTS, np.full(60, 0.1))
+    constant = sk.GradientBoostingRegressor(n_estimators=3).fit(
+        POINTS, np.full(60, 0.1)
+    )
     function = po.wrap(constant)
     checked = CheckedStructure.of(function, POINTS.shape[1])
     assert checked.at(POINTS, Labels()) is function.boxes
@@ -266,8 +262,8 @@ def test_a_constant_model_is_believed_but_for_rounding():
 def pipeline(model, *steps):
     numbers = ["few", "two", "many"]
     columns = make_column_transformer(
-        (make_pipeline(SimpleImputer(), StandardScaler(), *steps), numbers),
-        (OneHotEncoder(handle_unknown="ignore"), ["kind"]),
+        (make_pipeline(sk.SimpleImputer(), sk.StandardScaler(), *steps), numbers),
+        (sk.OneHotEncoder(handle_unknown="ignore"), ["kind"]),
     )
     return make_pipeline(columns, model)
 
@@ -287,14 +283,14 @@ HOLES.loc[::7, "few"] = np.nan
 HOLES.loc[3, "kind"] = None
 RESPONSE = np.sin(MIXED.few) * MIXED.two + MIXED.many**2 + (MIXED.kind == "b")
 MODELS = {
-    "svr": pipeline(SVR(C=10.0)),
-    "kernel ridge": pipeline(KernelRidge(kernel="rbf", gamma=0.3)),
+    "svr": pipeline(sk.SVR(C=10.0)),
+    "kernel ridge": pipeline(sk.KernelRidge(kernel="rbf", gamma=0.3)),
     "gaussian process": pipeline(
-        GaussianProcessRegressor(ConstantKernel(3.0) * RBF(1.5) ** 1.5, alpha=0.1)
+        sk.GaussianProcessRegressor(ConstantKernel(3.0) * RBF(1.5) ** 1.5, alpha=0.1)
     ),
-    "polynomial": pipeline(KernelRidge(kernel="poly", degree=3, coef0=1.0)),
-    "splines": pipeline(LinearRegression(), SplineTransformer(4)),
-    "poisson": pipeline(PoissonRegressor(alpha=0.1)),
+    "polynomial": pipeline(sk.KernelRidge(kernel="poly", degree=3, coef0=1.0)),
+    "splines": pipeline(sk.LinearRegression(), sk.SplineTransformer(4)),
+    "poisson": pipeline(sk.PoissonRegressor(alpha=0.1)),
 }
 FITTED = {
     name: model.fit(MIXED, RESPONSE - RESPONSE.min()) for name, model in MODELS.items()
@@ -342,12 +338,12 @@ def test_shapley_values_are_those_of_all_subsets(name, table):
 
 
 NOISY = {
-    "svr": SVR(C=10.0),
-    "kernel ridge": KernelRidge(kernel="poly", degree=3, coef0=1.0),
-    "gaussian process": GaussianProcessRegressor(
+    "svr": sk.SVR(C=10.0),
+    "kernel ridge": sk.KernelRidge(kernel="poly", degree=3, coef0=1.0),
+    "gaussian process": sk.GaussianProcessRegressor(
         ConstantKernel(3.0) * RBF(1.5), alpha=0.1, optimizer=None
     ),
-    "poisson": PoissonRegressor(alpha=0.1),
+    "poisson": sk.PoissonRegressor(alpha=0.1),
 }
 
 
@@ -377,7 +373,7 @@ def test_means_and_slopes_under_noise_are_those_of_quadrature(name):
 def test_noise_on_splines_is_sampled():
     """Their means are by quadrature, which may not settle."""
     points = MIXED[["few", "many"]].to_numpy()
-    model = make_pipeline(SplineTransformer(4), LinearRegression()).fit(
+    model = make_pipeline(sk.SplineTransformer(4), sk.LinearRegression()).fit(
         points, RESPONSE
     )
     assert "Stein" in po.functions.smoothed(po.wrap(model), 0.5).gradient_method

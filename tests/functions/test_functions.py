@@ -161,20 +161,6 @@ def test_answers_that_are_no_real_numbers_are_named(answer, message):
     np.testing.assert_array_equal(ask(lambda P: np.ma.array(P[:, 0]), "value"), X[:, 0])
 
 
-@each_use
-def test_a_tensor_that_requires_grad_is_named(use):
-    torch = pytest.importorskip("torch")
-
-    def model(P):
-        return torch.tensor(P[:, 0], requires_grad=True) * 2
-
-    with pytest.raises(InvalidInput, match=r"requires grad; return its detach\(\)"):
-        ask(model, use)
-    np.testing.assert_array_equal(
-        ask(lambda P: model(P).detach(), use), ask(lambda P: 2 * P[:, 0], use)
-    )
-
-
 def counting(change):
     """x₀², with something added that grows from call to call."""
     calls = itertools.count()

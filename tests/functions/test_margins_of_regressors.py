@@ -4,10 +4,6 @@ The oracle is the library: its raw prediction, and its prediction for the link b
 the two. No intercept is zero.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,16 +61,16 @@ CATBOOST = {
 }
 
 
-def _xgboost(objective: str, target: Any) -> Any:
+def _xgboost(objective, target):
     settings = {"objective": objective, "n_estimators": 8, "max_depth": 3}
     return booster("xgboost", **settings).fit(X, target)
 
 
-def _booster_of_xgboost(objective: str, target: Any) -> Any:
+def _booster_of_xgboost(objective, target):
     return _xgboost(objective, target).get_booster()
 
 
-def _aft(objective: str, target: Any) -> Any:
+def _aft(objective, target):
     xgboost = pytest.importorskip("xgboost")
     table = xgboost.DMatrix(X)
     table.set_float_info("label_lower_bound", target)
@@ -83,29 +79,29 @@ def _aft(objective: str, target: Any) -> Any:
     return xgboost.train({"objective": objective, "max_depth": 3}, table, 8)
 
 
-def _lightgbm(objective: str, target: Any, **settings: Any) -> Any:
+def _lightgbm(objective, target, **settings):
     settings |= {"objective": objective, "n_estimators": 8}
     return booster("lightgbm", **settings).fit(X, target)
 
 
-def _root(objective: str, target: Any) -> Any:
+def _root(objective, target):
     return _lightgbm(objective, target, reg_sqrt=True)
 
 
-def _booster_of_lightgbm(objective: str, target: Any) -> Any:
+def _booster_of_lightgbm(objective, target):
     return _lightgbm(objective, target).booster_
 
 
-def _catboost(objective: str, target: Any) -> Any:
+def _catboost(objective, target):
     settings = {"loss_function": objective, "n_estimators": 8}
     return booster("catboost", **settings).fit(X, target)
 
 
-def _histograms(objective: str, target: Any) -> Any:
+def _histograms(objective, target):
     return HistGradientBoostingRegressor(loss=objective, max_iter=8).fit(X, target)
 
 
-def _margin_and_parts(model: Any, objective: str) -> tuple[Any, Any]:
+def _margin_and_parts(model, objective):
     """By the library; scikit-learn has no public raw prediction, and no parts."""
     if not isinstance(model, HistGradientBoostingRegressor):
         return margin_of(model, ROWS), contributions_of(model, ROWS)
@@ -138,8 +134,8 @@ NAMES = {
     ids=lambda x: x if isinstance(x, str) else getattr(x, "__name__", ""),
 )
 def test_margins_are_named_by_the_library_and_audited_as_right(
-    make: Any, objective: str, target: Any, kind: str
-) -> None:
+    make, objective, target, kind
+):
     model = make(objective, target)
     margin, phi = _margin_and_parts(model, objective)
     assert abs(np.mean(margin)) > 0.05
@@ -175,13 +171,9 @@ def test_margins_are_named_by_the_library_and_audited_as_right(
         assert audit["values"].cause in causes
 
 
-def _value_parts(model: Any) -> np.ndarray[Any, Any]:
-    return po.explain(model, ROWS, data=DATA).contributions
-
-
-def test_an_audit_asks_only_where_the_sums_of_rows_do_not_decide() -> None:
+def test_an_audit_asks_only_where_the_sums_of_rows_do_not_decide():
     model = HistGradientBoostingRegressor(loss="poisson", max_iter=8).fit(X, COUNTS)
-    parts = _value_parts(model)
+    parts = po.explain(model, ROWS, data=DATA).contributions
     audit = po.audit(parts, model, ROWS, data=DATA)
     assert audit.explanation.quantity.kind == "value"
     assert audit["values"].verdict == "ok"
@@ -210,7 +202,7 @@ def test_an_audit_asks_only_where_the_sums_of_rows_do_not_decide() -> None:
     ],
     ids=str,
 )
-def test_generalized_linear_models_have_an_exact_log(model: Any, kind: str) -> None:
+def test_generalized_linear_models_have_an_exact_log(model, kind):
     model.fit(X, SIZES)
     predicted = model.predict(ROWS)
     margin = np.log(predicted) if kind == "log" else predicted
@@ -229,7 +221,7 @@ def test_generalized_linear_models_have_an_exact_log(model: Any, kind: str) -> N
     assert sums == pytest.approx(margin, abs=1e-9)
 
 
-def test_a_margin_for_each_of_several_targets_has_its_position() -> None:
+def test_a_margin_for_each_of_several_targets_has_its_position():
     catboost = pytest.importorskip("catboost")
     model = catboost.CatBoostRegressor(
         iterations=5, loss_function="MultiRMSE", verbose=0, allow_writing_files=False

@@ -172,11 +172,3 @@ def test_a_failure_without_missing_values_is_the_models_own():
 def test_what_cannot_be_answered_is_refused(line, message):
     with pytest.raises(InvalidInput, match=message):
         eval(line)
-
-
-def test_effects_against_very_many_values_are_refused_with_the_cure():
-    table = pd.DataFrame({"a": np.append(np.arange(10_001.0), np.nan)})
-    function = po.wrap(lambda t: t["a"].fillna(0.0), data=table)
-    with pytest.raises(InvalidInput, match=r"more than 10,000; .*law='data'"):
-        function.gradient(table.iloc[-1:])
-    assert function.gradient(table.iloc[:1]).iloc[0, 0] == pytest.approx(1.0)

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import sk
 from library_margins import margin_of
 from quiet_boosters import booster
 from scipy.special import expit
@@ -14,13 +15,7 @@ from sklearn import discriminant_analysis
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
-from sklearn.svm import SVC
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -42,11 +37,11 @@ FAR = TABLE.assign(a=np.linspace(-12.0, 12.0, N_ROWS))
 def behind_columns(classifier, *, sparse=False):
     """With a column of indicators for each category, then the numbers."""
     columns = make_column_transformer(
-        (OneHotEncoder(sparse_output=sparse), ["c"]),
+        (sk.OneHotEncoder(sparse_output=sparse), ["c"]),
         remainder="passthrough",
         sparse_threshold=1.0 if sparse else 0.0,
     )
-    return make_pipeline(columns, FunctionTransformer(), classifier)
+    return make_pipeline(columns, sk.FunctionTransformer(), classifier)
 
 
 def numbers(table):
@@ -75,15 +70,15 @@ def by_hand_bayes(model, Z):
 
 
 STEEP = {
-    "logistic": (LogisticRegression(C=1e3), by_hand_linear),
+    "logistic": (sk.LogisticRegression(C=1e3), by_hand_linear),
     "descent": (
-        SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0),
+        sk.SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0),
         by_hand_linear,
     ),
     "lda": (discriminant_analysis.LinearDiscriminantAnalysis(), by_hand_linear),
-    "bayes": (GaussianNB(), by_hand_bayes),
+    "bayes": (sk.GaussianNB(), by_hand_bayes),
     "network": (
-        MLPClassifier([4], activation="tanh", max_iter=10, random_state=0),
+        sk.MLPClassifier([4], activation="tanh", max_iter=10, random_state=0),
         by_hand_network,
     ),
 }
@@ -94,10 +89,10 @@ SETTINGS = {
     "catboost": {"learning_rate": 1.0, "l2_leaf_reg": 1e-6},
 }
 BOOSTED = {
-    "hist": lambda: HistGradientBoostingClassifier(
+    "hist": lambda: sk.HistGradientBoostingClassifier(
         learning_rate=0.5, max_iter=400, min_samples_leaf=2
     ),
-    "gradient": lambda: GradientBoostingClassifier(**FAST),
+    "gradient": lambda: sk.GradientBoostingClassifier(**FAST),
     **{
         library: partial(booster, library, "Classifier", **{**FAST, **settings})
         for library, settings in SETTINGS.items()
@@ -153,7 +148,7 @@ def test_log_odds_of_boosting_behind_columns_are_its_scores(name):
 
 def test_what_is_no_logit_is_taken_from_probabilities():
     """Such as a clipped line: log p − log(1 − p) is all there is."""
-    model = behind_columns(SGDClassifier(loss="modified_huber", random_state=0))
+    model = behind_columns(sk.SGDClassifier(loss="modified_huber", random_state=0))
     model.fit(TABLE, LABELS)
     p = model.predict_proba(TABLE)
     inside = (p > 0.0).all(axis=1)
@@ -166,17 +161,17 @@ TISSUE, SICK = load_breast_cancer(return_X_y=True, as_frame=True)
 TISSUE, SICK = TISSUE.iloc[:, :5], SICK.rename("cancer")
 DIAGNOSES = SICK.map({0: "no", 1: "yes"})
 FEW = TISSUE.iloc[:40]
-SCALED = make_pipeline(StandardScaler(), LogisticRegression())
+SCALED = make_pipeline(sk.StandardScaler(), sk.LogisticRegression())
 SCALED.fit(TISSUE, DIAGNOSES)
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        RidgeClassifier(),
-        SVC(),
-        SGDClassifier(loss="hinge", random_state=0),
-        GradientBoostingClassifier(n_estimators=5, loss="exponential"),
+        sk.RidgeClassifier(),
+        sk.SVC(),
+        sk.SGDClassifier(loss="hinge", random_state=0),
+        sk.GradientBoostingClassifier(n_estimators=5, loss="exponential"),
     ],
     ids=repr,
 )
@@ -300,7 +295,7 @@ def test_tables_with_categories_are_given_to_boosters_as_frames():
     assert po.wrap(model, data=table).readout.direct is None
 
 
-class Called(LogisticRegression):
+class Called(sk.LogisticRegression):
     """A classifier whose instances can be called, for labels."""
 
     def __call__(self, X):
@@ -311,6 +306,6 @@ def test_a_fitted_model_that_can_be_called_is_explained_as_a_model():
     X = np.random.default_rng(0).normal(size=(50, 2))
     called, plain = (
         po.wrap(kind().fit(X, X[:, 0] > 0), data=X, output="probability")
-        for kind in (Called, LogisticRegression)
+        for kind in (Called, sk.LogisticRegression)
     )
     np.testing.assert_allclose(called.value(X), plain.value(X), rtol=1e-12)

@@ -34,10 +34,6 @@ LIMITS = {
         PAPER_FUNCTIONS["quadratic_plus_sine"](),
         lambda x, d: x / 5 + 3 * np.cos(3 * x) * np.exp(-9 * d**2 / 2),
     ),
-    "x + sin 3x": (
-        PAPER_FUNCTIONS["linear_plus_sine"](),
-        lambda x, d: 1 + 3 * np.cos(3 * x) * np.exp(-9 * d**2 / 2),
-    ),
 }
 """f, and E ∇f(x + δ ε) of x and δ."""
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from quiet_boosters import booster
 from refusals import refusals
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
@@ -42,12 +42,9 @@ MODELS = {
     "xgboost booster": lambda: boosted("xgboost").get_booster(),
     "xgboost, zeros missing": lambda: boosted("xgboost", missing=0.0),
     "lightgbm": lambda: boosted("lightgbm"),
-    "lightgbm of classes": lambda: boosted("lightgbm", "Classifier"),
     "lightgbm, zeros missing": lambda: boosted("lightgbm", zero_as_missing=True),
     "catboost": lambda: boosted("catboost"),
-    "catboost of classes": lambda: boosted("catboost", "Classifier"),
     "forest": lambda: RandomForestRegressor(20, random_state=0).fit(SPARSE, y),
-    "logistic": lambda: LogisticRegression().fit(SPARSE, ill),
     "ridge": lambda: Ridge().fit(SPARSE, y),
 }
 

@@ -14,22 +14,8 @@ from estimators import sk
 from quiet_boosters import booster
 from refusals import refusals
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.decomposition import PCA
-from sklearn.ensemble import StackingClassifier
-from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import (
-    FixedThresholdClassifier,
-    GridSearchCV,
-    RandomizedSearchCV,
-    TunedThresholdClassifierCV,
-)
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -111,15 +97,11 @@ BOOSTED = {
     "histograms": lambda: sk.HistGradientBoostingClassifier(max_iter=5),
     "gradient boosting": lambda: sk.GradientBoostingClassifier(n_estimators=5),
     "gradient boosting, init": lambda: sk.GradientBoostingClassifier(
-        n_estimators=5, init=LogisticRegression()
+        n_estimators=5, init=sk.LogisticRegression()
     ),
 }
 SAMPLED = "xgboost, linear", "lightgbm, linear trees", "gradient boosting, init"
 """Whose margins are sampled: they are no sums of trees with numbers in their leaves."""
-
-
-def _twice(table):
-    return table * 2.0
 
 
 def imblearn(*steps):
@@ -137,30 +119,32 @@ def fitted(model):
 
 FORWARDING = {
     "bare": lambda m: m,
-    "scaled": lambda m: make_pipeline(StandardScaler(), m),
+    "scaled": lambda m: make_pipeline(sk.StandardScaler(), m),
     "frozen": lambda m: FrozenEstimator(fitted(m)),
     "behind a frozen step": lambda m: make_pipeline(
-        FrozenEstimator(StandardScaler().fit(X)), m
+        FrozenEstimator(sk.StandardScaler().fit(X)), m
     ),
-    "tuned threshold": lambda m: TunedThresholdClassifierCV(m, cv=2),
-    "fixed threshold": lambda m: FixedThresholdClassifier(m, threshold=0.3),
-    "search": lambda m: GridSearchCV(m, {}, cv=2),
-    "search of a search behind steps": lambda m: GridSearchCV(
-        make_pipeline(StandardScaler(), RandomizedSearchCV(m, {}, n_iter=1, cv=2)),
+    "tuned threshold": lambda m: sk.TunedThresholdClassifierCV(m, cv=2),
+    "fixed threshold": lambda m: sk.FixedThresholdClassifier(m, threshold=0.3),
+    "search": lambda m: sk.GridSearchCV(m, {}, cv=2),
+    "search of a search behind steps": lambda m: sk.GridSearchCV(
+        make_pipeline(
+            sk.StandardScaler(), sk.RandomizedSearchCV(m, {}, n_iter=1, cv=2)
+        ),
         {},
         cv=2,
     ),
-    "chosen columns": lambda m: RFE(
+    "chosen columns": lambda m: sk.RFE(
         m, n_features_to_select=3, importance_getter=_importance
     ),
-    "imblearn": lambda m: imblearn(sampler(), StandardScaler(), m),
-    "imblearn within steps, a threshold": lambda m: FixedThresholdClassifier(
-        imblearn(StandardScaler(), sampler(), make_pipeline(StandardScaler(), m))
+    "imblearn": lambda m: imblearn(sampler(), sk.StandardScaler(), m),
+    "imblearn within steps, a threshold": lambda m: sk.FixedThresholdClassifier(
+        imblearn(sk.StandardScaler(), sampler(), make_pipeline(sk.StandardScaler(), m))
     ),
 }
 MIXING = {
-    "principal components": lambda m: make_pipeline(PCA(), m),
-    "a function": lambda m: make_pipeline(FunctionTransformer(_twice), m),
+    "principal components": lambda m: make_pipeline(sk.PCA(), m),
+    "a function": lambda m: make_pipeline(sk.FunctionTransformer(np.sinh), m),
 }
 
 
@@ -198,12 +182,12 @@ def test_wrapped_models_agree_with_brute_force(wrapper):
 
 def test_a_stack_that_ends_in_a_logistic_regression_is_explained_in_log_odds():
     forest = FrozenEstimator(sk.RandomForestClassifier(3).fit(X, Y))
-    for member, exact in ((forest, True), (KNeighborsClassifier(), False)):
-        model = StackingClassifier([("a", member)], LogisticRegression(), cv=2)
+    for member, exact in ((forest, True), (sk.KNeighborsClassifier(), False)):
+        model = sk.StackingClassifier([("a", member)], sk.LogisticRegression(), cv=2)
         best = agrees(model.fit(X, Y), model.decision_function, exact=exact)
         assert best.quantity.kind == "log_odds"
     last = sk.GradientBoostingClassifier(n_estimators=5)
-    model = StackingClassifier([("a", forest)], last, cv=2).fit(X, Y)
+    model = sk.StackingClassifier([("a", forest)], last, cv=2).fit(X, Y)
     assert agrees(model, log_odds_of(model), exact=False).quantity.kind == "log_odds"
 
 
@@ -220,7 +204,7 @@ class Sharper(sk.GradientBoostingClassifier):
         return p / p.sum(axis=1, keepdims=True)
 
 
-class RenamedSearch(GridSearchCV):
+class RenamedSearch(sk.GridSearchCV):
     pass
 
 
@@ -268,7 +252,7 @@ def test_a_number_that_is_missing_to_xgboost_goes_where_nan_goes(missing):
     rows[:, 0] = np.repeat([missing, missing * (1 + 1e-12), *map(float, close)], 12)
     table = pd.DataFrame(rows, columns=X.columns)
     np.testing.assert_allclose(boxes.value(rows), margin(table), rtol=0, atol=2e-6)
-    behind = make_pipeline(StandardScaler(), clone(model)).fit(X, Y)
+    behind = make_pipeline(sk.StandardScaler(), clone(model)).fit(X, Y)
     assert po.wrap(behind, data=X).boxes is not None
 
 
@@ -346,8 +330,8 @@ def test_each_of_several_labels_is_chosen_by_its_position():
     for model, exact in (
         (forest, True),
         (FrozenEstimator(sk.ExtraTreesClassifier(3).fit(X, LABELS)), True),
-        (make_pipeline(StandardScaler(), sk.DecisionTreeClassifier()), True),
-        (KNeighborsClassifier(), False),
+        (make_pipeline(sk.StandardScaler(), sk.DecisionTreeClassifier()), True),
+        (sk.KNeighborsClassifier(), False),
     ):
         model.fit(X, LABELS)
         for k in (0, 2):
@@ -357,13 +341,17 @@ def test_each_of_several_labels_is_chosen_by_its_position():
 
             best = agrees(model, share, exact=exact, target=k)
             assert best.quantity.in_words() == f"probability of class 1 of output {k}"
-    chain = ClassifierChain(LogisticRegression()).fit(X, LABELS)
+    chain = sk.ClassifierChain(sk.LogisticRegression()).fit(X, LABELS)
     agrees(chain, probability_of(chain, 1), exact=False, target=1)
 
 
 def test_boosted_labels_are_explained_in_log_odds():
     inner = xgb("Classifier", **FEW)
-    for model in (inner, MultiOutputClassifier(inner), GridSearchCV(inner, {}, cv=2)):
+    for model in (
+        inner,
+        sk.MultiOutputClassifier(inner),
+        sk.GridSearchCV(inner, {}, cv=2),
+    ):
         model.fit(X, LABELS)
 
         def log_odds(table, model=model):
@@ -392,9 +380,12 @@ def test_a_label_that_is_not_there_or_has_more_classes_is_refused():
 
 def test_samplers_between_columns_of_several_kinds_do_nothing():
     table = X.assign(kind=np.array(["u", "v", "w"])[np.arange(N) % 3])
-    parts = [("n", StandardScaler(), list("abcd")), ("k", OneHotEncoder(), ["kind"])]
-    model = imblearn(ColumnTransformer(parts), sampler(), BOOSTED["lightgbm"]())
-    model = FixedThresholdClassifier(model).fit(table, Y)
+    parts = [
+        ("n", sk.StandardScaler(), list("abcd")),
+        ("k", sk.OneHotEncoder(), ["kind"]),
+    ]
+    model = imblearn(sk.ColumnTransformer(parts), sampler(), BOOSTED["lightgbm"]())
+    model = sk.FixedThresholdClassifier(model).fit(table, Y)
     function = po.wrap(model, data=table)
     points, _ = function.read(table)
     truth = log_odds_of(model)(table)
@@ -402,9 +393,9 @@ def test_samplers_between_columns_of_several_kinds_do_nothing():
 
 
 def test_targets_in_other_units_are_read_through_searches():
-    search = GridSearchCV(sk.GradientBoostingRegressor(n_estimators=5), {}, cv=2)
-    scaled = TransformedTargetRegressor(search, transformer=StandardScaler())
+    search = sk.GridSearchCV(sk.GradientBoostingRegressor(n_estimators=5), {}, cv=2)
+    scaled = sk.TransformedTargetRegressor(search, transformer=sk.StandardScaler())
     agrees(scaled.fit(X, SIGNAL), scaled.predict, exact=True)
     functions = {"func": np.exp, "inverse_func": np.log}
-    bent = TransformedTargetRegressor(search, check_inverse=False, **functions)
+    bent = sk.TransformedTargetRegressor(search, check_inverse=False, **functions)
     agrees(bent.fit(X, SIGNAL), bent.predict, exact=False)

@@ -49,17 +49,7 @@ GRAPH = po.graphs.chain_graph(9)
 OBJECTIVE = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(GRAPH)
 
 
-def test_what_was_given_is_copied_where_somebody_could_write_and_is_floats():
-    theirs, errors, r2 = W.copy(), ERRORS.copy(), np.ones(2)
-    result = mine(theirs, standard_errors=errors, details={"r2": r2})
-    for array in (theirs, errors, r2):
-        array[:] = 0.0
-    np.testing.assert_array_equal(result.attributions, W)
-    np.testing.assert_array_equal(result.standard_errors, ERRORS)
-    np.testing.assert_array_equal(result.details["r2"], np.ones(2))
-    sealed = W.copy()
-    sealed.setflags(write=False)
-    assert mine(sealed).attributions is sealed
+def test_whole_numbers_and_frames_are_floats_and_errors_may_be_unknown():
     assert mine(np.arange(4).reshape(2, 2)).attributions.dtype == np.float64
     np.testing.assert_array_equal(mine(pd.DataFrame(X)).attributions, X)
     errors = [[0, 1, 2], [np.inf, np.nan, 0]]  # those unknown need not be finite
@@ -68,14 +58,11 @@ def test_what_was_given_is_copied_where_somebody_could_write_and_is_floats():
     np.testing.assert_array_equal(result, errors)
 
 
-def test_tables_have_the_names_of_the_input_and_are_copies():
+def test_tables_have_the_names_of_the_input():
     frame = pd.DataFrame(G, columns=["age", "dose"], index=["p", "q", "r"])
     best = po.solve(1.0 * po.GradientMatching(frame))
     table = best.to_frame()
     pd.testing.assert_frame_equal(table, frame, check_exact=False)
-    table.iloc[0, 0] = 7.0
-    assert table.iloc[0, 0] == 7.0
-    assert best.attributions[0, 0] != 7.0
     assert list(BARE.to_frame().columns) == ["x0", "x1"]
     assert list(BARE.to_frame().index) == [0, 1, 2]
     # what is zero neither raises nor lowers

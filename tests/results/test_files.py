@@ -212,9 +212,3 @@ def test_an_archive_that_does_not_fit_into_memory_says_so(sound, monkeypatch):
     monkeypatch.setattr("propopt.base.files._read", full)
     with pytest.raises(InvalidInput, match=r"sound\.npz: not .* fit into the memory"):
         po.results.Explanation.load(sound)
-
-
-def test_a_result_is_true_and_an_array_of_results_holds_them(sound):
-    best = po.results.Explanation.load(sound)
-    assert best
-    assert np.array([best, best], dtype=object).shape == (2,)

@@ -52,12 +52,6 @@ def large():
     return parts(LARGE)
 
 
-@pytest.fixture(scope="module")
-def chapters(large):
-    """The blocks of each chapter of its page."""
-    return blocks_of_chapters(large)
-
-
 # ---- samples and their intervals
 
 
@@ -168,8 +162,9 @@ def test_reasons_of_a_sample_say_so_and_their_intervals_hold(
 # ---- pages
 
 
-def test_the_values_on_a_page_are_those_of_their_rows(large, chapters):
-    (table,) = [x for x in chapters["Rows"] if isinstance(x, Table)]
+def test_the_values_on_a_page_are_those_of_their_rows(large):
+    blocks = blocks_of_chapters(large)["Rows"]
+    (table,) = [x for x in blocks if isinstance(x, Table)]
     rows = [int(name) for name in table.frame.index]
     W, phi = large.attributions[rows], large.contributions[rows]
     assert table.frame["prediction"].tolist() == large.prediction[rows].tolist()

@@ -173,8 +173,6 @@ def test_masks_are_aligned_with_the_rows(make):
             best[other]
     unnamed = replace(best, labels=replace(best.labels, points=None))
     assert unnamed[mask.reset_index(drop=True)].shape == (mask.sum(), 4)
-    with pytest.raises(InvalidInput, match="an array, which is matched"):
-        unnamed[mask]
 
 
 def test_documents_have_their_own_words():

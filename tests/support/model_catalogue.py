@@ -16,26 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from coalitions import shapley_by_definition
+from estimators import sk
 from quiet_boosters import booster
-from sklearn import ensemble as sk
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import (
-    FixedThresholdClassifier,
-    GridSearchCV,
-    TunedThresholdClassifierCV,
-)
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC, SVR
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -126,7 +111,7 @@ def _balanced(kind):
         )
     sampler = under_sampling.RandomUnderSampler(random_state=0)
     final = sk.GradientBoostingClassifier(n_estimators=8, random_state=0)
-    return pipeline.make_pipeline(sampler, StandardScaler(), final).fit(NUMBERS, TWO)
+    return pipeline.make_pipeline(sampler, sk.StandardScaler(), final).fit(NUMBERS, TWO)
 
 
 def _forest(target=TWO, kind="Classifier", **settings):
@@ -141,7 +126,7 @@ def _boosted(kind="Classifier", target=TWO):
 
 
 def _encoded(final):
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    encoder = sk.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     from sklearn.compose import make_column_transformer
 
     columns = make_column_transformer((encoder, WORDS), remainder="passthrough")
@@ -168,23 +153,19 @@ def _formula(model, rows):
     return model.predict(rows, prediction_type="RawFormulaVal")
 
 
-def _predicted(model, rows):
-    return model.predict(rows)
-
-
 _CLASS = {"target": 1}
 _GB = sk.GradientBoostingClassifier(n_estimators=8, random_state=0)
 
 CASES: dict[str, Case] = {
     # trees of scikit-learn
     "decision tree: regression": Case(
-        lambda: DecisionTreeRegressor(max_depth=4).fit(NUMBERS, Y)
+        lambda: sk.DecisionTreeRegressor(max_depth=4).fit(NUMBERS, Y)
     ),
     "decision tree, random forest, extra trees: classes": Case(
         _forest, asked={"target": 1}
     ),
     "decision tree, three classes": Case(
-        lambda: DecisionTreeClassifier(max_depth=4).fit(NUMBERS, THREE), asked=_CLASS
+        lambda: sk.DecisionTreeClassifier(max_depth=4).fit(NUMBERS, THREE), asked=_CLASS
     ),
     "random forest, extra trees: regression": Case(lambda: _forest(Y, "Regressor")),
     "extra trees, missing values": Case(
@@ -227,7 +208,9 @@ CASES: dict[str, Case] = {
     "LightGBM: ranker": Case(lambda: _ranker("lightgbm"), needs="lightgbm"),
     "LightGBM: linear trees": _boosting("lightgbm", "Regressor", Y, linear_tree=True),
     "`lightgbm.train`, own objective": Case(
-        _custom_lightgbm, needs="lightgbm", scores=_predicted
+        _custom_lightgbm,
+        needs="lightgbm",
+        scores=lambda model, rows: model.predict(rows),
     ),
     "XGBoost: regression": _boosting("xgboost", "Regressor", Y, GAPS),
     "XGBoost: two classes": _boosting("xgboost", "Classifier"),
@@ -261,7 +244,7 @@ CASES: dict[str, Case] = {
     "soft votes of forests": Case(
         _own(
             lambda: sk.VotingClassifier(
-                [("one", DecisionTreeClassifier(max_depth=3)), ("two", _forest())],
+                [("one", sk.DecisionTreeClassifier(max_depth=3)), ("two", _forest())],
                 voting="soft",
             )
         )
@@ -271,31 +254,33 @@ CASES: dict[str, Case] = {
     ),
     "stacks that end in a logistic regression": Case(
         _own(
-            lambda: sk.StackingClassifier([("a", DecisionTreeClassifier(max_depth=3))])
+            lambda: sk.StackingClassifier(
+                [("a", sk.DecisionTreeClassifier(max_depth=3))]
+            )
         )
     ),
     "pipeline: scaler, boosting": Case(
-        _own(lambda: make_pipeline(StandardScaler(), clone(_GB)))
+        _own(lambda: make_pipeline(sk.StandardScaler(), clone(_GB)))
     ),
     "pipeline: one-hot codes, boosting": Case(lambda: _encoded(clone(_GB)), MIXED),
-    "pipeline: PCA, boosting": Case(_own(lambda: make_pipeline(PCA(3), clone(_GB)))),
+    "pipeline: PCA, boosting": Case(_own(lambda: make_pipeline(sk.PCA(3), clone(_GB)))),
     "search: `GridSearchCV`": Case(
-        _own(lambda: GridSearchCV(_GB, {"max_depth": [2, 3]}, cv=2))
+        _own(lambda: sk.GridSearchCV(_GB, {"max_depth": [2, 3]}, cv=2))
     ),
     "`FrozenEstimator`": Case(_own(lambda: FrozenEstimator(_boosted()))),
     "`TunedThresholdClassifierCV`": Case(
-        _own(lambda: TunedThresholdClassifierCV(_GB, cv=2))
+        _own(lambda: sk.TunedThresholdClassifierCV(_GB, cv=2))
     ),
     "`FixedThresholdClassifier`": Case(
-        _own(lambda: FixedThresholdClassifier(_GB, threshold=0.3))
+        _own(lambda: sk.FixedThresholdClassifier(_GB, threshold=0.3))
     ),
     "`CalibratedClassifierCV` over a forest": Case(
-        _own(lambda: CalibratedClassifierCV(_forest(), cv=2))
+        _own(lambda: sk.CalibratedClassifierCV(_forest(), cv=2))
     ),
     "scaled target: `TransformedTargetRegressor`": Case(
         _own(
-            lambda: TransformedTargetRegressor(
-                DecisionTreeRegressor(max_depth=3), transformer=StandardScaler()
+            lambda: sk.TransformedTargetRegressor(
+                sk.DecisionTreeRegressor(max_depth=3), transformer=sk.StandardScaler()
             ),
             Y,
         )
@@ -307,15 +292,17 @@ CASES: dict[str, Case] = {
         lambda: _balanced("forest"), needs="imblearn"
     ),
     # smooth models
-    "linear regression": Case(_own(LinearRegression, Y)),
-    "logistic regression": Case(_own(LogisticRegression), scores=_decision),
-    "support vector regression": Case(_own(lambda: SVR(C=2.0), Y)),
-    "support vector classifier": Case(_own(lambda: SVC(C=2.0)), scores=_decision),
-    "Gaussian naive Bayes": Case(_own(GaussianNB)),
+    "linear regression": Case(_own(sk.LinearRegression, Y)),
+    "logistic regression": Case(_own(sk.LogisticRegression), scores=_decision),
+    "support vector regression": Case(_own(lambda: sk.SVR(C=2.0), Y)),
+    "support vector classifier": Case(_own(lambda: sk.SVC(C=2.0)), scores=_decision),
+    "Gaussian naive Bayes": Case(_own(sk.GaussianNB)),
     "perceptron": Case(
-        _own(lambda: MLPClassifier((4,), solver="lbfgs", max_iter=40, random_state=0))
+        _own(
+            lambda: sk.MLPClassifier((4,), solver="lbfgs", max_iter=40, random_state=0)
+        )
     ),
-    "nearest neighbours": Case(_own(KNeighborsRegressor, Y)),
+    "nearest neighbours": Case(_own(sk.KNeighborsRegressor, Y)),
     "callable": Case(lambda: lambda rows: np.prod(np.asarray(rows, float), axis=1)),
 }
 

@@ -60,14 +60,10 @@ CASES = {
 TREES = list(CASES)[6:]
 
 
-def made(case):
-    model, table = CASES[case]
-    return po.wrap(model.fit(table, Y), data=table), table
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_all_orders_give_the_same(case):
-    function, table = made(case)
+    model, table = CASES[case]
+    function = po.wrap(model.fit(table, Y), data=table)
     background = table[50:62]
     result = ExactShap(data=background).explain(function, table[:3])
     wanted = all_orders(function, table[:3], background)

@@ -163,16 +163,6 @@ def test_what_has_no_error_is_refused(line, message):
         eval(line, {**globals(), "sweep": po.sweep})
 
 
-def test_bounds_between_are_of_all_losses_and_of_weights_alone():
-    curve = po.sweep(MATCHING + ROBUST, {ROBUST: [0.1, 1.0]})
-    with pytest.raises(InvalidInput, match="one for each of gradient_matching, pair"):
-        curve.between({ROBUST.name: 1.0})
-    limited = po.sweep(MATCHING + ROBUST, limits={ROBUST: [1.0, 2.0]})
-    assert limited.gap_between is None
-    with pytest.raises(InvalidInput, match="no bounds between optima"):
-        limited.between({MATCHING.name: 1.0, ROBUST.name: 1.0})
-
-
 @pytest.mark.parametrize("unit", [1e-4, 1e4])
 def test_bounds_between_do_not_depend_on_units(unit):
     plain = po.sweep(MATCHING + ROBUST + SMOOTH, error=0.05)
