@@ -2,9 +2,9 @@
 Reasons that are clear and those that are not
 =============================================
 
-Each patient gets the four largest reasons for a malignant tumor. Many first reasons
-stay first after any small change of the patient's contributions; fewer third reasons
-stay third.
+Each patient gets the four largest reasons for a malignant tumor. A reason is clear if
+no small change of the patient's contributions alters its direction or its rank. Columns
+that data never has apart are explained together.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,9 @@ y = data.target_names[data.target]
 X_train, X_new, y_train, _ = train_test_split(X, y, test_size=0.3, random_state=0)
 model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
 model.fit(X_train, y_train)
-best = po.explain(model, X_new, target="malignant", data=X_train)
+given = {"target": "malignant", "data": X_train}
+best = po.explain(model, X_new, groups="auto", **given)
+print(best)
 
 # %%
 # The reasons of one patient. A reason is clear if no change of the row by 5 % of a
@@ -42,6 +44,14 @@ for delta, clear in shares.items():
     print(f"changes by {delta:4} log-odds:", *map("{:6.1%}".format, clear))
 assert shares[0.02][0] >= shares[0.1][0] >= shares[0.5][0] > 0.0
 assert shares[0.1][0] > shares[0.1][2]
+
+# %%
+# Each column by itself: data has no patient in whom the columns of a group differ as in
+# the mixtures that contributions are made of, so their ranks in a group are not clear.
+alone = po.explain(model, X_new, **given)
+clear = alone.reasons(small_change=0.1).clear_rows
+print("each column by itself:  ", *map("{:6.1%}".format, clear))
+assert clear[0] < 0.5 * shares[0.1][0]
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for k, (delta, color) in enumerate(deltas.items()):

@@ -39,6 +39,7 @@ BAR_LOWERS = "#3b82c9"
 """Colours of bars, with a contrast of at least 3 to white and to black."""
 
 _WIDE: Final = 88  # characters of a line in a terminal
+_LONGEST_CELL: Final = 60  # and of a cell of its tables
 
 
 # ---- A terminal
@@ -114,11 +115,16 @@ def _fact_lines(facts: Facts) -> list[str]:
     return [f"{one:<{room}}  {other}".rstrip() for one, other in pairs]
 
 
+def _cut(cell: str) -> str:
+    """A cell of at most so many characters; CSV files and pages have all."""
+    return cell if len(cell) <= _LONGEST_CELL else f"{cell[: _LONGEST_CELL - 1]}…"
+
+
 def _table_lines(table: Table) -> Iterator[str]:
     """Lines with words aligned left and numbers aligned right."""
     table = table.first(N_LINES if table.total is None else N_PRINTED)
     columns = [
-        ([printable(x) for x in (head, *cells)], is_words or not index)
+        ([_cut(printable(x)) for x in (head, *cells)], is_words or not index)
         for index, (head, cells, is_words) in enumerate(table.columns())
     ]
     padded = [

@@ -41,8 +41,9 @@ TERMS: Final[Mapping[str, Definition]] = {
     "share": Definition("Share of the sum of mean sizes."),
     "highest for": Definition(
         "The values with the highest contributions: high, low or mixed; the category "
-        "with the highest mean; missing or present, if the mean of missing values lies "
-        "outside the middle 80% of the others; empty if nothing varies.",
+        "with the highest mean, of those in over 5% of rows; missing or present, if "
+        "the mean of missing values lies outside the middle 80% of the others; empty "
+        "if nothing varies.",
         "sign of Spearman's ρ(x_d, w_d) if |ρ| ≥ 0.5",
     ),
     "sign": Definition("+ or − if all nonzero values have it, else the share with +."),

@@ -207,6 +207,9 @@ _ROUNDING: Final = 1e-12
 _MIXED: Final = 0.5
 """Rank correlations below this are mixed."""
 
+_RARE: Final = 0.05
+"""Categories with at most this share of the values are not named."""
+
 
 def highest_for(
     values: Values, contributions: Values, categories: Sequence[str] | None = None
@@ -214,8 +217,9 @@ def highest_for(
     """The values of a feature (N,) with the highest contributions (N,).
 
     ``"missing"`` or ``"present"`` if the mean contribution of missing values is outside
-    the middle 80 % of the others. Else the category with the highest mean, or the sign
-    of Spearman's ρ: ``"high"`` or ``"low"`` if |ρ| ≥ 0.5, else ``"mixed"``. Empty if
+    the middle 80 % of the others. Else the category with the highest mean, of those
+    with more than 5 % of the values, or the sign of Spearman's ρ: ``"high"`` or
+    ``"low"`` if |ρ| ≥ 0.5, else ``"mixed"``. Empty if no category has as many, or if
     values or contributions do not vary: contributions are relative to the largest one
     of the table, and differences below 1e-12 are rounding.
     """
@@ -235,8 +239,10 @@ def highest_for(
     if np.ptp(x) == 0.0 or np.ptp(w) <= _ROUNDING:
         return ""
     if categories is not None:
-        codes, index = np.unique(x, return_inverse=True)
-        means = np.bincount(index, w) / np.bincount(index)
+        codes, index, counts = np.unique(x, return_inverse=True, return_counts=True)
+        if not (common := counts > _RARE * len(x)).any():
+            return ""
+        means = np.where(common, np.bincount(index, w) / counts, -np.inf)
         return categories[int(codes[means.argmax()])]
     rho = np.corrcoef(mid_ranks(x), mid_ranks(w))[0, 1]
     if abs(rho) < _MIXED:

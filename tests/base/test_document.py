@@ -212,3 +212,12 @@ def test_ranked_tables_show_five_lines_in_print_and_ten_on_cards():
     assert kinds[0][1:] == pytest.approx((50.0 - 50.0 * 14 / 15, 50.0 * 14 / 15))
     assert kinds[3][1:] == (50.0, 0.0)
     assert page_of([document]).count('class="plot"') == 15
+
+
+def test_a_long_cell_is_cut_in_print_and_whole_on_cards():
+    cell = "x" * 100
+    document = Document(
+        title="t", blocks=[Table(pd.DataFrame({"value": [cell]}, ["a"]))]
+    )
+    assert [line.count("x") for line in to_text(document).split("\n")] == [0, 0, 59]
+    assert cell in to_card(document)

@@ -59,6 +59,14 @@ def test_special_columns_have_their_words(x, w, categories, expected):
     assert highest_for(x[order], w[order], categories) == expected
 
 
+def test_values_that_few_rows_have_are_not_named():
+    names = [f"only {n}" for n in range(40)]
+    x, w = np.arange(40.0), np.arange(40.0)
+    assert highest_for(x, w, names) == ""
+    x[-3:] = 5.0  # four of 40 rows have it
+    assert highest_for(x, w, names) == "only 5"
+
+
 def test_equal_values_have_their_mean_rank():
     values = default_rng(0).integers(0, 4, 30).astype(float)
     np.testing.assert_array_equal(mid_ranks(values), rankdata(values))
