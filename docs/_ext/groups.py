@@ -68,7 +68,7 @@ GROUPS = {
     },
     "propopt.results.Explanation": {
         "The numbers": "attributions labels units standard_errors base_value "
-        "prediction points categories",
+        "prediction points categories together",
         "What they are compared with": "gradient contributions effects target "
         "quantity background",
         "The optimum": "losses weights certificate multipliers metric row_size",
