@@ -115,16 +115,17 @@ def _fact_lines(facts: Facts) -> list[str]:
     return [f"{one:<{room}}  {other}".rstrip() for one, other in pairs]
 
 
-def _cut(cell: str) -> str:
-    """A cell of at most so many characters; CSV files and pages have all."""
-    return cell if len(cell) <= _LONGEST_CELL else f"{cell[: _LONGEST_CELL - 1]}…"
-
-
 def _table_lines(table: Table) -> Iterator[str]:
     """Lines with words aligned left and numbers aligned right."""
     table = table.first(N_LINES if table.total is None else N_PRINTED)
     columns = [
-        ([_cut(printable(x)) for x in (head, *cells)], is_words or not index)
+        (
+            [  # cut if it is long; CSV files and pages have all
+                x if len(x) <= _LONGEST_CELL else f"{x[: _LONGEST_CELL - 1]}…"
+                for x in map(printable, (head, *cells))
+            ],
+            is_words or not index,
+        )
         for index, (head, cells, is_words) in enumerate(table.columns())
     ]
     padded = [

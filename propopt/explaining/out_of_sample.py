@@ -440,7 +440,9 @@ class FittedRows(FittedReference):
             together=together,
             quantity=function.quantity,
             background=problem.background_digest,
-            retrained=RetrainedRows.of(problem, problem.points),
+            retrained=(
+                RetrainedRows(problem, problem.points) if settings.parts else None
+            ),
             **problem.metadata(problem.points),
         )
         if metric is None:
@@ -519,7 +521,11 @@ class FittedRows(FittedReference):
             **self._programs(lazily(cache(partial(self._program, rows, group_labels)))),
             problem_data=self._problem_data(rows),
             row_size=self.row_size,
-            retrained=RetrainedRows.of(wide.problem, points),
+            retrained=(
+                RetrainedRows(wide.problem, points)
+                if wide.problem.settings.parts
+                else None
+            ),
         )
 
     @cached_property

@@ -22,17 +22,14 @@ _N_REFERENCE: Final = 200
 class RetrainedRows:
     """Explained rows, for contributions of other models by the same settings.
 
+    Only explanations by contributions have them, not slopes.
+
     Background, players and output are those of the explanation. If contributions are
     sampled, all models have the same draws.
     """
 
     problem: RowsProblem
     points: Points  # (N, D): the explained rows
-
-    @classmethod
-    def of(cls, problem: RowsProblem, points: Points) -> Self | None:
-        """The rows of an explanation by contributions; None for slopes."""
-        return cls(problem, points) if problem.settings.parts else None
 
     @property
     def n_rows(self) -> int:

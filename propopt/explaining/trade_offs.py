@@ -664,7 +664,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             if np.isfinite(left[:n_optimized]).all():
                 scale = "percent"
                 losses = left
-                labels = [label_of_rest(self.share_labels[name]) for name in names]
+                kept = self.share_labels
+                labels = [label_of_rest(kept[name]) for name in names]
         front = losses[:n_optimized]
         curve = front[np.lexsort(front.T[::-1])]
         ahead = curve[:, 1] <= np.minimum.accumulate(curve[:, 1])
@@ -681,6 +682,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             series = losses[n_optimized:][methods == method]
             count = (~(series <= high).all(axis=1)).sum()
             others[f"{method}, {count} off the chart" if count else method] = series.T
+        quantity = self.quantity
         return draw(
             Lines(
                 lines={"optimized": (curve[ahead, 0], curve[ahead, 1])}
@@ -691,7 +693,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 axes=(labels[0], labels[1]),
                 scales=(scale, scale),
                 limits=[(-0.02 * top, top) for top in high.tolist()],
-                title=f"explanations of the {self.quantity}" if self.quantity else "",
+                title="" if quantity is None else f"explanations of the {quantity}",
             ),
             ax,
         )
@@ -726,14 +728,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                 *([] if best is None else [self._chosen(best)]),
                 Facts([*self._facts(best)]),
             ],
-            settings={} if best is None else self._made_by(best),
+            settings={
+                name: text
+                for name, text in (() if best is None else made_by(best))
+                if not name.startswith("loss ")  # losses are in the table of the page
+            },
             chapters=partial(front_chapters, self),
         )
-
-    def _made_by(self, best: Explanation) -> dict[str, str]:
-        """The settings of an optimum; its losses are in the table of the page."""
-        losses = {f"loss {name}" for name in self.losses}
-        return {name: x for name, x in made_by(best) if name not in losses}
 
     @property
     def _against(self) -> str:
@@ -796,10 +797,13 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         than three, None and all optima, in ascending order of the first loss.
         """
         lines = {}
+        rates = [one.rates for one in self.optimized]
+        at_best = best.rates
         for name in filter(best.weights.__contains__, self.losses):
-            rates = {**best.rates, name: 0.0}
-            same = [x for x in self.optimized if {**x.rates, name: 0.0} == rates]
-            lines[name] = sorted(same, key=lambda one, name=name: one.rates[name])  # type: ignore[misc]
+            fixed = {**at_best, name: 0.0}
+            numbered = enumerate(rates)
+            same = [(x[name], n) for n, x in numbered if {**x, name: 0.0} == fixed]
+            lines[name] = [self.optimized[n] for _, n in sorted(same)]
         loss = max(lines, key=lambda name: len(lines[name]), default=None)
         if loss is None or len(lines[loss]) < _FEWEST:
             first = self.losses[0]
