@@ -30,7 +30,7 @@ from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.certificate import Certificate, joint_proof
 from propopt.proofs.sampling_error import TargetError
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, joined_groups
 from propopt.tables.imported import ExplanationFields
 
 
@@ -132,6 +132,26 @@ class Optimum(Declared, ExplanationFields, ABC):
             return ""
         categories = self.categories.get(self.labels.feature_names(self.shape[1])[j])
         return value_in_words(float(self.points[n, j]), categories)
+
+    def together_of(
+        self, groups: Mapping[str, Sequence[str]] | None
+    ) -> tuple[tuple[str, ...], ...]:
+        """The features that data hardly ever has apart, with groups as features.
+
+        Parameters
+        ----------
+        groups : mapping of a name to the features it stands for, optional
+            Features that are summed. What belongs together with one of them does so
+            with their sum.
+
+        Returns
+        -------
+        tuple
+            The names in each group, two or more.
+        """
+        features = self.labels.feature_names(self.shape[1])
+        given = {x: name for name, members in (groups or {}).items() for x in members}
+        return joined_groups(self.together, {x: given.get(x, x) for x in features})
 
     @property
     def rates(self) -> dict[str, float]:

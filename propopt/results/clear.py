@@ -58,7 +58,7 @@ from propopt.losses.faithfulness import Units, step_of
 from propopt.proofs.near_optimal import ZERO, OrderBy
 from propopt.proofs.optimum import Optimum, blocks_of, small_change_of
 from propopt.results.result import Result
-from propopt.tables.frames import Labels, group_sums, joined_groups
+from propopt.tables.frames import Labels, group_sums
 
 
 _LEVEL: Final = 0.975
@@ -352,7 +352,10 @@ class _Rows:
         self.together: Array | None = None
         if best.together:
             names = labels.feature_names(W.shape[1])
-            self.together = _in_one_group(best, names, groups)
+            self.together = np.eye(len(names))
+            for group in best.together_of(groups):
+                members = [*map(names.index, group)]
+                self.together[np.ix_(members, members)] = 1.0
         self.W = W
         self.ends = ends
         self.errors = errors
@@ -422,20 +425,6 @@ class _Rows:
         """The largest decrease of a form with ‖ℓ‖² and 1ᵀℓ in changes by δ."""
         preserved = sums**2 / self.n_columns if self.keeps_sums else 0.0
         return self.delta * np.sqrt(np.maximum(squares - preserved, 0.0))
-
-
-def _in_one_group(
-    best: Optimum, names: Sequence[str], groups: Mapping[str, Sequence[str]] | None
-) -> Array:
-    """Whether columns or groups of these names are in one group (K, K), as 1 or 0."""
-    features = best.labels.feature_names(best.shape[1])
-    given = {x: name for name, members in (groups or {}).items() for x in members}
-    units = {feature: given.get(feature, feature) for feature in features}
-    together = np.eye(len(names))
-    for joined in joined_groups(best.together, units):
-        members = [names.index(unit) for unit in joined]
-        together[np.ix_(members, members)] = 1.0
-    return together
 
 
 def _sampling_errors(best: Optimum) -> Array:

@@ -65,7 +65,6 @@ from propopt.tables.frames import (
     aligned_vector,
     as_frame,
     group_sums,
-    joined_groups,
     name_of_group,
     orders_of,
 )
@@ -420,15 +419,11 @@ class Explanation(
         W = self.attributions
         labels = self.labels
         sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
-        units = [names[k] for k in sums.argmax(axis=0)]
-        features = labels.feature_names(W.shape[1])
         return replace(
             self._elsewhere(W @ sums.T, Labels(labels.points, names)),
             base_value=self.base_value,
             prediction=self.prediction,
-            together=joined_groups(
-                self.together, dict(zip(features, units, strict=True))
-            ),
+            together=self.together_of(groups),
         )
 
     def groups(self) -> dict[str, tuple[str, ...]]:

@@ -33,7 +33,7 @@ from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.proofs.optimum import Optimum, gap_fact, is_sampled, sampling_fact
 from propopt.results.clear import clear_rows, unit_text
 from propopt.results.stable import N_REASONS
-from propopt.tables.frames import name_of_group
+from propopt.tables.frames import name_of_group, sums_of_groups
 
 
 def explanation_text(explanation: Optimum) -> str:
@@ -156,11 +156,8 @@ def _one_row(best: Optimum, clear: Values) -> Table:
     if phi is not None:
         columns["SHAP value"] = phi[0][order]
     if best.together:
-        sums = np.full(len(w), np.nan)
-        for group in best.together:
-            members = [*map(_names(best).index, group)]
-            sums[members] = w[members].sum()
-        columns["together"] = sums[order]
+        sums = sums_of_groups(w[None], _names(best), best.together)
+        columns["together"] = sums[0][order]
     columns["clear"] = clear[order] > 0.0
     bars = {label: [*map(Span.of, w[order].tolist())]}
     return feature_table(_names(best), order, columns, bars)

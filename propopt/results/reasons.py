@@ -60,7 +60,7 @@ from propopt.results.stable import (
     decision_text,
     side_of,
 )
-from propopt.tables.frames import group_sums
+from propopt.tables.frames import group_sums, name_of_group, sums_of_groups
 
 
 LEAST_SHARE: Final = 0.01
@@ -109,6 +109,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
         The contributions that rank the reasons, in units of the output.
     attributions : array (R,)
         The optimized contributions of the same features.
+    partners : tuple of str (R,)
+        The features that data hardly ever has apart, of which the feature is one; empty
+        if it is in no such group.
+    together : array (R,)
+        The sum of the contributions of these features; missing without them.
     best_ranks, worst_ranks : array of int (R,)
         The rank clearly lies between these; the worst is ``n_features + 1`` if the
         direction is not clear.
@@ -161,6 +166,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
     are_groups: Mask = field("R")
     contributions: Values = field("R")
     attributions: Values = field("R")
+    partners: tuple[str, ...] = field(halves=True)
+    together: Values = field("R", missing=True)
     best_ranks: NDArray[np.int64] = field("R", low=1)
     worst_ranks: NDArray[np.int64] = field("R", low=1)
     n_features: int = field(low=1)
@@ -260,6 +267,9 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
         phi = W if some.contributions is None else some.contributions
         keys = side * phi @ sums.T
         keys = np.where(np.abs(keys) <= dust_of(keys), 0.0, keys)
+        apart = best.together_of(groups)
+        together = sums_of_groups(side * keys, names, apart)
+        partners = {x: name_of_group(group) for group in apart for x in group}
         best_ranks, worst_ranks = _ranks(clear, direction)
         towards_it = np.maximum(keys, 0.0)
         least = least_share * towards_it.sum(axis=1, keepdims=True)
@@ -292,6 +302,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
             are_groups=merged[d],
             contributions=side * keys[n, d],
             attributions=clear.attributions[n, d],
+            partners=tuple(partners.get(names[j], "") for j in d),
+            together=together[n, d],
             best_ranks=np.minimum(best_ranks[n, d], r + 1),
             worst_ranks=np.maximum(worst_ranks[n, d], r + 1),
             n_features=len(names),
@@ -309,8 +321,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
 
     def validate(self) -> None:
         """Raise an error for reasons out of order, wrong signs and impossible ranks."""
-        if not len(self.rows) == len(self.features) == len(self.values):
-            raise InvalidInput("features, values: expected one for each reason")
+        texts = (self.features, self.values, self.partners)
+        if {*map(len, texts)} != {len(self.rows)}:
+            raise InvalidInput(
+                "features, values, partners: expected one for each reason"
+            )
         if (self.rows >= len(self.names)).any() or (np.diff(self.rows) < 0).any():
             raise InvalidInput(f"rows: expected {len(self.names)} rows, in order")
         if self.drawn_from is not None and self.drawn_from <= len(self.names):
@@ -367,11 +382,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
         """The reasons as a table, one row each, for software that writes notices.
 
         Columns are ``row``, ``rank``, ``feature``, ``value``, ``contribution`` (which
-        determines ranks), ``optimized``, ``unit``, ``clear``, ``best_rank`` and
-        ``worst_rank`` (the rank clearly lies between these; the worst is beyond the
-        number of features if the direction is not clear), ``sampling_error``,
-        ``stable`` (among the first k), ``stable_first``, ``votes`` and
-        ``retrained_models``. Those of stability are missing if it was not tested.
+        determines ranks), ``optimized``, ``partners`` (features that data hardly ever
+        has apart), ``together`` (the sum of their contributions), ``unit``, ``clear``,
+        ``best_rank`` and ``worst_rank`` (the rank clearly lies between these; the worst
+        is beyond the number of features if the direction is not clear),
+        ``sampling_error``, ``stable`` (among the first k), ``stable_first``, ``votes``
+        and ``retrained_models``. Those of stability are missing if it was not tested.
         """
         stable = np.full(len(self.rows), np.nan) if self.stable is None else self.stable
         tested = self.stable is not None
@@ -383,6 +399,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
                 "value": pd.Series(self.values, dtype=object),
                 "contribution": self.contributions,
                 "optimized": self.attributions,
+                "partners": pd.Series(self.partners, dtype=object),
+                "together": self.together,
                 "unit": pd.Series([self.unit] * len(self.rows), dtype=object),
                 "clear": self.clear,
                 "best_rank": self.best_ranks,
@@ -441,6 +459,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
             Fact(label, *self._output(float(values[m])))
             for label, values in ends.items()
             if values is not None
+        ]
+        unit = 100.0 if self._in_points else 1.0
+        sums = {self.partners[i]: self.together[i] for i in listed.index}
+        lines += [
+            Fact("together", unit * x, note=name) for name, x in sums.items() if name
         ]
         if not self.n_models:
             lines.append(UNTESTED)

@@ -538,6 +538,17 @@ def joined_groups(
     )
 
 
+def sums_of_groups(
+    values: Array, features: tuple[str, ...], groups: Iterable[Sequence[str]]
+) -> Array:
+    """For each of values (N, D) the sum of its group; NaN for features in none."""
+    sums = np.full(values.shape, np.nan)
+    for group in groups:
+        members = [*map(features.index, group)]
+        sums[:, members] = values[:, members].sum(axis=1, keepdims=True)
+    return sums
+
+
 _NAMED_MEMBERS: Final = 3
 
 

@@ -188,6 +188,27 @@ def test_what_is_no_reason_is_refused(line, message):
         eval(line)
 
 
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_sums_of_features_that_belong_together_stand_beside_reasons(groups, tmp_path):
+    best = parts(together=(("x0", "x3"), ("x2", "x4")))
+    reasons = best.reasons(groups=groups)
+    first = "x0 and x3" if groups is None else "x0 and pair"
+    members = {first: [0, 3] if groups is None else [0, 1, 3], "x2 and x4": [2, 4]}
+    for line in reasons.to_frame().itertuples():
+        named = [x for x in members if line.feature in x.split(" and ")]
+        assert [line.partners] == (named or [""])
+        total = PHI[line.row, members[named[0]]].sum() if named else np.nan
+        assert line.together == pytest.approx(total, nan_ok=True)
+    n = int(reasons.rows[0])
+    total = PHI[n, members[first]].sum()
+    text = " ".join(reasons.sheet(n).split())
+    assert f"together {total:.3g} ({first})" in text
+    reasons.save(tmp_path / "reasons.npz")
+    again = po.results.Reasons.load(tmp_path / "reasons.npz")
+    pd.testing.assert_frame_equal(again.to_frame(), reasons.to_frame())
+    assert not parts().reasons().to_frame()["together"].notna().any()
+
+
 @pytest.fixture(scope="module")
 def customers():
     """Numbers, one missing, a category, and trees on them; names that act."""
