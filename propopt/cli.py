@@ -29,18 +29,18 @@ from propopt.base.text import printable, printable_lines
 DONE = 0
 BAD_INPUT = 2
 SOLVER_FAILURE = 3
-REFUTED = 4
+NOT_EXACT = 4
 UNWRITTEN = 5
 INTERRUPTED = 130
-_RISING = (DONE, REFUTED, SOLVER_FAILURE, UNWRITTEN, BAD_INPUT, INTERRUPTED)
+_RISING = (DONE, NOT_EXACT, SOLVER_FAILURE, UNWRITTEN, BAD_INPUT, INTERRUPTED)
 """Exit codes by severity; of several files the most severe one is returned."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``propopt`` and return its exit code.
 
-    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 5: results could
-    not be written; 130: interrupted.
+    0: done; 2: bad input; 3: a solver failed or missed the tolerance; 4: audited
+    numbers are not exact; 5: results could not be written; 130: interrupted.
     """
     return run_command(_parser, arguments)
 
@@ -176,7 +176,7 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
     is_whole = result is None or file.job.is_whole(result, file)
-    return DONE if is_whole else SOLVER_FAILURE
+    return DONE if is_whole else file.job.exit_code
 
 
 OF_COMMANDS: Final = frozenset(

@@ -167,9 +167,26 @@ TERMS: Final[Mapping[str, Definition]] = {
     ),
     # ---- audits
     "row sums": Definition("Largest error of a row sum.", "max |Σ w − (f − base)|"),
-    "values": Definition("Largest error of a value.", "max |w − φ|"),
+    "values": Definition(
+        "Largest difference from the exact values for the background; of sampled ones "
+        "the share of the values beyond their intervals, which hold together in 99 %.",
+        "max |w − φ|",
+    ),
+    "power": Definition(
+        "Share of the values that would be beyond their interval with another sign.",
+        "",
+        "estimated",
+    ),
+    "R² with exact": Definition(
+        "Squared cosine of values and exact values, if they are not reproduced.",
+        "(Σ w φ)² / (Σ w² Σ φ²)",
+    ),
+    "slope with exact": Definition(
+        "Factor of the exact values next to values that are not reproduced.",
+        "Σ w φ / Σ φ²",
+    ),
     "large signs": Definition(
-        "Share of wrong signs among large values: above 10% of the mean over rows of "
+        "Share of other signs among large values: above 10% of the mean over rows of "
         "the largest one.",
         "max(|w|, |φ|) > 0.1 mean_n max_d |w_nd|",
     ),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
 from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.checks import read_count, read_seed
@@ -24,19 +24,15 @@ from propopt.explaining.evidence import (
     predictions_of,
     read_parts,
 )
-from propopt.explaining.fidelity_front import FidelityRoughnessFront
-from propopt.explaining.front_chapters import front_path_of
 from propopt.explaining.hypotheses import LIME, Diagnosis, diagnose
 from propopt.explaining.problem import RowNumbers
-from propopt.explaining.sweeping import sweep
 from propopt.explaining.targets import graph_of_rows
 from propopt.functions.outputs import Target
 from propopt.laws.background import Background
-from propopt.losses import GradientMatching
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import (
-    MAX_Z,
-    NUMBERS,
+    CHANGES,
+    MAX_DF,
     Audit,
     AuditFinding,
     Verdict,
@@ -44,10 +40,8 @@ from propopt.results.audit import (
 )
 from propopt.results.explanation import Explanation
 from propopt.results.record import Record
-from propopt.results.report.explorer import FrontPath
 from propopt.structures.boxes.shapley import shapley_against
 from propopt.structures.products.sums import Game
-from propopt.tables.frames import Labels
 from propopt.tables.imported import AttributionsLike, base_values_of
 
 
@@ -56,9 +50,6 @@ from propopt.tables.imported import AttributionsLike, base_values_of
 
 _MAX_NAMED: Final = 5  # number of rows that a check names
 _N_FIRST: Final = 3  # number of first features that are compared
-# ratio of the extreme weights to the one that halves the removable differences
-_MAX_RATIO: Final = 1e3
-_N_WEIGHTS: Final = 25
 
 
 def _row_sums(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
@@ -66,13 +57,13 @@ def _row_sums(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     errors = np.abs(e.missed)
     wrong = errors > e.row_tolerance
     count = int(wrong.sum())
-    is_lime = diagnosis.cause == LIME
     worst = np.argsort(-np.where(wrong, errors, -1.0), kind="stable")
-    verdict: Verdict = "unknown" if is_lime else "wrong"
+    is_lime = diagnosis.cause == LIME
+    verdict: Verdict = "not reproduced" if is_lime else "wrong"
     # else the diagnosis, or the base, has the cause
     is_cause = count and not (diagnosis.is_wrong or is_lime or e.adds_up.all())
     return AuditFinding(
-        *("row sums", float(errors.max()), e.unit, verdict if count else "ok"),
+        *("row sums", float(errors.max()), e.unit, verdict if count else "exact"),
         cause="wrong sums" if is_cause else "",
         count=count,
         rows=tuple(worst[: min(count, _MAX_NAMED)].tolist()),
@@ -82,43 +73,59 @@ def _row_sums(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
 def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     """Which mean prediction the base is."""
     base = float(np.median(e.base))
-    given = e.hypotheses[0]
-    assert given.base is not None, "a background has a base"
+    given = next(e.hypotheses)
     implied = float(np.median(e.implied_base))
-    matches = [
-        one
-        for one in e.hypotheses
-        if abs((one.base or 0.0) - base) <= e.row_tolerance[0]
-    ]
-    no_row_adds_up = not (np.abs(e.missed) <= e.row_tolerance).any()
-    finding = AuditFinding("base", base - given.base, e.unit, "ok", value=base)
+    finding = AuditFinding("base", base - given.base, e.unit, "exact", value=base)
     finding = replace(finding, expected=given.base)
+    no_row_adds_up = not (np.abs(e.missed) <= e.row_tolerance).any()
     if e.is_exact and e.adds_up.all() and no_row_adds_up:
         return replace(finding, verdict="wrong", cause="another base", expected=implied)
-    if matches and matches[0] is given:
+    for one in e.hypotheses:
+        if abs(one.base - base) <= e.row_tolerance[0]:
+            return replace(finding, source="" if one is given else one.words)
+    if diagnosis.is_exact and abs(implied - base) <= e.row_tolerance[0]:
         return finding
-    if matches:
-        return replace(finding, verdict="other settings", source=matches[0].words)
-    if diagnosis.has_source and abs(implied - base) <= e.row_tolerance[0]:
-        return replace(finding, verdict="other settings")
     is_cause = not (e.is_given and diagnosis.is_wrong)
     return replace(
-        finding, verdict="unknown", cause="unknown background" if is_cause else ""
+        finding,
+        verdict="not reproduced",
+        cause="unknown background" if is_cause else "",
     )
 
 
-def _values(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
-    """Where the values come from, or what happened to them."""
+def _values(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
+    """What the values are; next to exact or sampled ones, if that is unknown."""
     difference = np.abs(e.W - e.E)
     finding = replace(diagnosis.finding, number=float(difference.max()), unit=e.unit)
-    if e.is_exact:
-        return finding
-    # the share of values far from sampled ones
     errors = e.targets.estimate.standard_errors
-    share = math.nan
-    if errors is not None:
-        share = float((difference > MAX_Z * errors + e.tolerance).mean())
-    return replace(finding, number=share, unit="%", basis="estimated")
+    if e.is_exact or errors is None:
+        yield finding
+    else:
+        # intervals of all values together, in blocks of draws
+        limit = float(t.isf(0.5 * _FALSE / difference.size, MAX_DF)) * errors
+        limit += e.tolerance + e.half_digit
+        beyond = difference > limit
+        share = float(beyond.mean())
+        rows = np.flatnonzero(beyond.any(axis=1))
+        where: dict[str, Any] = {
+            "count": len(rows),
+            "rows": (*rows[:_MAX_NAMED].tolist(),),
+        }
+        yield replace(finding, number=share, unit="%", basis="estimated", **where)
+        power = float((2.0 * np.abs(e.E) > limit).mean())
+        yield AuditFinding("power", power, "%", basis="estimated")
+    if finding.verdict == "not reproduced" and e.W.any() and e.E.any():
+        W = e.W.ravel()
+        E = e.E.ravel()
+        basis: Basis = "computed" if e.is_exact else "estimated"
+        r2 = float(np.vdot(W, E) ** 2 / (np.vdot(W, W) * np.vdot(E, E)))
+        yield AuditFinding("R² with exact", r2, "", basis=basis)
+        slope = float(np.vdot(W, E) / np.vdot(E, E))
+        yield AuditFinding("slope with exact", slope, "", basis=basis)
+
+
+_FALSE: Final = 0.01
+"""The chance that any right value of a table is beyond its interval."""
 
 
 def _signs_and_first(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
@@ -129,15 +136,16 @@ def _signs_and_first(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFi
     aim = e.E
     if diagnosis.is_wrong and diagnosis.values is not None:
         aim = diagnosis.values
-    yield _judged(e, diagnosis, "large signs", e.changed_signs(e.W, aim))
+    basis: Basis = "computed" if e.is_exact else "estimated"
+    signs = e.changed_signs(e.W, aim)
+    yield AuditFinding("large signs", signs, "%", basis=basis)
     largest, expected = (_largest_of_rows(V, _N_FIRST) for V in (e.W, aim))
     sizes = np.sort(np.abs(aim), axis=1)[:, ::-1]
     last = sizes[:, min(_N_FIRST, sizes.shape[1]) - 1][:, None]
     tolerance = e.tolerance + e.half_digit.max(axis=1, keepdims=True)
     is_clear = np.abs(np.abs(aim) - last) > 2.0 * tolerance  # else any may be first
-    others = np.flatnonzero(((largest != expected) & is_clear).any(axis=1)).tolist()
-    rows = {"count": len(others), "rows": tuple(others[:_MAX_NAMED])}
-    yield _judged(e, diagnosis, "top 3 features", len(others) / len(largest), **rows)
+    others = ((largest != expected) & is_clear).any(axis=1)
+    yield AuditFinding("top 3 features", float(others.mean()), "%", basis=basis)
 
 
 def _largest_of_rows(W: Attributions, k: int) -> Mask:
@@ -148,40 +156,15 @@ def _largest_of_rows(W: Attributions, k: int) -> Mask:
     return chosen
 
 
-def _judged(
-    e: AuditEvidence, diagnosis: Diagnosis, name: str, share: float, **where: Any
-) -> AuditFinding:
-    """A share of differences from exact values, with the verdict on it."""
-    if not e.is_exact:  # sampled values are at a distance from exact ones too
-        return AuditFinding(name, share, "%", "unknown", "estimated", **where)
-    verdict: Verdict = "other settings" if diagnosis.has_source else "unknown"
-    if share == 0.0:
-        verdict = "ok"
-    elif diagnosis.is_wrong:
-        verdict = "wrong"
-    return AuditFinding(name, share, "%", verdict, **where)
-
-
-def _unused(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
-    """The check that columns are zero if the model does not use them."""
-    if e.structure is None:
-        return AuditFinding("unused features", math.nan, e.unit, "unknown")
+def _unused(e: AuditEvidence) -> AuditFinding:
+    """The largest value of a column that the model does not use."""
     unused = np.flatnonzero(~e.used)
     sizes = np.abs(e.W[:, unused]).max(axis=0)
-    finding = AuditFinding(
-        "unused features", float(sizes.max(initial=0.0)), e.unit, "ok"
-    )
-    if finding.number <= e.tolerance + e.half_digit[:, unused].max(initial=0.0):
+    number = math.nan if e.structure is None else float(sizes.max(initial=0.0))
+    finding = AuditFinding("unused features", number, e.unit)
+    if not number > e.tolerance + e.half_digit[:, unused].max(initial=0.0):
         return finding
-    finding = replace(finding, features=(int(unused[sizes.argmax()]),))
-    if diagnosis.cause in _SPREAD:
-        return replace(finding, verdict="other settings")
-    cause = "" if diagnosis.is_wrong else "unused columns"
-    return replace(finding, verdict="wrong", cause=cause)
-
-
-_SPREAD: Final = ("optimized contributions", LIME, "undetermined")
-"""Causes with which unused columns may have values."""
+    return replace(finding, features=(int(unused[sizes.argmax()]),))
 
 
 # ---- Numbers on similar rows and the background, which have no verdict
@@ -228,7 +211,7 @@ def _directions(e: AuditEvidence) -> Iterator[AuditFinding]:
 def _changes(e: AuditEvidence) -> Iterator[AuditFinding]:
     """How much removing 10, 50 and 90 % of the removable differences changes."""
     size = float((e.W**2).sum())
-    for name, share in zip(NUMBERS[5:8], (0.1, 0.5, 0.9), strict=True):
+    for name, share in zip(CHANGES, (0.1, 0.5, 0.9), strict=True):
         V = e.audited_front.without(share)
         change = math.sqrt(float(((V - e.W) ** 2).sum()) / size)
         turned = e.changed_signs(V, e.W)
@@ -265,26 +248,7 @@ def _background(e: AuditEvidence) -> Iterator[AuditFinding]:
     )
 
 
-# ---- The curve of the page, and the audit
-
-
-def _front(
-    front: FidelityRoughnessFront, values: str, labels: Labels, W: Attributions
-) -> FrontPath:
-    """The curve from exact values to similar ones, with the audited ones next to it."""
-    c = front.half_weight
-    aim = GradientMatching(labels.frame(front.aim))
-    curve = sweep(
-        aim + front.robust,
-        {front.robust.name: np.geomspace(c / _MAX_RATIO, c * _MAX_RATIO, _N_WEIGHTS)},
-        {"the audited numbers": labels.frame(front.completed(W))},
-        subject_to=[front.totals],
-        progress=False,
-    )
-    path = front_path_of(curve, curve.knee())
-    names = {**path.labels, aim.name: f"faithfulness to {values} values"}
-    # audited values are shown even if an unused column is not zero
-    return replace(path, baselines=curve.baselines, labels=names)
+# ---- The audit
 
 
 @suggests_arguments
@@ -305,11 +269,10 @@ def audit(
 ) -> Audit:
     """Check attributions from any source: are they right, and how to improve them.
 
-    Checks have verdicts: sums of rows, the base, the values (interventional Shapley
-    values, path-dependent ones, or those of another background), large signs, the three
-    largest features, and features that the model does not use. Numbers have none: how
-    much of the differences between similar rows is removable, what its removal changes,
-    and what half of the background changes.
+    Three checks have a verdict: the sums of rows, the base, and the values. These are
+    *exact* if a known game gives every number, *wrong* if a named change of one does,
+    and *not reproduced* otherwise. Numbers have none: large signs, how much of the
+    differences between similar rows is removable, what half of the background changes.
 
     Parameters
     ----------
@@ -372,7 +335,7 @@ def audit(
     >>> shap = po.explainers.ExactShap(data=X).explain(po.wrap(forest, data=X), X)
     >>> wrong = shap.attributions.copy()
     >>> wrong[3] *= 1.001
-    >>> po.audit(wrong, forest, X)["row sums"].verdict
+    >>> po.audit(wrong, forest, X).verdict
     'wrong'
     >>> po.audit(shap, forest, X)["values"].source
     'exact Shapley values with the audited rows as background'
@@ -407,18 +370,14 @@ def audit(
     )
     e.refuse_other_outputs()
     diagnosis = diagnose(e)
-    findings = [f(e, diagnosis) for f in (_row_sums, _base, _values)]
-    findings += [*_signs_and_first(e, diagnosis), _unused(e, diagnosis)]
+    findings = [_row_sums(e, diagnosis), _base(e, diagnosis), *_values(e, diagnosis)]
+    findings += [*_signs_and_first(e, diagnosis), _unused(e)]
     causes: dict[str, Any] = {}
-    front = None
     if e.has_similar_rows:
         findings += _explained_differences(e)
         if e.audited_front.is_rough:  # some of these differences are removable
             findings += [*_directions(e), *_changes(e)]
             causes = _pairs_and_rows(e)
-            of_exact = e.is_exact and e.exact_front.is_rough
-            start = (e.exact_front, "exact") if of_exact else (e.audited_front, "these")
-            front = partial(_front, *start, e.labels, e.W)
     findings += _background(e)
     return Audit(
         findings=tuple(findings),
@@ -435,7 +394,6 @@ def audit(
         exact=e.E if e.is_exact else None,
         **causes,
         settings=_settings(e),
-        front=front,
         record=Record.of(model, X=X, data=data),
     )
 

@@ -8,8 +8,10 @@ other packages are compared with the truth.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import tee
 from typing import Any, Final, NoReturn, TypeAlias, final
 
 import numpy as np
@@ -23,8 +25,8 @@ from propopt.explaining.explainers.main_effects import MainEffects, main_effects
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.sources import (
     ReferenceHypothesis,
+    Sources,
     adds_up_to,
-    reference_hypotheses,
 )
 from propopt.explaining.targets import Targets, coordinates_of, sizes_of
 from propopt.functions import Function
@@ -340,11 +342,11 @@ class AuditEvidence:
         _ = self._rule.of_background
         return self.function.value_at(self.points, self.labels)
 
-    @property
+    @cached_property
     def used(self) -> Mask:
-        """The columns that the model uses, (D,)."""
-        assert self.structure is not None, "columns are known from the structure"
-        structure = self.structure
+        """The columns that the model uses, (D,); all that may be, of a black box."""
+        if (structure := self.structure) is None:
+            return np.ones(self.points.shape[1], bool)
         paths = structure.paths[structure.values != 0.0]
         used = np.zeros(structure.n_columns, bool)
         used[replace(structure, paths=paths).columns] = True
@@ -476,21 +478,38 @@ class AuditEvidence:
 
     # ---- values to compare with
 
+    @property
+    def base_tolerance(self) -> float:
+        """The largest error of a base to which rows add up."""
+        return 2.0 * float(self.row_tolerance.max())
+
     @cached_property
-    def hypotheses(self) -> list[ReferenceHypothesis]:
-        """The sources that values and bases may have, the given background first."""
-        tolerance = self.tolerance + self.half_digit
-        sources = reference_hypotheses(
-            *(self.function, self.structure, self.points, self.background),
-            *(self.labels, self.E),
-            is_given=self.is_given,
-        )
-        return [replace(one, tolerance=tolerance) for one in sources]
+    def known_base(self) -> float | None:
+        """The base to which most rows add up; None if they do not."""
+        base = float(np.median(self.implied_base))
+        return base if self.adds_up.mean() > MAJORITY else None
 
     @property
-    def references(self) -> list[ReferenceHypothesis]:
-        """The sources with values at all rows."""
-        return [one for one in self.hypotheses if one.exact is not None]
+    def hypotheses(self) -> Iterator[ReferenceHypothesis]:
+        """The sources that values and bases may have, the given background first."""
+        return copy(self._sources)
+
+    @cached_property
+    def _sources(self) -> Iterator[ReferenceHypothesis]:
+        """The start of the sources; each is made once, when it is needed."""
+        tolerance = self.tolerance + self.half_digit
+        sources = Sources(
+            function=self.function,
+            structure=self.structure,
+            points=self.points,
+            background=self.background,
+            labels=self.labels,
+            exact=self.E,
+            is_given=self.is_given,
+            base=self.known_base,
+            tolerance=self.base_tolerance,
+        )
+        return tee((replace(one, tolerance=tolerance) for one in sources), 1)[0]
 
     # ---- similar rows
 
@@ -513,7 +532,8 @@ class AuditEvidence:
             count = self.n_neighbors if n_neighbors is None else n_neighbors
             graph = knn_graph(positions, min(count, len(positions) - 1))
         G = self.main_effects.explanation.attributions
-        return FidelityRoughnessFront(aim, PairwiseRobustness(graph, offset=G))
+        robust = PairwiseRobustness(graph, offset=G)
+        return FidelityRoughnessFront(aim, robust, self.used)
 
     @cached_property
     def audited_front(self) -> FidelityRoughnessFront:
@@ -523,7 +543,7 @@ class AuditEvidence:
     @cached_property
     def exact_front(self) -> FidelityRoughnessFront:
         """The trade-off that starts from the exact values."""
-        return FidelityRoughnessFront(self.E, self.audited_front.robust)
+        return FidelityRoughnessFront(self.E, self.audited_front.robust, self.used)
 
     @property
     def has_similar_rows(self) -> bool:

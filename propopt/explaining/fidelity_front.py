@@ -17,7 +17,7 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions
+from propopt.base.arrays import Array, Attributions, Mask
 from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.completeness import Constraint
 from propopt.results.explanation import Explanation
@@ -29,15 +29,19 @@ from propopt.solvers import solve
 class FidelityRoughnessFront:
     """Attributions with the row sums of E on the curve of distance against roughness.
 
-    Columns in which E is zero in all rows stay zero and do not count in sums.
+    Columns that the model does not use stay zero and do not count in sums: E and g are
+    zero in them. E alone does not show it, as zero is not optimal beside main effects.
     """
 
     aim: Attributions  # E (N, D)
     robust: PairwiseRobustness  # R
+    used: Mask | bool = False  # (D,): the columns that the model uses, if it is read
 
     @cached_property
     def _used(self) -> Array:
-        used = self.aim.any(axis=0)
+        offset = self.robust.offset
+        G = np.zeros((1, 1)) if offset is None else offset
+        used = self.used | self.aim.any(axis=0) | G.any(axis=0)
         return np.where(used | ~used.any(), 1.0, 0.0)
 
     @cached_property
@@ -62,17 +66,7 @@ class FidelityRoughnessFront:
     def smoothest(self) -> Attributions:
         """Main effects, completed to the row sums of E evenly over used columns."""
         offset = self.robust.offset
-        return self.completed(
-            np.zeros(self.aim.shape) if offset is None else offset * self._used
-        )
-
-    @cached_property
-    def _of_used(self) -> PairwiseRobustness:
-        """R without the main effects of columns that stay zero, which are constants."""
-        offset = self.robust.offset
-        if offset is None or self._used.all():
-            return self.robust
-        return PairwiseRobustness(self.robust.graph, offset=offset * self._used)
+        return self.completed(np.zeros(self.aim.shape) if offset is None else offset)
 
     @cached_property
     def roughness(self) -> float:
@@ -103,8 +97,7 @@ class FidelityRoughnessFront:
     def _below(self, roughness: float) -> Explanation:
         # at the least roughness itself the multiplier of R would be infinite
         lowest = self.least + _FINE * self.removable
-        constant = self.roughness - self._of_used.value(self.aim)
-        limit = self._of_used <= max(roughness, lowest) - constant
+        limit = self.robust <= max(roughness, lowest)
         bounds: list[Constraint] = [self.totals, limit]
         return solve(self._matching, subject_to=bounds, tolerance=_FINE)
 
@@ -113,7 +106,7 @@ class FidelityRoughnessFront:
         if distance == 0.0:
             return self.aim
         bounds: list[Constraint] = [self.totals, self._matching <= distance]
-        best = solve(1.0 * self._of_used, subject_to=bounds, tolerance=_FINE)
+        best = solve(1.0 * self.robust, subject_to=bounds, tolerance=_FINE)
         return best.attributions
 
     def without(self, share: float) -> Attributions:

@@ -1,30 +1,24 @@
-"""Hypotheses on what happened to the audited values, each with its own test.
+"""Hypotheses on what the audited values are, each tested on every number.
 
-They are tested in order, and the first that holds is the diagnosis: a cause, and where
-it shows. Values are right if every number agrees with the exact values of some source.
-They are wrong only if a cause can be named; everything else is undetermined.
+Values are *exact* if a source gives every number. They are *wrong* if a change of a
+source gives the numbers, or if rows do not add up. Everything else is *not reproduced*:
+no fit within a tolerance is named.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from propopt.base.arrays import Array, Attributions, Indices
+from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.document import minus
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
-from propopt.explaining.sources import (
-    PATHS,
-    RESCALED,
-    SUMMED,
-    ReferenceHypothesis,
-    adds_up_to,
-)
+from propopt.explaining.sources import SINGLE, ReferenceHypothesis, adds_up_to
 from propopt.results.audit import AuditFinding, Verdict
 
 
@@ -42,27 +36,27 @@ class Diagnosis:
         return self.finding.cause
 
     @property
-    def has_source(self) -> bool:
-        """True if all values come from a known source."""
-        return self.finding.verdict in ("ok", "other settings")
+    def is_exact(self) -> bool:
+        """True if all values come from a source."""
+        return self.finding.verdict == "exact"
 
     @property
     def is_wrong(self) -> bool:
-        """True if a known cause makes the values wrong."""
+        """True if a cause that was reproduced makes the values wrong."""
         return self.finding.verdict == "wrong"
 
 
-Test: TypeAlias = Callable[[AuditEvidence, ReferenceHypothesis], Diagnosis | None]
-"""Returns the diagnosis if a hypothesis holds for values that come from a source."""
-
-CLEARLY: Final = 0.9  # share of rows or values above which a pattern is no accident
-MIN_ROWS: Final = 5  # number of rows from which row sums alone show a factor
 LIME: Final = "LIME weights"
-# share of rows that must agree only after columns are put in the right order
-_MIN_GAIN: Final = 0.2
+OPTIMIZED: Final = "optimized contributions"
+DRAWS: Final = "samples"
+FUNCTION: Final = "a function"
+UNKNOWN: Final = "undetermined"
+
+# share of values that a change leaves to other errors
+_MOST_LEFT: Final = 0.1
+_MAX_SLIPS: Final = 3  # number of values that are single slips, and no change of all
 _MAX_ROWS: Final = 1000  # number of rows that are assigned
-_MAX_SLIPS: Final = 3  # number of turned signs that count as single slips
-_MAX_BALANCED: Final = 3  # number of rows with slips that may still add up
+MIN_ROWS: Final = 5  # number of rows from which row sums alone show a factor
 
 
 def _finding_of(
@@ -76,65 +70,104 @@ def _finding_of(
     return Diagnosis(finding, values)
 
 
-# ---- Right values: of the given background or another, rounded, optimized
+def _unknown(cause: str) -> Diagnosis:
+    return _finding_of(cause, verdict="not reproduced")
 
 
-def exact_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Every number agrees with a source."""
-    if (np.abs(e.W - source.values) > e.tolerance).any():
-        return None
-    cause = _CAUSES.get(source.words, "another background")
-    return _agreement(source, "exact values" if source.is_given else cause)
+def diagnose(e: AuditEvidence) -> Diagnosis:
+    """The source of the values, or the change of a source that explains most."""
+    if e.imported.source.startswith("lists of LIME"):
+        return _unknown(LIME)
+    if (contributions := e.imported.exact) is not None:
+        given = replace(e.imported, values=contributions, exact=None)
+        start = diagnose(replace(e, imported=given))
+        return start if start.is_wrong else _unknown(OPTIMIZED)
+    if not e.is_exact:
+        return _unknown(FUNCTION)
+    sources = (one for one in e.hypotheses if one.compute is not None)
+    for source in sources:
+        if (found := _agreement(e, source)) is not None:
+            return found
+    sources = (one for one in e.hypotheses if one.compute is not None)
+    changed = [one for source in sources for one in _changes_of(e, source)]
+    if changed:
+        return min(changed, key=lambda one: one.left).diagnosis
+    for found in (_correlated(e), _other_class(e), _constant_factor(e)):
+        if found is not None:
+            return found
+    return _unknown(DRAWS if _are_draws(e) else UNKNOWN)
 
 
-_CAUSES: Final = {
-    PATHS: "path-dependent",
-    RESCALED: "rescaled log-odds",
-    SUMMED: "one-hot sums",
-}
-"""Causes of right values that are not those of a background."""
+# ---- Right values: of the given background or another source, perhaps rounded
 
 
-def rounded_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Every number agrees with a source up to its last digit."""
-    difference = e.W - source.values
+def _agreement(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
+    """Every number agrees with a source, perhaps up to its last digit."""
     S = source.values
-    if not e.half_digit.any() or (np.abs(difference) > source.tolerance).any():
+    difference = np.abs(e.W - S)
+    words = source.words
+    cause = source.cause
+    if (difference > e.tolerance).any():
+        size = float(np.linalg.norm(S))
+        if (difference > source.tolerance).any() or (
+            float(np.linalg.norm(difference)) > 0.5 * size
+        ):
+            return None
+        words += f", rounded to {e.digits}"
+        cause = SINGLE if cause == SINGLE else "rounding"
+    if cause != SINGLE:
+        return _finding_of(cause, S, "exact", source=words)
+    return _finding_of(cause, source=words)
+
+
+def _correlated(e: AuditEvidence) -> Diagnosis | None:
+    """Values of a linear model over conditional means of a normal law.
+
+    With c_S = (Σ_SS)⁻¹ Σ_S· β, column j gets the mean of c_{S+j} − c_S over orders,
+    times x − μ. The package shap draws 1,000 orders, so that the values are exactly
+    linear in x, by a matrix that differs from the mean only by the error of draws.
+    """
+    X = e.points
+    N = len(X)
+    D = X.shape[1]
+    if N < D + 2 or not (
+        np.isfinite(X).all() and np.isfinite(e.background.points).all()
+    ):
         return None
-    if float(np.linalg.norm(difference)) > 0.5 * float(np.linalg.norm(S)):
+    Z = X - e.background.mean(e.background.points.T)
+    beta = (Z * e.E).sum(axis=0) / np.maximum((Z**2).sum(axis=0), 1e-300)
+    T = np.linalg.lstsq(Z, e.W, rcond=None)[0].T
+    is_linear = np.abs(Z * beta - e.E).max() <= e.tolerance
+    if not is_linear or (np.abs(Z @ T.T - e.W) > e.tolerance + e.half_digit).any():
         return None
-    return _agreement(source, "rounding", f", rounded to {e.digits}")
-
-
-def _agreement(source: ReferenceHypothesis, cause: str, how: str = "") -> Diagnosis:
-    """The diagnosis for values that agree with a source in every number."""
-    verdict: Verdict = "ok" if source.is_given else "other settings"
-    return _finding_of(cause, source.values, verdict, source=f"{source.words}{how}")
-
-
-def optimized(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
-    """An explanation of propopt, which changed exact values on purpose."""
-    exact = e.imported.exact
-    if exact is None:
+    C = np.cov(e.background.points, rowvar=False)
+    rng = np.random.default_rng(e.seed)
+    draws = np.zeros((_ORDERS, D, D))
+    for draw in draws:
+        order = rng.permutation(D)
+        before = np.zeros(D)
+        for k in range(1, D + 1):
+            S = order[:k]
+            after = np.zeros(D)
+            after[S] = np.linalg.lstsq(C[np.ix_(S, S)], C[S] @ beta, rcond=None)[0]
+            draw[order[k - 1]] = after - before
+            before = after
+    scale = Z.std(axis=0)
+    error = 6.0 * draws.std(axis=0) * math.sqrt(1.0 / _ORDERS + 1.0 / _ORDERS_OF_SHAP)
+    if (np.abs(T - draws.mean(axis=0)) * scale > error * scale + e.tolerance).any():
         return None
-    start = diagnose(replace(e, imported=replace(e.imported, values=exact, exact=None)))
-    if start.is_wrong:
-        return start
-    verdict: Verdict = "unknown" if start.values is None else "other settings"
-    return _finding_of("optimized contributions", e.W, verdict)
+    words = "values of LinearExplainer over conditional means (maskers.Impute)"
+    return _finding_of("correlated", e.W, "exact", source=words)
 
 
-def lime_weights(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
-    """Weights of LIME, which are no Shapley values and need not add up."""
-    if not e.imported.source.startswith("lists of LIME"):
-        return None
-    return _finding_of(LIME, verdict="unknown")
+_ORDERS: Final = 300
+_ORDERS_OF_SHAP: Final = 1000
 
 
-# ---- Shown by the sums of rows: another class, another unit, a factor
+# ---- Shown by the sums of rows: another class, a factor
 
 
-def other_class(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
+def _other_class(e: AuditEvidence) -> Diagnosis | None:
     """Rows add up to the prediction for another class."""
     if e.adds_up.mean() > MAJORITY:
         return None
@@ -144,224 +177,178 @@ def other_class(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
     return None
 
 
-def constant_factor(e: AuditEvidence, _: ReferenceHypothesis) -> Diagnosis | None:
-    """Σ w = a f + c in most rows, for any background."""
-    if e.adds_up.mean() > MAJORITY:
+def _constant_factor(e: AuditEvidence) -> Diagnosis | None:
+    """Σ w = a f + c in all rows, for any background."""
+    f = e.prediction
+    if e.adds_up.mean() > MAJORITY or len(f) < MIN_ROWS or not np.ptp(f):
         return None
     sums = e.W.sum(axis=1)
-    f = e.prediction
-    is_small = len(f) < MIN_ROWS or not np.ptp(f)
-    if is_small:
-        a = slope(e.W, e.E)
-    else:
-        first, second = _pairs(len(f), e.seed)
-        rise = f[first] - f[second]
-        usable = np.abs(rise) > 0.1 * float(np.std(f))
-        if not usable.any():
-            return None
-        a = float(np.median((sums[first] - sums[second])[usable] / rise[usable]))
-    if not np.isfinite(a) or abs(a) < 1e-9 or abs(a - 1.0) < 1e-4:
+    a, c = np.polyfit(f, sums, 1).tolist()
+    if abs(a) < 1e-9 or (np.abs(a * f + c - sums) > e.row_tolerance).any():
         return None
-    missed = sums / a - f
-    missed = np.abs(missed - np.median(missed))
-    fits = missed <= e.row_tolerance / abs(a) + 1e-4 * np.ptp(f)
-    if len(f) < MIN_ROWS:
-        if relative_deviation(e.W, a * e.E) > 1e-4:
-            return None
-    elif fits.mean() <= CLEARLY:
-        return None
-    values = None
-    for source in e.references:
-        difference = np.abs(e.W / a - source.values)
-        agrees = difference <= source.tolerance / min(abs(a), 1.0)
-        if agrees.mean() > MAJORITY:
-            values = source.values
-            break
-    cause = "signs" if abs(a + 1.0) < 1e-4 else "a constant factor"
-    words = minus(f"{a:.4g} × prediction + constant")
-    return _finding_of(cause, values, source=words, count=int(fits.sum()))
+    return _finding_of(
+        _cause_of_factor(a), source=f"{_factor(a)} prediction + constant"
+    )
 
 
-def _pairs(count: int, seed: int) -> tuple[Indices, Indices]:
-    """Pairs of rows; their differences do not depend on the base."""
-    order = np.random.default_rng(seed).permutation(count)
-    pairs = np.concatenate([np.roll(order, k) for k in (1, 2, 3, 5, 7)])
-    return np.tile(order, 5), pairs
+def _cause_of_factor(a: float) -> str:
+    return "signs" if abs(a + 1.0) < 1e-4 else "a constant factor"
 
 
-def slope(V: Array, S: Array) -> float:
-    """The factor a of the least squares fit V ≈ a S."""
-    return float((V * S).sum() / max(float((S * S).sum()), 1e-300))
-
-
-def relative_deviation(V: Array, S: Array) -> float:
-    """‖V − S‖ / ‖V‖."""
-    return float(np.linalg.norm(V - S)) / max(float(np.linalg.norm(V)), 1e-300)
+def _factor(a: float) -> str:
+    return minus(f"{a:.4g} ×")
 
 
 # ---- Values of a source that were changed
 
 
-def absolute_values(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """All values are absolute values."""
-    lost = int((source.values < -e.tolerance).sum())
-    if (-e.tolerance > e.W).any() or not lost or e.adds_up.all():
-        return None
-    if (np.abs(np.abs(source.values) - e.W) <= source.tolerance).mean() <= CLEARLY:
-        return None
-    return _finding_of("absolute values", source.values, count=lost)
+@final
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """A change of a source, with the number of values that it leaves unexplained."""
+
+    diagnosis: Diagnosis
+    left: int
 
 
-def moved_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Columns hold the values of other columns."""
+def _changes_of(e: AuditEvidence, source: ReferenceHypothesis) -> Iterator[_Change]:
+    """The changes of a source that give the values, but for a few."""
     W = e.W
     S = source.values
-    D = e.W.shape[1]
     tolerance = np.broadcast_to(source.tolerance, W.shape)
+
+    def wrong(V: Attributions) -> Mask:
+        return np.asarray(np.abs(W - V) > tolerance)
+
+    def size(V: Attributions) -> int:
+        """The number of values that are not zero in both tables."""
+        return int((np.maximum(np.abs(W), np.abs(V)) > tolerance).sum())
+
+    unchanged = int(wrong(S).sum())
+    for cause, V, where in _changed(e, S, tolerance):
+        left = int(wrong(V).sum())
+        is_change = int((np.abs(V - S) > tolerance).sum()) > _MAX_SLIPS
+        if is_change and left <= min(_MOST_LEFT * size(V), 0.5 * unchanged):
+            words = where.pop("source", source.words)
+            yield _Change(_finding_of(cause, S, source=words, **where), left)
+    # all other values agree, and so does the base: they are slips
+    is_base = (
+        e.known_base is None or abs(e.known_base - source.base) <= e.base_tolerance
+    )
+    if is_base and unchanged < MAJORITY * size(S):
+        n, j = (int(x) for x in np.unravel_index(np.abs(W - S).argmax(), W.shape))
+        slip = _finding_of(
+            *("single slips", S),
+            source="" if source.is_given else source.words,
+            count=unchanged,
+            rows=(n,),
+            features=(j,),
+            value=float(W[n, j]),
+            expected=float(S[n, j]),
+        )
+        yield _Change(slip, unchanged)
+
+
+_Changed = tuple[str, Attributions, dict[str, Any]]
+"""The cause of changed values, these values, and where they show."""
+
+
+def _changed(e: AuditEvidence, S: Attributions, tolerance: Array) -> Iterator[_Changed]:
+    """What the values would be after each change of a source."""
+    W = e.W
+    N, D = W.shape
+    differs = np.abs(W - S) > tolerance
+    columns = np.flatnonzero(differs.any(axis=0))
+    large = np.abs(S) > MAJORITY * np.abs(S).max()
+    a = float(np.median(W[large] / S[large])) if large.any() else 0.0
+    if abs(a) > 1e-9:
+        yield _cause_of_factor(a), a * S, {"source": f"{_factor(a)} values"}
+    turned = differs & (np.abs(W + S) <= tolerance)
+    cause = "signs" if (-tolerance > W).any() else "absolute values"
+    places = tuple(np.flatnonzero(turned.any(axis=0)).tolist())
+    yield (
+        cause,
+        np.where(turned, -S, S),
+        {"count": int(turned.sum()), "features": places},
+    )
+    # columns and rows in another's place: the assignment that gives most values
     fit = np.stack(
         [(np.abs(W[:, [j]] - S) <= tolerance[:, [j]]).mean(axis=0) for j in range(D)]
-    )  # (D, D): shares of rows in which column j has the values of column k
+    )
     _, match = linear_sum_assignment(-fit - 1e-6 * np.eye(D))
     moved = np.flatnonzero(match != np.arange(D))
-    if not len(moved) or fit[np.arange(D), match].min() <= MAJORITY:
-        return None
-    if (fit[moved, match[moved]] - fit[moved, moved]).mean() <= _MIN_GAIN:
-        return None  # numbers of few digits agree by accident
-    j = int(moved[np.abs(S[:, match[moved]]).sum(axis=0).argmax()])
-    places = (j, int(match[j]))
-    cause = "columns in another's place"
-    return _finding_of(cause, source.values, count=len(moved), features=places)
-
-
-def moved_rows(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Rows are exchanged, or hold the values of another row."""
-    W = e.W
-    S = source.values
-    N = len(e.W)
-    tolerance = np.broadcast_to(source.tolerance, W.shape)
-    bad = np.flatnonzero((np.abs(W - S) > tolerance).any(axis=1))[:_MAX_ROWS]
-    if not len(bad) or W.shape[1] < 2 or e.adds_up.all():
-        return None
+    if len(moved):
+        j = int(moved[np.abs(S[:, match[moved]]).sum(axis=0).argmax()])
+        where = {"count": len(moved), "features": (j, int(match[j]))}
+        yield "columns in another's place", S[:, match], where
+    bad = np.flatnonzero(differs.any(axis=1))[:_MAX_ROWS]
     agrees = np.stack([(np.abs(W[n] - S) <= tolerance[n]).all(axis=1) for n in bad])
-    has_match = agrees.any(axis=1)
-    if has_match.mean() <= MAJORITY:
-        return None
-    bad = bad[has_match]
-    agrees = agrees[has_match]
-    # each bad row gets a different row if there is one, first among the bad ones
-    cost = np.where(agrees, 0.0, 2.0)
-    cost[:, np.setdiff1d(np.arange(N), bad)] += 0.5
-    _, match = linear_sum_assignment(cost)
-    is_match = agrees[np.arange(len(bad)), match]
-    match = np.where(is_match, match, agrees.argmax(axis=1))
-    places = (int(bad[0]), int(match[0]))
-    cause = "rows in another's place"
-    return _finding_of(cause, source.values, count=len(bad), rows=places)
-
-
-def turned_signs(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Several values have the opposite sign."""
-    W = e.W
-    S = source.values
-    differs = np.abs(W - S) > source.tolerance
-    turned = differs & (np.abs(W + S) <= source.tolerance)
-    count = int(turned.sum())
-    if count <= _MAX_SLIPS or count < CLEARLY * differs.sum() or e.adds_up.all():
-        return None
-    places = tuple(np.flatnonzero(turned.any(axis=0)).tolist())
-    return _finding_of("signs", source.values, count=count, features=places)
-
-
-def summed_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Several columns are zero, and another holds their sum."""
-    W = e.W
-    S = source.values
-    columns = np.flatnonzero((np.abs(W - S) > source.tolerance).any(axis=0))
+    has_match = agrees.any(axis=1) if len(bad) else np.zeros(0, bool)
+    if D > 1 and has_match.any():
+        bad = bad[has_match]
+        agrees = agrees[has_match]
+        # each bad row gets a different row if there is one, first among the bad ones
+        cost = np.where(agrees, 0.0, 2.0)
+        cost[:, np.setdiff1d(np.arange(N), bad)] += 0.5
+        _, match = linear_sum_assignment(cost)
+        is_match = agrees[np.arange(len(bad)), match]
+        match = np.where(is_match, match, agrees.argmax(axis=1))
+        V = S.copy()
+        V[bad] = S[match]
+        where = {"count": len(bad), "rows": (int(bad[0]), int(match[0]))}
+        yield "rows in another's place", V, where
+    blank = (np.abs(W) <= e.tolerance) & (np.abs(S) > tolerance)
+    if (np.abs(W) > e.tolerance).any():
+        where = {"count": int(blank.sum())}
+        yield "blanked values", np.where(blank, 0.0, S), where
     filled = [j for j in columns if np.abs(W[:, j]).max() > e.tolerance]
-    if len(columns) < 2 or len(filled) != 1:
-        return None
-    difference = np.abs(W[:, columns].sum(axis=1) - S[:, columns].sum(axis=1))
-    tolerance = np.broadcast_to(source.tolerance, W.shape)[:, columns].sum(axis=1)
-    if (difference <= tolerance).mean() <= CLEARLY:
-        return None
-    places = (int(filled[0]),)
-    return _finding_of(
-        "one-hot sums", source.values, count=len(columns), features=places
-    )
+    if len(columns) > 1 and len(filled) == 1:
+        V = S.copy()
+        V[:, columns] = 0.0
+        V[:, filled] = S[:, columns].sum(axis=1, keepdims=True)
+        where = {"count": len(columns), "features": (int(filled[0]),)}
+        yield "one-hot sums", V, where
+    sizes = np.abs(S).sum(axis=1, keepdims=True)
+    yield "normalised rows", S / np.where(sizes > 0.0, sizes, 1.0), {}
+    if e.structure is not None and len(columns) and not e.used[columns].any():
+        where = {"count": len(columns), "features": tuple(columns.tolist())}
+        yield "unused columns", np.where(e.used, S, W), where
+    V = np.empty(S.shape)
+    np.put_along_axis(V, W.argsort(axis=1, kind="stable"), np.sort(S, axis=1), axis=1)
+    rows = np.flatnonzero(differs.any(axis=1))
+    where = {"count": len(rows), "rows": tuple(rows[:1].tolist())}
+    yield "values permuted within rows", V, where
 
 
-def single_slips(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Some values are wrong, and all others agree with a source."""
-    W = e.W
-    S = source.values
-    differs = np.abs(W - S) > source.tolerance
-    in_rows = differs.any(axis=1)
-    if not differs.any() or differs.mean() >= MAJORITY:
-        return None
-    if int(e.adds_up[in_rows].sum()) > min(_MAX_BALANCED, 0.1 * len(W)):
-        return None  # these rows add up: they belong to another background
-    if len(W) >= MIN_ROWS and in_rows.mean() > CLEARLY > e.adds_up.mean():
-        return None  # slips are not in every row
-    n, j = (int(x) for x in np.unravel_index(np.abs(W - S).argmax(), W.shape))
-    return _finding_of(
-        *("single slips", source.values),
-        source="" if source.is_given else source.words,
-        count=int(differs.sum()),
-        rows=(n,),
-        features=(j,),
-        value=float(W[n, j]),
-        expected=float(S[n, j]),
-    )
+# ---- No source: draws
 
 
-def unused_columns(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Only columns that the model does not use differ from a source."""
-    if e.structure is None:
-        return None
-    differs = (np.abs(e.W - source.values) > source.tolerance).any(axis=0)
-    if not differs.any() or (differs & e.used).any():
-        return None
-    places = tuple(np.flatnonzero(differs).tolist())
-    return _finding_of(
-        "unused columns", source.values, count=len(places), features=places
-    )
+def _are_draws(e: AuditEvidence) -> bool:
+    """Whether errors look like those of draws.
+
+    Rows add up over the base of the background, no column that is used is exact, and
+    errors depend neither on values, nor on interactions, nor on similar rows.
+    """
+    if not e.adds_up.all() or len(e.W) < MIN_ROWS or not e.has_similar_rows:
+        return False
+    given = next(e.hypotheses)
+    if abs(float(np.median(e.implied_base)) - given.base) > e.base_tolerance:
+        return False
+    used = (np.abs(e.E) > e.tolerance).any(axis=0)
+    errors = (e.W - e.E)[:, used]
+    if ((np.abs(errors) <= e.tolerance).mean(axis=0) > MAJORITY).any():
+        return False
+    first, second = e.audited_front.robust.graph.edges.T
+    alike = float(np.vdot(errors[first], errors[second]))
+    alike /= 0.5 * float((errors[first] ** 2 + errors[second] ** 2).sum())
+    interactions = e.E - e.main_effects.explanation.attributions
+    others = [V[:, used].ravel() for V in (e.E, interactions)]
+    r = np.corrcoef([errors.ravel(), *others])[0, 1:]
+    return alike <= _MAX_ALIKE and bool((r**2 <= _MAX_R2).all())
 
 
-# ---- No exact source: another model, undetermined
+_MAX_R2: Final = 0.25
+"""R² of errors and values, at most .22 for draws of real tables."""
 
-
-def other_model(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | None:
-    """Rows do not add up, and values are close to exact ones."""
-    a = e.W.ravel()
-    b = source.values.ravel()
-    if len(e.W) < MIN_ROWS or e.adds_up.mean() > CLEARLY or not (a.any() and b.any()):
-        return None
-    r = float(a @ b / np.sqrt((a @ a) * (b @ b)))
-    if r < CLEARLY or not 0.5 < slope(e.W, source.values) < 2.0:
-        return None
-    count = int((~e.adds_up).sum())
-    return _finding_of("another version of the model", e.E, count=count)
-
-
-# ---- The order of the hypotheses, and the sources that each is tested with
-
-
-HYPOTHESES: Final[tuple[tuple[bool, *tuple[Test, ...]], ...]] = (
-    (False, optimized, lime_weights),
-    (True, exact_values, rounded_values),
-    (False, other_class, constant_factor),
-    (True, absolute_values, moved_columns, moved_rows),
-    (True, turned_signs, summed_columns, single_slips, unused_columns),
-    (True, other_model),
-)
-"""Whether tests are tried with each source, or without one, and the tests in order."""
-
-
-def diagnose(e: AuditEvidence) -> Diagnosis:
-    """The first hypothesis that holds; undetermined for a black-box model."""
-    for with_each, *tests in HYPOTHESES if e.is_exact else ():
-        for test in tests:
-            for source in e.references if with_each else e.references[:1]:
-                if (diagnosis := test(e, source)) is not None:
-                    return diagnosis
-    return _finding_of("undetermined", verdict="unknown")
+_MAX_ALIKE: Final = 0.1
+"""The correlation of the errors of similar rows, 0 for draws."""

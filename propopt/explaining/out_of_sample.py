@@ -827,8 +827,11 @@ class FittedContributions(FittedRows):
         neighbours = self.neighbours_of(points)
         phi = targets.estimate.values
         moves: Mask = np.broadcast_to(self.metric.moves, phi.shape)
+        G = np.zeros(phi.shape)
+        if self.main_effects is not None:
+            G = self.problem.main_effect_rule.of_rows(points, labels.of_columns())
         if self.metric.is_uniform:  # and columns that only this row uses
-            moves = np.logical_or(moves, phi != 0.0)
+            moves = np.logical_or(moves, np.logical_or(phi, G))
         missed = targets.total - [math.fsum(row) for row in phi.tolist()]
         bad = ~moves.any(axis=1) & (np.abs(missed) > targets.slack)
         if bad.any():
@@ -838,9 +841,6 @@ class FittedContributions(FittedRows):
                 f"differs from the base by {missed[n]:.3g}; give fit() reference rows "
                 "with different values in the features that the model uses"
             )
-        G = np.zeros(phi.shape)
-        if self.main_effects is not None:
-            G = self.problem.main_effect_rule.of_rows(points, labels.of_columns())
         inputs = RowAnswers(
             targets=targets,
             neighbours=neighbours,

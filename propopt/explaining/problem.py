@@ -647,10 +647,11 @@ class RowsProblem(ExplanationProblem):
         if metric == "auto":
             of_slopes = self.settings.is_made_as("slopes")
             metric = "uniform" if of_slopes or G is None else "joint"
+        used = phi if G is None else G
         if metric == "effects":
-            return ColumnMetric.effects(phi)
+            return ColumnMetric.effects(phi, used)
         if metric == "uniform":
-            return ColumnMetric.uniform(phi)
+            return ColumnMetric.uniform(phi, used)
         if G is None:
             raise InvalidInput(
                 "metric: 'joint' scales columns by their interactions beyond main "

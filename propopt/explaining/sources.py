@@ -1,22 +1,23 @@
 """Sources that attributions may come from: backgrounds, and values of packages.
 
 Two values of one model and one row can differ and both be right: they belong to
-different backgrounds. Path-dependent values (Lundberg et al. 2018, Algorithm 2) have no
+different games. Path-dependent values (Lundberg et al. 2018, Algorithm 2) have no
 background: where a column is unknown, both branches of a tree are followed, weighted by
-the rows that it was fitted on. They are computed by the package that grew the trees.
-Sums over one-hot columns belong to the game in which each indicator is a player.
+the rows that it was fitted on. Those of Saabas (2014) add up changes of the node means
+on the path of a row. Both are computed by the package that grew the trees. Sums over
+one-hot columns belong to the game in which each indicator is a player.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Final, final
 
 import numpy as np
-from scipy.special import expit, logit
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.errors import MissingExtra
@@ -29,7 +30,8 @@ from propopt.functions.wrapping import wrap
 from propopt.laws.background import Background, mean_of_rows
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import shapley_against
-from propopt.structures.kinds import UNREADABLE
+from propopt.structures.fitted_model import FittedModel
+from propopt.structures.kinds import UNREADABLE, is_a
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.structures.readers.pipelines import plain_array
 from propopt.structures.registry import reader_of
@@ -42,16 +44,22 @@ class ReferenceHypothesis:
     """A source that the audited values may come from, with its values and base."""
 
     words: str  # after "they are"
-    base: float | None = None  # None if it is unknown
-    exact: Attributions | None = None  # (N, D); None if only the base is known
+    base: float
+    # the values (N, D), computed when needed; None if only the base is known
+    compute: Callable[[], Attributions] | None = None
+    cause: str = "another background"
     tolerance: Array | float = 0.0  # (N, D) or (): smaller differences are rounding
-    is_given: bool = False  # the values for the given background
 
-    @property
+    @cached_property
     def values(self) -> Attributions:
         """The values of a source that has more than a base, (N, D)."""
-        assert self.exact is not None, "only its base is known"
-        return self.exact
+        assert self.compute is not None, "only its base is known"
+        return self.compute()
+
+    @property
+    def is_given(self) -> bool:
+        """Whether these are the values for the given background."""
+        return self.cause == EXACT
 
 
 N_SAMPLED: Final = 100  # number of rows that shap samples from a larger background
@@ -59,61 +67,122 @@ N_SAMPLED: Final = 100  # number of rows that shap samples from a larger backgro
 _MAX_MISS: Final = 1e-3
 
 
+EXACT: Final = "exact values"
+
 GIVEN: Final = "exact Shapley values for the given background"
 
 AUDITED_ROWS: Final = "exact Shapley values with the audited rows as background"
 
+SINGLE: Final = "single precision"
+"""The cause of values of trees whose thresholds were rounded to float32."""
 
-def reference_hypotheses(
-    function: Function,
-    structure: SumOfProducts | None,
-    points: Points,
-    background: Background,
-    labels: Labels,
-    exact: Attributions,
-    *,
-    is_given: bool = True,
-) -> Iterator[ReferenceHypothesis]:
-    """The given background, others, path-dependent values, then bases alone."""
-    rows = background.points
-    names = labels.of_columns()
-    words = GIVEN if is_given else AUDITED_ROWS
-    f = function.value_at(rows, names)
-    base = float(mean_of_rows(f, background.weights))
-    yield ReferenceHypothesis(words=words, base=base, exact=exact, is_given=True)
-    tables: dict[str, tuple[Points, Values]] = {}
-    if background.weights is not None:
-        tables["exact values for the background without weights"] = rows, f
-    if is_given and not np.array_equal(points, rows, equal_nan=True):
-        tables[AUDITED_ROWS] = points, function.value_at(points, names)
-    if len(rows) > N_SAMPLED:
-        for sample, words in (
-            (_sample_of_shap(len(rows)), "100 rows that shap samples from the"),
-            (np.arange(N_SAMPLED), "first 100 rows of the"),
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sources:
+    """The sources of one function at the audited rows."""
+
+    function: Function  # f
+    structure: SumOfProducts | None  # f as a sum of products, if it is one
+    points: Points  # (N, D)
+    background: Background
+    labels: Labels
+    exact: Attributions  # (N, D): values for the given background, or sampled ones
+    is_given: bool = True  # the background; otherwise it is the audited rows
+    # the base to which rows add up, if they do, and the largest error of a base
+    base: float | None = None
+    tolerance: float = 0.0
+
+    def __iter__(self) -> Iterator[ReferenceHypothesis]:
+        """The given background first, then others, and the values of packages."""
+        given = GIVEN if self.is_given else AUDITED_ROWS
+        base = float(self.background.mean(self._value(self.background.points)))
+        yield ReferenceHypothesis(
+            words=given, base=base, compute=lambda: self.exact, cause=EXACT
+        )
+        for words, rows, weights in self._tables():
+            yield self.against(words, rows, weights)
+        function = self.function
+        for candidate in (
+            values_of_package(function, self.points, self.labels, PATHS),
+            values_of_package(function, self.points, self.labels, SAABAS),
+            rescaled_scores(function, self.points, self.background, self.labels),
+            sums_of_indicators(function, self.points, self.background, self.labels),
         ):
-            words = f"exact values for the {words} background"
-            tables[words] = rows[sample], f[sample]
-    if structure is not None:  # the model itself need not accept such a row
-        for words, row in typical_rows(function, rows).items():
-            tables[words] = row, structure.value(row)
-    for words, (table, predictions) in tables.items():
-        values = None
-        if structure is not None:
-            values = shapley_against(structure, Game(table)).values(points)
-        base = float(predictions.mean())
-        yield ReferenceHypothesis(words=words, base=base, exact=values)
-    for candidate in (
-        path_values(function, points, labels),
-        rescaled_scores(function, points, background, labels),
-        sums_of_indicators(function, points, background, labels),
-    ):
-        if candidate is not None:
-            yield candidate
-    if function.quantity.kind == "log_odds":
-        base = float(logit(background.mean(expit(f))))
-        words = "values over the log-odds of the mean probability"
-        yield ReferenceHypothesis(words=words, base=base)
-    yield ReferenceHypothesis(words="values over a base of zero", base=0.0)
+            if candidate is not None:
+                yield candidate
+        if (rounded := boxes_in_single(function, self.points)) is not None:
+            single = replace(self, structure=rounded[0], points=rounded[1])
+            first = (given, self.background.points, self.background.weights)
+            for words, rows, weights in (first, *self._tables()):
+                made = single.against(words, rows, weights)
+                yield replace(made, words=f"{words}, {_ROUNDED}", cause=SINGLE)
+        if self.structure is not None and self.base is not None:
+            yield from self._summaries(self.base)
+
+    def _tables(self) -> Iterator[tuple[str, Points, Values | None]]:
+        """Tables that may have been the background, with their weights."""
+        rows = self.background.points
+        if self.background.weights is not None:
+            yield "exact values for the background without weights", rows, None
+        if self.is_given and not np.array_equal(self.points, rows, equal_nan=True):
+            yield AUDITED_ROWS, self.points, None
+        if len(rows) > N_SAMPLED:
+            for sample, words in (
+                (_sample_of_shap(len(rows)), "100 rows that shap samples from the"),
+                (np.arange(N_SAMPLED), "first 100 rows of the"),
+            ):
+                yield f"exact values for the {words} background", rows[sample], None
+        if self.structure is not None:  # the model itself need not accept such a row
+            for words, row in typical_rows(self.function, rows).items():
+                yield words, row, None
+
+    def _summaries(self, base: float) -> Iterator[ReferenceHypothesis]:
+        """One row of the tables, and centres of clusters, with the base of the sums."""
+        rows = np.concatenate([self.background.points, self.points])
+        near = np.abs(self._value(rows) - base) <= self.tolerance
+        for n in np.flatnonzero(near)[:_MAX_SINGLE].tolist():
+            yield self.against("exact values for one row as background", rows[[n]])
+        rows = self.background.points
+        schema = self.function.schema
+        is_plain = schema is None or not schema.categorical.any()
+        if len(rows) > _MAX_CLUSTERED or not (is_plain and np.isfinite(rows).all()):
+            return
+        for k in _CLUSTERS[: np.searchsorted(_CLUSTERS, len(rows))]:
+            centres, counts = shap_kmeans(rows, k)
+            for weights, how in ((counts / len(rows), "weighted "), (None, "")):
+                words = f"exact values for {k} {how}centres of clusters (shap.kmeans)"
+                made = self.against(words, centres, weights)
+                if abs(made.base - base) <= self.tolerance:
+                    yield made
+
+    def _value(self, rows: Points) -> Values:
+        """The predictions; the model itself need not accept a row of means."""
+        if self.structure is None:
+            return self.function.value_at(rows, self.labels.of_columns())
+        return self.structure.value(rows)
+
+    def against(
+        self, words: str, rows: Points, weights: Values | None = None
+    ) -> ReferenceHypothesis:
+        """Shapley values against some rows."""
+        compute = None
+        if (structure := self.structure) is not None:
+            game = Game(rows, weights=weights)
+
+            def compute() -> Attributions:
+                return shapley_against(structure, game).values(self.points)
+
+        base = float(mean_of_rows(self._value(rows), weights))
+        return ReferenceHypothesis(words=words, base=base, compute=compute)
+
+
+_MAX_SINGLE: Final = 3  # number of single rows with the base that are tried
+
+_CLUSTERS: Final = (5, 10, 20, 25, 30, 50, 100)
+"""The numbers of clusters that are tried."""
+
+_MAX_CLUSTERED: Final = 5000  # number of rows for which clusters are tried
 
 
 def _sample_of_shap(count: int) -> Indices:
@@ -141,7 +210,63 @@ def typical_rows(function: Function, background: Points) -> dict[str, Points]:
     return {**rows, "exact values for a row of zeros": np.zeros((1, D))}
 
 
-# ---- Path-dependent values, from the package that grew the trees
+def shap_kmeans(rows: Points, k: int) -> tuple[Points, Values]:
+    """Centres of k clusters, at values of rows, and their counts, as shap.kmeans."""
+    from sklearn.cluster import KMeans
+
+    fitted = KMeans(n_clusters=k, random_state=0, n_init=10).fit(rows)
+    centres = [
+        x[np.abs(x[:, None] - c).argmin(axis=0)]
+        for x, c in zip(rows.T, fitted.cluster_centers_.T, strict=True)
+    ]
+    return np.stack(centres, axis=1), np.bincount(fitted.labels_).astype(np.float64)
+
+
+# ---- Trees whose thresholds were rounded to single precision
+
+
+_ROUNDED: Final = "with thresholds in single precision"
+
+_SINGLE_ROWS: Final = (
+    *("sklearn.BaseDecisionTree", "sklearn.BaseForest"),
+    "sklearn.BaseGradientBoosting",
+)
+"""Classes of scikit-learn that round rows to float32, and thresholds not."""
+
+
+def boxes_in_single(function: Function, points: Points) -> tuple[Boxes, Points] | None:
+    """The function and rows as the package shap reads them: thresholds in float32.
+
+    Explained rows of forests are rounded, too, and the background is not. None if the
+    function is no sum of trees of scikit-learn of the columns as they are.
+    """
+    if not isinstance(function, NumericalModel) or function.structure is None:
+        return None
+    structure = function.structure
+    if structure.boxes is None or structure.model.before:
+        return None
+    model = deepcopy(structure.model.core)
+    is_histogram = is_a(model, "sklearn.BaseHistGradientBoosting")
+    if is_histogram:
+        stages = model._predictors  # noqa: SLF001
+        thresholds = [x.nodes["num_threshold"] for stage in stages for x in stage]
+    elif is_a(model, *_SINGLE_ROWS):
+        members = np.ravel(getattr(model, "estimators_", model))
+        thresholds = [x.tree_.threshold for x in members]
+    else:
+        return None
+    for cuts in thresholds:
+        cuts[:] = cuts.astype(np.float32)
+    boxes = replace(structure, model=FittedModel.of(model)).boxes
+    if boxes is None or is_histogram:
+        return None if boxes is None else (boxes, points)
+    sets = boxes.sets
+    low, high = (x.astype(np.float32).astype(np.float64) for x in (sets.low, sets.high))
+    boxes = replace(boxes, factors=(replace(sets, low=low, high=high),))
+    return boxes, points.astype(np.float32).astype(np.float64)
+
+
+# ---- Path-dependent values and Saabas, from the package that grew the trees
 
 
 PATHS: Final = (
@@ -149,11 +274,16 @@ PATHS: Final = (
     "LightGBM)"
 )
 
+SAABAS: Final = (
+    "Saabas values (treeinterpreter, approximate=True of shap, approx_contribs of "
+    "XGBoost), which are no Shapley values"
+)
 
-def path_values(
-    function: Function, points: Points, labels: Labels
+
+def values_of_package(
+    function: Function, points: Points, labels: Labels, words: str
 ) -> ReferenceHypothesis | None:
-    """Path-dependent values from LightGBM, XGBoost or CatBoost, else from shap.
+    """Path-dependent or Saabas values from the library of the trees, else from shap.
 
     None if the function is no sum of trees of the columns as they are, or no package
     that computes such values is installed.
@@ -162,7 +292,8 @@ def path_values(
         return None
     model = function.structure.model
     position = function.structure.index
-    compute = reader_of(model.core).path_values
+    reader = reader_of(model.core)
+    compute = reader.path_values if words == PATHS else reader.saabas_values
     if compute is None or not isinstance(function.products, Boxes):
         return None
     table: Any = function.readout.table(points, labels.of_columns())
@@ -170,22 +301,34 @@ def path_values(
         phi = model.behind_steps(partial(compute, model.core))(table)
         phi = np.asarray(phi, dtype=np.float64)
         phi = phi.reshape(len(points), -1, points.shape[1] + 1)
-    except (*UNREADABLE, MissingExtra, NotImplementedError):
+    except (*UNREADABLE, AssertionError, MissingExtra, NotImplementedError):
         return None
     has_one_output = phi.shape[1] == 1
     phi = phi[:, 0 if has_one_output else position or 0]
     if has_one_output and position == 0:  # the first of two classes
         phi = -phi
-    predicted = function.value_at(points, labels)
-    tolerance = _MAX_MISS * max(float(np.ptp(predicted)), float(np.abs(phi).max()))
-    if (np.abs(phi.sum(axis=1) - predicted) > tolerance).any():
-        return None  # such as sums over a forest of LightGBM, which predicts means
-    base = float(phi[0, -1])
+    cause = "path-dependent" if words == PATHS else "Saabas"
+    sums = phi.sum(axis=1)
+    if not _agree(sums, function.value_at(points, labels)):
+        # such as sums over a forest of LightGBM, which predicts means
+        single = boxes_in_single(function, points)
+        if single is None or not _agree(sums, single[0].value(single[1])):
+            return None
+        words = f"{words}, {_ROUNDED}"
+        cause = SINGLE
     exact = phi[:, :-1]
     table = function.structure.schema
     if table is not None and function.schema is not None:  # in the order of the table
         exact = exact[:, table.header.get_indexer(function.schema.header)]
-    return ReferenceHypothesis(words=PATHS, base=base, exact=exact)
+    return ReferenceHypothesis(
+        words=words, base=float(phi[0, -1]), compute=lambda: exact, cause=cause
+    )
+
+
+def _agree(sums: Values, f: Values) -> bool:
+    """Whether the rows of a package add up to predictions."""
+    tolerance = _MAX_MISS * max(float(np.ptp(f)), float(np.abs(f).max()))
+    return not (np.abs(sums - f) > tolerance).any()
 
 
 # ---- Log-odds rescaled to probabilities, as the package shap does
@@ -225,8 +368,12 @@ def rescaled_scores(
         / len(rows)
         for few in row_blocks(len(points), rows.size)
     ]
+    exact = np.concatenate(parts)
     return ReferenceHypothesis(
-        words=RESCALED, base=float(p_b.mean()), exact=np.concatenate(parts)
+        words=RESCALED,
+        base=float(p_b.mean()),
+        compute=lambda: exact,
+        cause="rescaled log-odds",
     )
 
 
@@ -282,7 +429,10 @@ def sums_of_indicators(
     except Exception:  # noqa: BLE001 - transformers of other packages raise anything
         return None
     sums = np.equal.outer(np.array(columns), np.arange(D)).astype(float)
-    return ReferenceHypothesis(words=SUMMED, base=base, exact=values @ sums)
+    exact = values @ sums
+    return ReferenceHypothesis(
+        words=SUMMED, base=base, compute=lambda: exact, cause="one-hot sums"
+    )
 
 
 # ---- Sums of rows

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.checks import read_nonnegative, read_only
@@ -157,16 +156,20 @@ class ColumnMetric:
     moves: Mask  # (D,): columns that may move; others retain their Φ
 
     @classmethod
-    def uniform(cls, phi: Attributions) -> ColumnMetric:
-        """Equal weights for all columns that contribute to some row."""
-        return cls("uniform", np.ones(phi.shape[1]), np.asarray(phi.any(axis=0)))
+    def uniform(cls, phi: Attributions, G: Attributions) -> ColumnMetric:
+        """Equal weights for all columns that contribute to some row.
+
+        Beside main effects G, Φ = 0 in all rows does not make w = 0 optimal.
+        """
+        moves = np.asarray(phi.any(axis=0) | G.any(axis=0))
+        return cls("uniform", np.ones(phi.shape[1]), moves)
 
     @classmethod
-    def effects(cls, phi: Attributions) -> ColumnMetric:
+    def effects(cls, phi: Attributions, G: Attributions) -> ColumnMetric:
         """Weights in proportion to the mean of Φ_d², at least 1e-6 of the largest."""
         squares = (phi**2).mean(axis=0)
         floor = _FLOOR * (squares.max() or 1.0)
-        moves = np.asarray(phi.any(axis=0))
+        moves = cls.uniform(phi, G).moves
         return cls("effects", np.maximum(squares, floor), moves)
 
     @classmethod
@@ -301,11 +304,6 @@ class Targets:
         return self.base, self.prediction
 
     @property
-    def used(self) -> NDArray[np.bool_]:
-        """Which columns contribute to some row, shape (D,)."""
-        return np.asarray(self.estimate.values.any(axis=0))
-
-    @property
     def missed(self) -> float:
         """Relative error of the sums, rms(Φ1 − t)/rms(t); zero for Shapley values."""
         gap = np.linalg.norm(self.estimate.values.sum(axis=1) - self.total)
@@ -343,8 +341,8 @@ def nearest_explanation(
     minimise    Σ_n Σ_d (w_nd − Φ_nd)²/ω_d + c Σ_{n,n'} S_nn' Σ_d (r_nd − r_n'd)²/ω_d
     subject to  Σ_d w_nd = f(x_n) − base   for every n, of contributions
 
-    with r = w − G if main effects G are left out, else r = w. A column in which Φ is
-    zero in all rows stays exactly zero. Without a metric ω is one.
+    with r = w − G if main effects G are left out, else r = w. A column in which Φ and G
+    are zero in all rows stays exactly zero. Without a metric ω is one.
     """
     aim = targets.estimate
     metric_name: dict[str, Parameter] = {}

@@ -53,10 +53,10 @@ class Completeness:
     axiom of Sundararajan et al. 2017); with weights v, W v = t. It is used in
     ``subject_to``, with or without bounds, and holds to rounding.
 
-    A column with a zero target in all rows (while others are not zero) is not used by
-    the model: it stays exactly zero and is left out of the sum (v_d = 0), with losses
-    for which zero is then optimal. With smoothness, which couples columns, and with
-    different weights by row, all columns remain in the sum.
+    Without weights, a column with a zero target in all rows (while others are not zero)
+    is taken as not used by the model: it is left out of the sum (v_d = 0) and stays
+    exactly zero, with losses for which zero is then optimal. With smoothness, which
+    couples columns, all columns remain in the sum. Weights are used as they are.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Completeness:
         n_features : int
             The number of features D.
         used : array of bool (D,), optional
-            Columns in the sum; all by default.
+            Columns in the sum without weights; all by default.
 
         Returns
         -------
@@ -138,7 +138,7 @@ class Completeness:
             Its loss ‖W v − t‖² is in squared units of the totals, and its limit is 0.
         """
         v = np.ones(n_features) if self.weights is None else self.weights
-        if used is not None and used.shape == v.shape and v[used].any():
+        if self.weights is None and used is not None and used.any():
             v = np.where(used, v, 0.0)  # without used columns, all count
         return Bound(_RowTotals(self.total, v, labels=self.labels, name=self.name), 0.0)
 

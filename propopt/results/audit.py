@@ -1,14 +1,14 @@
 """Results of audits: checks with verdicts, numbers, and the rows that differ most.
 
 Checks stand in the order in which a reviewer would ask for them: row sums, the base,
-the values. The distance from the best possible values comes last: exact values are not
-wrong because smoother ones exist.
+the values. Numbers have no verdict: exact values are not wrong because smoother ones
+exist.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import did_you_mean, read_nonnegative
-from propopt.base.declared import field, transient
+from propopt.base.declared import field
 from propopt.base.document import (
     Chapter,
     Document,
@@ -37,25 +37,28 @@ from propopt.base.text import plural, printable
 from propopt.base.vocabulary import Basis
 from propopt.results.explanation import Explanation
 from propopt.results.record import Decision, Record
-from propopt.results.report.explorer import Explorer, FrontPath
+from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.report.review_sheet import SIGNATURES, ReviewSheet, record_chapter
 from propopt.results.result import Result
 
 
-Verdict: TypeAlias = Literal["ok", "wrong", "other settings", "unknown"]
-"""Nothing to do, a mistake with a named cause, another setting, or no answer."""
+Verdict: TypeAlias = Literal["exact", "wrong", "not reproduced"]
+"""Reproduced entry by entry; a mistake that was reproduced; or neither."""
 
-CHECKS: Final = (
-    *("row sums", "base", "values"),
-    *("large signs", "top 3 features", "unused features"),
-)
+CHECKS: Final = ("row sums", "base", "values")
 """The labels of the checks, which have verdicts, in their order."""
 
-NUMBERS: Final = (
-    *("main effects", "required", "removable differences"),
-    *("possible similarity", "possible closeness"),
+CHANGES: Final = (
     *("change to remove 10%", "change to halve them", "change to remove 90%"),
+)
+"""The labels of changes of the values that remove removable differences."""
+
+NUMBERS: Final = (
+    *("power", "R² with exact", "slope with exact"),
+    *("large signs", "top 3 features", "unused features"),
+    *("main effects", "required", "removable differences"),
+    *("possible similarity", "possible closeness", *CHANGES),
     "change with half background",
 )
 """The labels of numbers without a verdict, in their order."""
@@ -63,8 +66,8 @@ NUMBERS: Final = (
 LARGE_SHARE: Final = 0.1
 """A value is large above this share of the mean of the largest |value| of each row."""
 
-MAX_Z: Final = 5.0
-"""Standard errors (nine degrees of freedom) beyond which values are far apart."""
+MAX_DF: Final = 9
+"""Degrees of freedom of the standard errors of sampled values."""
 
 # largest relative change of a number that is rounded to one digit
 _MAX_ROUNDING: Final = 0.05
@@ -115,11 +118,10 @@ class Cause:
 
 
 @final
-class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
+class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
     """Checks of attributions from any source, each with its error and a verdict.
 
-    Made by :func:`propopt.audit`. Verdicts are "ok", "wrong", "other settings", such as
-    another background, and "unknown".
+    Made by :func:`propopt.audit`. Verdicts are "exact", "wrong" and "not reproduced".
 
     Parameters
     ----------
@@ -142,16 +144,14 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
         see :meth:`to_sign`.
     decision : Decision or None
         The threshold on predictions above which the decision changes.
-    front : callable or None
-        Makes the trade-off curve of the page from exact values; it is not saved.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> audit = po.audit(X - X.mean(axis=0), lambda X: X.sum(axis=1), X)
-    >>> audit["row sums"].verdict, audit["values"].verdict
-    ('ok', 'ok')
+    >>> audit.verdict, audit["values"].source
+    ('exact', 'exact Shapley values with the audited rows as background')
     """
 
     findings: tuple[AuditFinding, ...] = field(nonempty=True)
@@ -163,7 +163,6 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
     record: Record | None = field(default=None)
     tolerance: float | None = field(default=None, low=0.0)
     decision: Decision | None = field(default=None)
-    front: Callable[[], Any] | None = transient(default=None, compare=False, repr=False)
 
     rows_are_named = True
 
@@ -211,15 +210,16 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
                     )
 
     def _refuse_verdict(self, finding: AuditFinding) -> None:
-        """Refuse "ok" with a large error, and "wrong" with none.
+        """Refuse exact sums, or values of the given game, with a large error.
 
-        Right values may be rounded to a single digit.
+        Right values may be rounded to a single digit; wrong sums have an error.
         """
         scale = self._scale
         n_columns = self.explanation.shape[1]
         too_large = finding.number > _MAX_ROUNDING * scale * n_columns
         too_small = finding.number < _PRECISION * scale
-        if (finding.verdict == "ok" and too_large) or (
+        is_given = finding.name == "row sums" or finding.cause == "exact values"
+        if (finding.verdict == "exact" and is_given and too_large) or (
             finding.verdict == "wrong" and too_small
         ):
             raise InvalidInput(
@@ -287,6 +287,15 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
     @property
     def _by_name(self) -> dict[str, AuditFinding]:
         return {x.name: x for x in self.findings}
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the checks: "wrong", "not reproduced" or "exact"."""
+        verdicts = {x.verdict for x in self.findings}
+        for worst in ("wrong", "not reproduced"):
+            if worst in verdicts:
+                return worst
+        return "exact"
 
     @property
     def mistakes(self) -> tuple[AuditFinding, ...]:
@@ -392,24 +401,21 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
     def _error(self, x: AuditFinding) -> str:
         """The error of a check; 0 if it is rounding."""
         is_rounding = abs(x.number) < _SHOWN_AS_ZERO * self._scale
-        error = 0.0 if x.verdict == "ok" and is_rounding else x.number
+        error = 0.0 if x.verdict == "exact" and is_rounding else x.number
         return number_text(error, x.unit if x.unit == "%" else "")
 
     def _where(self, x: AuditFinding) -> str:
         """The rows and columns with the largest errors, or the source of numbers."""
         match x.name:
             case "values" if x.basis == "estimated":
-                return f"beyond {MAX_Z:g} standard errors of sampled values"
+                return "beyond the intervals of sampled values"
             case "values":
-                return x.source if x.verdict == "ok" else ""
-            case "large signs":
-                W = self.explanation.attributions
-                return f"beyond ±{LARGE_SHARE * np.abs(W).max(axis=1).mean():.2g}"
-            case "base" if x.verdict != "ok":
-                if not x.source:
-                    return minus(f"{x.value:.4g}, expected {x.expected:.4g}")
-                is_same = x.source == self["values"].source
-                return f"the base of {'these values' if is_same else x.source}"
+                return x.source if x.verdict == "exact" else x.cause
+            case "base" if x.verdict != "exact":
+                return minus(f"{x.value:.4g}, expected {x.expected:.4g}")
+            case "base":
+                is_same = x.source in ("", self["values"].source)
+                return "" if is_same else f"the base of {x.source}"
         names = [*map(self._row, x.rows), *map(self._feature, x.features)]
         names += ["…"] * (0 < len(x.rows) < x.count)
         count = f"{x.count:,} of {plural(len(self._base), 'row')}: " if x.rows else ""
@@ -431,7 +437,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
 
     def _dangers(self) -> Iterator[str]:
         """The first mistake, or another thing that is not ok, and the next step."""
-        failing = [x for x in self.findings if x.verdict not in ("ok", None)]
+        failing = [x for x in self.findings if x.verdict not in ("exact", None)]
         failing.sort(key=lambda x: (x.verdict != "wrong", x.name != "values"))
         for x in failing:
             if (templates := _DANGERS.get(self._key(x))) is not None:
@@ -443,17 +449,15 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
     def _key(self, x: AuditFinding) -> str:
         """The key of the sentences on a cause; causes of right values share one."""
         match x.cause:
-            case "undetermined" if self.exact is None:
-                return "a function"
-            case "undetermined" if self["row sums"].verdict == "ok":
-                return "an unknown background"
             case "signs" if not x.features:
                 return "a constant factor"
             case "single slips" if x.source:
                 return "other slips"
-            case "optimized contributions":
-                return x.cause
-        return x.cause if x.verdict != "other settings" else f"{x.verdict}: {x.name}"
+            case "a function" if x.number:
+                return "beyond"
+            case "undetermined" if self["row sums"].verdict == "wrong":
+                return ""  # the sums of rows have the sentence
+        return x.cause
 
     def _names(self, x: AuditFinding) -> dict[str, str]:
         """The names and numbers of a finding for a sentence."""
@@ -479,6 +483,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
             "features": ", ".join(features[: len(x.features)]),
             "other_feature": features[1],
             "source": x.source,
+            "base": minus(f"{self['base'].value:.4g}"),
             "value": minus(f"{x.value:{sign}.{digits}f}"),
             "expected": minus(f"{x.expected:{sign}.{digits}f}"),
         }
@@ -542,14 +547,6 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
             dashed="" if self.exact is None else "Dashed: exact values.",
             **shared,
         ).chapter()
-        if self.front is not None:
-            path: FrontPath = self.front()
-            yield Explorer(
-                title="The same rows, more alike",
-                lead=f"The chosen point of the curve, in {self._unit}.",
-                front_path=path,
-                **shared,
-            ).chapter()
 
     def __repr__(self) -> str:
         verdicts = ", ".join(
@@ -559,6 +556,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=3):
 
 
 _ON_CARD: Final = (
+    *NUMBERS[:3],
     "removable differences",
     "change to halve them",
     "change with half background",
@@ -580,9 +578,10 @@ _DANGERS: Final[Mapping[str, tuple[str, str]]] = {
         "The base {value} is not the mean prediction over the background, {expected}.",
         "Give the background that they were made with: data=, here and in a file.",
     ),
-    "other settings: values": (
-        "All {size} values are {source}: right, but for other settings.",
-        "Report them as such, or take audit.exact.",
+    "single precision": (
+        "The values are those of trees whose thresholds were rounded to single "
+        "precision, as the package shap does, not those of the model.",
+        "Take the exact values: audit.exact, or the file _exact.csv.",
     ),
     "optimized contributions": (
         "The values are optimized contributions, not SHAP values.",
@@ -597,7 +596,7 @@ _DANGERS: Final[Mapping[str, tuple[str, str]]] = {
         "Choose the class that is explained, then audit again.",
     ),
     "a constant factor": (
-        "The sums of {count} of {n_rows} rows are {source}.",
+        "The values are {source}.",
         "Undo the factor, in the base too, then audit again.",
     ),
     "absolute values": (
@@ -636,17 +635,32 @@ _DANGERS: Final[Mapping[str, tuple[str, str]]] = {
         "{feature} has values, but the model does not use it.",
         "Leave unused columns at zero; check the order of columns.",
     ),
-    "another version of the model": (_ROWS_DO_NOT_ADD_UP, _COMPUTE_AGAIN),
-    "an unknown background": (
-        "The source of the values is unknown.",
-        "Give the background that they were made with: data=.",
+    "blanked values": (
+        "{count} of {size} values are blank; the others are {source}.",
+        "Export all values.",
+    ),
+    "normalised rows": (
+        "The sizes of each row add up to 1: values were divided by their sum.",
+        "Export the values before that division.",
+    ),
+    "values permuted within rows": (
+        "{count} of {n_rows} rows have the right values in other columns.",
+        "Put the values under their columns, then audit again.",
+    ),
+    "samples": (
+        "The values are not reproduced; their errors look like those of draws.",
+        "Take the exact values: audit.exact, or the file _exact.csv.",
     ),
     "undetermined": (
-        "The source of the values is unknown.",
-        "Compare model, class, output and order of rows with their source.",
+        "The values are not reproduced; they imply the base {base}.",
+        "Give the background rows that they were made with, data=, and the model file.",
+    ),
+    "beyond": (
+        "{count} of {n_rows} rows have values beyond their sampled intervals.",
+        "Give the background that they were made with, data=, or the fitted model.",
     ),
     "a function": (
-        "The model can only be called, so exact values are unknown.",
+        "The model can only be called: no value is beyond its sampled interval.",
         "Give the fitted model instead of a function.",
     ),
 }

@@ -70,7 +70,8 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     wrong.loc[5, "Status"] += 0.5
     wrong.to_csv(tmp_path / "wrong.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    assert run("out", FILE, "wrong.csv") == 0
+    assert run("out", FILE, "wrong.csv") == 4
+    assert run("out", FILE, "wrong.csv", "--resume") == 4  # it is audited again
     printed = capsys.readouterr().out
     assert "Row 5, Status: " in " ".join(printed.split())
     assert po.results.Audit.load("out/audit.npz")["row sums"].verdict == "wrong"
@@ -110,7 +111,7 @@ def test_the_file_of_a_regression_predicts_its_column(tmp_path, objective, words
     table = X.assign(quality=1.0)
     found = audited(tmp_path, model.booster_, table, own, data=", target: quality")
     assert found.explanation.quantity.in_words() == words
-    assert found["row sums"].verdict == "ok"
+    assert found["row sums"].verdict == "exact"
 
 
 def test_another_background_is_named_in_the_file(tmp_path):
@@ -160,7 +161,7 @@ def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):
     own = pd.DataFrame(phi, columns=["a b", "c", "base_value"])
     settings = {"model": ", target_class: 2", "audit": ", output: margin"}
     found = audited(tmp_path, model.booster_, X, own, **settings)
-    assert found["row sums"].verdict == "ok"
+    assert found["row sums"].verdict == "exact"
     assert found["values"].cause == "path-dependent"
     assert found.explanation.quantity.in_words() == "margin of class 2"
 

@@ -240,13 +240,31 @@ def slip(_name, rng, W, base):
     return W, base
 
 
+def moved_share(_name, rng, W, base):
+    """80 % of a column in another: rows still add up."""
+    i, j = rng.choice(np.flatnonzero(np.abs(W).mean(axis=0) > 0.01), 2, replace=False)
+    W[:, j] += 0.8 * W[:, i]
+    W[:, i] *= 0.2
+    return W, base
+
+
+def permuted_in_rows(_name, rng, W, base):
+    return rng.permuted(W, axis=1), base
+
+
+def top_four(_name, _rng, W, base):
+    """An export of the four largest values of each row."""
+    last = np.sort(np.abs(W), axis=1)[:, [-4]]
+    return np.where(np.abs(W) >= last, W, 0.0), base
+
+
 PLANTED = {
     other_rows: "undetermined",
     paths: "path-dependent",
     other_class: "another class",
     other_unit: "another output",
     factor: "a constant factor",
-    normalised: "undetermined",
+    normalised: "normalised rows",
     sizes: "absolute values",
     all_signs: "signs",
     signs_of_a_column: "signs",
@@ -257,16 +275,17 @@ PLANTED = {
     rows_doubled: "rows in another's place",
     summed: "one-hot sums",
     rounded: "rounding",
-    sampled_orders: "undetermined",
-    other_version: "another version of the model",
+    sampled_orders: "samples",
+    other_version: "undetermined",  # rows do not add up, which is said
+    moved_share: "single slips",
+    permuted_in_rows: "values permuted within rows",
+    top_four: "blanked values",
     slip: "single slips",
 }
 ONLY = {
     paths: ("boosted", "forest"),
     other_class: ("classes",),
     other_unit: ("classes",),
-    # of log-odds their size hardly changes: like those of another version
-    normalised: ("boosted", "forest", "kernel"),
 }
 """Models that have such a fault."""
 
@@ -285,6 +304,9 @@ def named(name, plant, seed):
     return checked.cause, checked.verdict
 
 
+EXACT = ("path-dependent", "rounding")
+
+
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(
@@ -292,7 +314,9 @@ def named(name, plant, seed):
     [(plant, name) for plant in PLANTED for name in ONLY.get(plant, MAKES)],
 )
 def test_a_planted_cause_is_named_first(plant, name, seed):
-    assert named(name, plant, seed)[0] == PLANTED[plant]
+    cause, verdict = named(name, plant, seed)
+    assert cause == PLANTED[plant]
+    assert (verdict == "exact") == (cause in EXACT)
 
 
 # ---- Right values
@@ -337,6 +361,8 @@ def test_right_values_of_any_background_are_not_wrong(name, background, digits):
     if digits is not None:  # significant ones of the largest
         W = W.round(digits - 1 - int(np.floor(np.log10(np.abs(W).max()))))
     checked = audited(name, W, base)
-    assert not checked.mistakes
-    assert checked["row sums"].verdict == "ok"
-    assert checked["values"].verdict in ("other settings", "unknown")
+    assert checked.verdict != "wrong"
+    assert checked["row sums"].verdict == "exact"
+    if background in ("one", "median") or checked.verdict == "exact":
+        return  # of a row that was tried
+    assert checked["base"].value == pytest.approx(base, abs=1e-3)

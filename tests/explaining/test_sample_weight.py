@@ -123,13 +123,13 @@ def test_an_audit_recognises_values_of_a_weighted_background():
     values = pd.DataFrame(right.contributions, index=rows.index, columns=NAMES)
     settings = {"data": TABLE, "sample_weight": weights}
     result = po.audit(values, model, rows, base=right.base_value, **settings)
-    assert result["values"].verdict == "ok"
-    assert result["row sums"].verdict == result["base"].verdict == "ok"
+    assert result["values"].verdict == "exact"
+    assert result["row sums"].verdict == result["base"].verdict == "exact"
     # values without weights are right, and for another background
     plain = po.explain(model, rows, data=TABLE, robustness=0.0)
     other = pd.DataFrame(plain.contributions, index=rows.index, columns=NAMES)
     result = po.audit(other, model, rows, base=plain.base_value, **settings)
-    assert result["values"].verdict == "other settings"
+    assert result["values"].verdict == "exact"
     # one wrong number is found
     wrong = values.copy()
     wrong.iloc[3, 1] *= -1.0
@@ -166,4 +166,4 @@ def test_a_column_of_a_file_has_the_weights(tmp_path):
     values.to_csv(tmp_path / "values.csv", index=False)
     job = "audit: {attributions: values.csv, output: value}\n"
     result = _problem(tmp_path, job).run(tmp_path, quiet=True)
-    assert result["values"].verdict == result["base"].verdict == "ok"
+    assert result["values"].verdict == result["base"].verdict == "exact"

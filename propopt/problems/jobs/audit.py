@@ -83,6 +83,7 @@ class AuditSection(JobSection):
 
     key = command = "audit"
     weighs_rows = True
+    exit_code = 4
     suffixes: ClassVar[tuple[str, ...]] = (
         ".npz",
         "_findings.csv",
@@ -152,6 +153,11 @@ class AuditSection(JobSection):
         }
         return Record.of(file.subject.estimator, X=X, data=data, digests=digests)
 
+    def is_whole(self, result: Audit, file: ProblemFile) -> bool:
+        """Whether the numbers are exact: others fail a gate, and are audited again."""
+        del file
+        return result.verdict == "exact"
+
     def outputs(self, result: Audit, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         writers: dict[str, Callable[[str], None]] = {
@@ -168,6 +174,7 @@ class AuditSection(JobSection):
         entries = {
             **manifest(file.subject, None, gradient=None),
             "model": file.model,
+            "verdict": result.verdict,
             "checks": {x.name: x.verdict for x in result.findings if x.verdict},
             "numbers": {x.name: x.number for x in result.findings if not x.verdict},
             "settings": dict(result.settings),

@@ -64,6 +64,8 @@ class JobSection(Section):
     """Whether the model is refitted, instead of one output explained."""
     weighs_rows: ClassVar[bool] = False
     """Whether background rows may have weights."""
+    exit_code: ClassVar[int] = 3
+    """The exit code if the result is not whole; 4 for a refuted claim."""
 
     @classmethod
     def job_keys(cls) -> set[str]:

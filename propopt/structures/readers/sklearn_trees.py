@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -205,10 +206,11 @@ def _bits(words: NDArray[np.uint32]) -> Mask:
 # ---- The classes of the library
 
 
-def _path_values(model: Any, table: Any) -> Any:
-    """Path-dependent SHAP values with the base value last, by the package shap."""
+def _path_values(model: Any, table: Any, approximate: bool = False) -> Any:
+    """Path-dependent or Saabas values with the base value last, by the package shap."""
     explainer = require("shap").TreeExplainer(model)
-    phi = np.asarray(explainer.shap_values(table, check_additivity=False))
+    how = {"approximate": approximate, "check_additivity": False}
+    phi = np.asarray(explainer.shap_values(table, **how))
     phi = phi.reshape(*phi.shape[:2], -1)
     base = np.ravel(np.asarray(explainer.expected_value, dtype=np.float64))
     ends = np.broadcast_to(base, (len(phi), 1, phi.shape[2]))
@@ -230,7 +232,10 @@ _BOOSTING: Final = ModelReader(
     constant_if=lambda model: () if _starts_constant(model) else [model.init_],
 )
 _HISTOGRAMS: Final = ModelReader(trees=_histogram_boosting)
-_TREES: Final = replace(CONSTANT, path_values=_path_values)
+_OF_SHAP: Final = ModelReader(
+    path_values=_path_values, saabas_values=partial(_path_values, approximate=True)
+)
+_TREES: Final = replace(_OF_SHAP, constant_if=CONSTANT.constant_if)
 
 
 def _selection_and_estimator(model: Any) -> Any:
@@ -261,7 +266,7 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
     "sklearn.BaseBagging": _ENSEMBLE,
     "sklearn.BaseDecisionTree": _TREES,
     "sklearn.BaseForest": _TREES,
-    "sklearn.BaseGradientBoosting": ModelReader(path_values=_path_values),
+    "sklearn.BaseGradientBoosting": _OF_SHAP,
     "sklearn.BaseHistGradientBoosting": _TREES,
     "sklearn.BaseWeightBoosting": _ENSEMBLE,
     "sklearn.BernoulliNB": ModelReader(

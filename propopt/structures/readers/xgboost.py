@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, final
 
@@ -281,19 +282,18 @@ def _text(booster: Any) -> bytes:
     return bytes(booster.save_raw(raw_format="json"))
 
 
-def _path_values(
-    booster: Any, table: Any, missing: Any = np.nan, rounds: int = 0
-) -> Any:
+def _path_values(model: Any, table: Any, approximate: bool = False) -> Any:
+    """Path-dependent or Saabas values, of an estimator up to its best round."""
+    is_native = isinstance(model, XGBoostBooster)
+    booster = model.booster_ if is_native else model.get_booster()
+    missing = np.nan if is_native else model.missing
     matrix = require("xgboost").DMatrix(table, missing=missing, enable_categorical=True)
-    used = (0, rounds)
-    return booster.predict(matrix, pred_contribs=True, iteration_range=used)
+    best = -1 if is_native else int(booster.attr("best_iteration") or -1)
+    how = {"pred_contribs": True, "approx_contribs": approximate}
+    return booster.predict(matrix, iteration_range=(0, best + 1), **how)
 
 
-def _path_values_of_best(model: Any, table: Any) -> Any:
-    """Path-dependent SHAP values of an estimator, up to its best round."""
-    booster = model.get_booster()
-    rounds = int(booster.attr("best_iteration") or -1) + 1
-    return _path_values(booster, table, model.missing, rounds)
+_saabas_values = partial(_path_values, approximate=True)
 
 
 def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
@@ -321,7 +321,8 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
         margin=MarginRule("scores", {}, lambda model: _logit(model.booster_)),
         explains_margin=lambda model: _classifies(model.booster_),
         constant_if=lambda model: _constant_if(model.booster_),
-        path_values=lambda model, table: _path_values(model.booster_, table),
+        path_values=_path_values,
+        saabas_values=_saabas_values,
         given_margin=_given_margin,
         text=lambda model: _text(model.booster_),
     ),
@@ -337,7 +338,8 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
         constant_if=lambda model: (
             None if fitted_value(model, "booster") == "gblinear" else ()
         ),
-        path_values=_path_values_of_best,
+        path_values=_path_values,
+        saabas_values=_saabas_values,
         given_margin=_given_margin,
         text=lambda model: _text(model.get_booster()),
     ),

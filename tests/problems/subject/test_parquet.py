@@ -89,7 +89,7 @@ def test_interactions_and_audits_take_parquet(tmp_path, frame, run):
     )
     assert run("audit", "parquet: table.parquet", text) == (0, "")
     told = json.loads((tmp_path / "out/file.json").read_text())
-    assert "ok" in told["checks"].values()
+    assert "exact" in told["checks"].values()
     assert "wrong" not in told["checks"].values()
     assert {"shap.parquet", "rows.parquet", "table.parquet"} <= set(told["inputs"])
 
