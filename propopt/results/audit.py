@@ -537,15 +537,17 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
     def _explorers(self) -> Iterator[Chapter]:
         """Each row next to the most similar one: as audited, and along the front."""
         similar = Neighbours.by_values(self.explanation)
-        first = [*dict.fromkeys(n for pair in self.pairs for n in pair.rows)]
-        shared: dict[str, Any] = {"best": self.explanation, "neighbours": similar}
-        shared["first_rows"] = first
+        wrong = [n for name in ("values", "row sums") for n in self[name].rows]
+        pairs = [n for pair in self.pairs for n in pair.rows]
+        first = [*dict.fromkeys([*wrong, *pairs])]
         yield Explorer(
             title="Two similar rows" if similar else "One row",
             lead=f"Audited values, in {self._unit}.",
             reference=self.exact,
             dashed="" if self.exact is None else "Dashed: exact values.",
-            **shared,
+            best=self.explanation,
+            neighbours=similar,
+            first_rows=first,
         ).chapter()
 
     def __repr__(self) -> str:

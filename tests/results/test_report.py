@@ -189,7 +189,7 @@ def test_an_audit_shows_a_row_with_exact_values_and_a_list_of_prices():
     Z = rng.normal(size=(40, 3))
     model = RandomForestRegressor(10, random_state=0).fit(Z, Z[:, 0] * Z[:, 1])
     audit = po.audit(Z - Z.mean(axis=0), model, Z)
-    explorer, _ = explorers(audit)
+    (explorer,) = explorers(audit)
     data = json.loads(explorer.data)
     worst = audit.pairs[0]
     assert [row["name"] for row in data["rows"][:2]] == [
