@@ -17,7 +17,6 @@ from propopt.inductive.inputs import (
     GivenInputs,
     GreedyVariance,
     InducingRule,
-    KMeansInputs,
     RandomInputs,
 )
 
@@ -33,7 +32,6 @@ __all__ = [
     "GridFeatures",
     "IndependentFeatures",
     "InducingRule",
-    "KMeansInputs",
     "KroneckerFeatures",
     "RandomInputs",
 ]

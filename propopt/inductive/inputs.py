@@ -333,34 +333,6 @@ class RandomInputs(InducingRule):
 @final
 @suggests_arguments
 @dataclass(frozen=True)
-class KMeansInputs(InducingRule):
-    """Centres of k-means, from one k-means++ start (Arthur and Vassilvitskii 2007).
-
-    Parameters
-    ----------
-    count : int
-        M.
-    """
-
-    count: int
-
-    def select(self, candidates: Candidates, /) -> Points:
-        different = _distinct(candidates.X)
-        count = read_count(self.count, "count")
-        if count >= len(different):
-            return different
-        seed = int(candidates.rng.integers(2**31))
-        from sklearn.cluster import KMeans
-
-        clusters = KMeans(count, init="k-means++", n_init=1, random_state=seed).fit(
-            candidates.X
-        )
-        return np.asarray(clusters.cluster_centers_, dtype=np.float64)
-
-
-@final
-@suggests_arguments
-@dataclass(frozen=True)
 class FarthestInputs(InducingRule):
     """Observed inputs, each the farthest from those before it (Gonzalez 1985).
 

@@ -255,7 +255,7 @@ class FunctionMatching(Faithfulness):
 
         Σ_n (f(x_n) − f(r) − w_nᵀ(x_n − r))²
 
-        Σ_n Σ_s π_s (f(x_n + ε_ns) − f(x_n) − w_nᵀ ε_ns)²
+        Σ_n Σ_s (f(x_n + ε_ns) − f(x_n) − w_nᵀ ε_ns)²
 
     The first two alone do not determine W: N equations for N·D unknowns.
 
@@ -269,8 +269,6 @@ class FunctionMatching(Faithfulness):
         The reference r (D,), an array or a Series, and f(r).
     perturbations : array (N, S, D), optional
         The perturbations ε_ns.
-    sample_weights : array (S,), optional
-        Weights π_s ≥ 0, only with perturbations; all one by default.
     quantity : Quantity, optional
         A description of the values, such as ``function.quantity``.
     name : str
@@ -297,7 +295,6 @@ class FunctionMatching(Faithfulness):
         reference: tuple[object, float] | None = None,
         perturbations: object = None,
         *,
-        sample_weights: object = None,
         quantity: Quantity | None = None,
         name: str = "function_matching",
     ) -> None:
@@ -313,15 +310,6 @@ class FunctionMatching(Faithfulness):
             designs, target = _local_designs(points, values, perturbations)
         else:
             raise InvalidInput("give a reference or perturbations, not both")
-        if sample_weights is not None:
-            if perturbations is None:
-                raise InvalidInput("sample_weights: they need perturbations")
-            shares = read_array(sample_weights, "sample_weights", ndim=1)
-            if (_sized(shares, designs.shape[1:2], "sample_weights") < 0).any():
-                raise InvalidInput("sample_weights: expected numbers >= 0")
-            roots = np.sqrt(shares)
-            designs = designs * roots[:, None]
-            target = target * roots
         refuse_overflow(designs, "X")
         refuse_overflow(target, "values")
         self.designs = designs

@@ -70,26 +70,20 @@ class LatticeLaplacian(Operator):
 
     Points are in row-major order.
 
-    Its eigenvectors are products of one vector for each axis: cosines on a path, sines
-    and cosines on a circle.
+    Its eigenvectors are products of cosines, one for each axis.
     """
 
     box: tuple[int, ...]
     # similarity of neighbours along each axis; ones by default
     weights: tuple[float, ...] = ()
-    # axes whose last point is a neighbour of the first; a circle has three points
-    periodic: tuple[bool, ...] = ()
 
     @cached_property
-    def axes(self) -> list[tuple[int, float, bool]]:
-        """Axes with edges: index, similarity, and whether the axis is a circle."""
+    def axes(self) -> list[tuple[int, float]]:
+        """Axes with edges: index and similarity."""
         weights = self.weights or (1.0,) * len(self.box)
-        periodic = self.periodic or (False,) * len(self.box)
         return [
-            (axis, weight, closed and n > 2)
-            for axis, (n, weight, closed) in enumerate(
-                zip(self.box, weights, periodic, strict=True)
-            )
+            (axis, weight)
+            for axis, (n, weight) in enumerate(zip(self.box, weights, strict=True))
             if n > 1 and weight > 0.0
         ]
 
@@ -100,7 +94,7 @@ class LatticeLaplacian(Operator):
     @property
     def largest(self) -> float:
         # no node has more than two neighbours per axis
-        return 8.0 * sum(weight for _, weight, _ in self.axes)
+        return 8.0 * sum(weight for _, weight in self.axes)
 
     def __matmul__(self, W: Array) -> Array:
         vectors = np.ascontiguousarray(W, dtype=np.float64)
@@ -138,12 +132,12 @@ class LatticeLaplacian(Operator):
     def eigenvalues(self) -> Array:
         """Eigenvalues (N,) in the order of :meth:`forward`, relatively accurate.
 
-        A path of n points with similarity s has 8s sin²(πk/2n), a circle 8s sin²(πk/n).
+        A path of n points with similarity s has 8s sin²(πk/2n).
         """
         by_axis = [np.zeros(n) for n in self.box]
-        for axis, weight, closed in self.axes:
+        for axis, weight in self.axes:
             n = self.box[axis]
-            angles = np.pi * np.arange(n) / (n if closed else 2 * n)
+            angles = np.pi * np.arange(n) / (2 * n)
             by_axis[axis] = 8.0 * weight * np.sin(angles) ** 2
         total = np.zeros(1)
         for values in by_axis:
@@ -156,21 +150,18 @@ class LatticeLaplacian(Operator):
         ``overwrite`` allows overwriting w, as new memory costs a third of a transform.
         """
         block = w.reshape(*self.box, w.size // self.size)
-        if self._paths:
+        axes = [axis for axis, _ in self.axes]
+        if axes:
             block = scipy.fft.dctn(
-                block, axes=self._paths, norm="ortho", overwrite_x=overwrite
+                block, axes=axes, norm="ortho", overwrite_x=overwrite
             )
-        for axis in self._circles:
-            block = _hartley(block, axis)
         return np.asarray(block).reshape(w.shape)
 
     def backward(self, coefficients: Array) -> Array:
         """The vectors with these coefficients, which may be overwritten."""
         block = coefficients.reshape(*self.box, coefficients.size // self.size)
-        for axis in self._circles:
-            block = _hartley(block, axis)
-        if self._paths:
-            axes = self._paths
+        axes = [axis for axis, _ in self.axes]
+        if axes:
             block = scipy.fft.idctn(block, axes=axes, norm="ortho", overwrite_x=True)
         return np.asarray(block).reshape(coefficients.shape)
 
@@ -182,16 +173,8 @@ class LatticeLaplacian(Operator):
         (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, Theorem 24.2);
         three times as many if n has large prime factors.
         """
-        lengths = [self.box[axis] for axis, _, _ in self.axes]
+        lengths = [self.box[axis] for axis, _ in self.axes]
         return 12.0 * EPSILON * sum(2.0 + math.log2(n) for n in lengths)
-
-    @cached_property
-    def _paths(self) -> list[int]:
-        return [axis for axis, _, closed in self.axes if not closed]
-
-    @cached_property
-    def _circles(self) -> list[int]:
-        return [axis for axis, _, closed in self.axes if closed]
 
     def _slabs(self, n_entries: int) -> Iterator[tuple[int, int]]:
         """Yield first and last of the planes that fit into cache."""
@@ -203,27 +186,22 @@ class LatticeLaplacian(Operator):
         self, block: Array, first: int, last: int
     ) -> Iterator[tuple[float, Array]]:
         """Yield similarities and differences of neighbours in a range of planes."""
-        for axis, weight, closed in self.axes:
+        for axis, weight in self.axes:
             planes = block[first : last + 1] if axis == 0 else block[first:last]
             yield weight, np.diff(planes, axis=axis)
-            if closed and (axis > 0 or first == 0):
-                ends = block if axis == 0 else planes
-                before = (slice(None),) * axis
-                first_plane = ends[(*before, slice(0, 1))]
-                yield weight, first_plane - ends[(*before, slice(-1, None))]
 
     def _slab(self, block: Array, product: Array, first: int, last: int) -> None:
         """Compute planes ``first`` to ``last`` of the product."""
         slab = product[first:last]
         slab[...] = 0.0
-        weights = {weight for _, weight, _ in self.axes}
+        weights = {weight for _, weight in self.axes}
         of_all = weights.pop() if len(weights) == 1 else None
-        for axis, weight, closed in self.axes:
+        for axis, weight in self.axes:
             scale = 1.0 if of_all else 2.0 * weight
             before = (slice(None),) * axis
-            ends = block if axis == 0 else block[first:last]
             below = max(first - 1, 0)
-            step = np.diff(block[below : last + 1] if axis == 0 else ends, axis=axis)
+            planes = block[below : last + 1] if axis == 0 else block[first:last]
+            step = np.diff(planes, axis=axis)
             if scale != 1.0:
                 step *= scale
             if axis == 0:
@@ -232,30 +210,8 @@ class LatticeLaplacian(Operator):
             else:
                 slab[(*before, slice(1, None))] += step
                 slab[(*before, slice(None, -1))] -= step
-            if closed:
-                low = (*before, slice(0, 1))
-                high = (*before, slice(-1, None))
-                around = scale * (ends[low] - ends[high])
-                if axis > 0 or first == 0:
-                    slab[low] += around
-                if axis > 0 or last == self.box[0]:
-                    slab[high] -= around
         if of_all:
             slab *= 2.0 * of_all
-
-
-def _hartley(block: Array, axis: int) -> Array:
-    """The Hartley transform Σ_j x_j (cos + sin)(2πjk/n)/√n along an axis."""
-    n = block.shape[axis]
-    half = np.moveaxis(
-        np.asarray(scipy.fft.rfft(block, axis=axis, norm="ortho")), axis, 0
-    )
-    result = np.empty(block.shape)
-    lines = np.moveaxis(result, axis, 0)
-    lines[: len(half)] = half.real - half.imag
-    mirrored = slice(1, (n + 1) // 2)
-    lines[: n // 2 : -1] = half.real[mirrored] + half.imag[mirrored]
-    return result
 
 
 @final

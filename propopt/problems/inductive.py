@@ -86,7 +86,6 @@ RULES: Final[tuple[type[InducingSection], ...]] = (
     AllInputs,
     SubsetInputs,
     _rule("random", inductive.RandomInputs),
-    _rule("kmeans", inductive.KMeansInputs),
     _rule("farthest", inductive.FarthestInputs),
     _rule(
         "greedy",

@@ -184,7 +184,7 @@ _FROM_SUBJECT: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
 }
 _NOT_OF_FILES: Final = (
     *("X", "G", "values", "quantity", "present", "kernel_matrix"),
-    *("name", "units", "perturbations", "sample_weights"),
+    *("name", "units", "perturbations"),
 )
 _SIMILAR_POINTS: Final = (
     PointGraph,
@@ -417,7 +417,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     ),
     _baseline(
         explainers.LimePackage,
-        ("discretize", "units", "kernel_width"),
+        ("kernel_width",),
         without=("data",),
         bandwidth=_BANDWIDTHS,
         n_samples=Samples,

@@ -15,7 +15,6 @@ from propopt.inductive import (
     GaussianProcessExplainer,
     GivenInputs,
     GreedyVariance,
-    KMeansInputs,
     RandomInputs,
     posterior,
 )
@@ -24,7 +23,6 @@ from propopt.inductive.inputs import Candidates, PointKernel
 
 RULES = {
     "random": RandomInputs(7),
-    "k-means": KMeansInputs(7),
     "farthest": FarthestInputs(7),
     "greedy": GreedyVariance(7, 1e-9),
 }

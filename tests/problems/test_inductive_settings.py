@@ -36,7 +36,6 @@ RULES = {
     "subset": "{rule: subset, counts: [10, 40]}",
     "own": "{rule: subset, with_gradients: true, counts: [10, 40]}",
     "random": "{rule: random, counts: [10, 40]}",
-    "kmeans": "{rule: kmeans, counts: [10, 40]}",
     "farthest": "{rule: farthest, counts: [10, 40]}",
     "greedy": "{rule: greedy, tolerance: 1e-12, counts: [10, 40]}",
 }

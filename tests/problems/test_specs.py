@@ -38,7 +38,7 @@ NOT_OF_FILES = {
     "GradientMatching": {"G", "units"},
     "FunctionMatching": {
         *("X", "values", "quantity"),
-        *("perturbations", "sample_weights"),
+        "perturbations",
     },
     "SharedRobustness": {"present"},
     "KernelRobustness": {"kernel_matrix"},

@@ -106,7 +106,6 @@ LOSSES: dict[str, po.losses.PropertyLoss] = {
         X,
         RNG.normal(size=(N, 5)),
         perturbations=RNG.normal(size=(N, 5, D)),
-        sample_weights=np.linspace(0.5, 1, 5),
         name="local",
     ),
     "knn": po.PairwiseRobustness(po.graphs.knn_graph(X, 4)),

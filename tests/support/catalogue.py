@@ -97,9 +97,6 @@ LOSSES: dict[str, po.losses.PropertyLoss] = {
     "function": po.losses.FunctionMatching(X, VALUES),
     "function, reference": po.losses.FunctionMatching(X, VALUES, (X.mean(axis=0), 0.3)),
     "function, local": po.losses.FunctionMatching(X, CHANGES, perturbations=NOISE),
-    "function, weighted": po.losses.FunctionMatching(
-        X, CHANGES, perturbations=NOISE, sample_weights=np.linspace(0, 2, S)
-    ),
     **{
         f"pairwise, {name}": po.PairwiseRobustness(graph)
         for name, graph in POINT_GRAPHS.items()

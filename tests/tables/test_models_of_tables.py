@@ -286,7 +286,6 @@ BASELINES = [
     Shap(),
     Shap(data=X[:5], units="gradient"),
     LimePackage(n_samples=40, data=X),
-    LimePackage(n_samples=40, units="gradient", discretize=False),
 ]
 
 

@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Values
-from propopt.base.checks import read_count, read_option, read_positive
+from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
-    PackageUnits,
     Request,
 )
 from propopt.explaining.explainers.shapley_values import (
@@ -25,6 +24,7 @@ from propopt.explaining.explainers.shapley_values import (
     same_columns,
 )
 from propopt.functions.texts import DocumentFunction
+from propopt.losses.faithfulness import Units
 from propopt.proofs.optimum import Parameter
 from propopt.tables.columns import CategoricalColumn
 from propopt.tables.documents import PatternWords
@@ -101,7 +101,8 @@ class LimePackage(Baseline):
 
     Samples are drawn from the background, f is regressed on them by ridge regression
     with the package's kernel, and all D slopes are returned in the order of columns.
-    A category's slope is that of "same category as the point", a difference of outputs.
+    A slope is that of "same quartile (or category) as the point", a difference of
+    outputs.
     Needs ``pip install "propopt[baselines]"``. The package takes no missing numbers;
     :class:`Lime` does.
 
@@ -117,13 +118,6 @@ class LimePackage(Baseline):
         Samples per point, the point itself included.
     kernel_width : float or None
         In the package's coordinates; None is its default, 0.75 √D.
-    discretize : bool
-        True: regress on "same quartile as the point", a difference of outputs. False:
-        regress on the features in units of their standard deviation.
-    units : {"output", "gradient"}
-        ``"output"``: as the package gives them. ``"gradient"``: divided by the
-        standard deviations, hence comparable with gradients; only possible without
-        ``discretize``.
     data : array or DataFrame (B, D), optional
         Where means, deviations and quartiles come from; by default X itself.
 
@@ -145,11 +139,10 @@ class LimePackage(Baseline):
     """
 
     method: ClassVar[str] = "lime_package"
+    units: ClassVar[Units] = "output"
 
     n_samples: int = 5000
     kernel_width: float | None = None
-    discretize: bool = True
-    units: PackageUnits = "output"
     data: Array | pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
@@ -157,20 +150,13 @@ class LimePackage(Baseline):
             raise InvalidInput("n_samples: expected at least 2, the point and one more")
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
-        read_option(self.units, PackageUnits, "units")
-        if self.discretize and self.units == "gradient":
-            raise InvalidInput("discretize: units='gradient' needs discretize=False")
         if self.data is not None:
             object.__setattr__(self, "data", checked_background(self.data))
 
     def _texts_refusal(self) -> str | None:
-        settings = (self.discretize, self.units)
-        if settings != (True, "output") or self.data is not None:
-            return (
-                "discretize, units and data are about tables; of documents leave "
-                "them out"
-            )
-        return None
+        if self.data is None:
+            return None
+        return "data is about tables; of documents leave it out"
 
     def _texts_parameters(self) -> dict[str, Parameter]:
         width = TEXT_WIDTH if self.kernel_width is None else self.kernel_width
@@ -235,15 +221,13 @@ class LimePackage(Baseline):
                 categorical_features=[*names],
                 categorical_names=names,
                 kernel_width=self.kernel_width,
-                discretize_continuous=self.discretize,
                 feature_selection="none",  # all are kept; the default refits to rank
                 random_state=seed,
             )
             slopes, intercept, score = package_fit(
                 explainer, row, request.value, len(row), self.n_samples
             )
-            scales = explainer.scaler.scale_ if self.units == "gradient" else 1.0
-            fits.append((slopes / scales, intercept, score))
+            fits.append((slopes, intercept, score))
             request.advance(1)
         slopes, intercepts, scores = map(np.array, zip(*fits, strict=True))
         details = {"intercept": intercepts, "r2": scores}

@@ -36,8 +36,8 @@ from propopt.tables.frames import named_by, read_table
 class LatticeGraph(Graph):
     """Graph of a grid of points, each joined to its neighbours along the axes.
 
-    Points are in row-major order. Squared losses are solved by cosine and Fourier
-    transforms, in time N log N.
+    Points are in row-major order. Squared losses are solved by cosine transforms, in
+    time N log N.
 
     Parameters
     ----------
@@ -46,50 +46,37 @@ class LatticeGraph(Graph):
     weights : sequence of float, optional
         Similarity ≥ 0 of neighbours along each axis; 1 by default. An axis of weight 0
         has no edges.
-    periodic : sequence of bool, optional
-        Axes on which the last point is a neighbour of the first, such as hours of the
-        day; none by default. An axis of two points has one edge in both cases.
 
     Examples
     --------
     >>> import propopt as po
     >>> po.graphs.LatticeGraph((100, 100, 100))
     <lattice graph: 1000000 nodes, 2970000 edges>
-    >>> po.graphs.LatticeGraph((7, 24), weights=(0.5, 1), periodic=(False, True))
-    <lattice graph: 168 nodes, 312 edges>
+    >>> po.graphs.LatticeGraph((7, 24), weights=(0.5, 1))
+    <lattice graph: 168 nodes, 305 edges>
     """
 
     kind = "lattice"
     lattice: LatticeLaplacian
 
     def __init__(
-        self,
-        box: Sequence[int],
-        weights: Sequence[float] | None = None,
-        periodic: Sequence[bool] | None = None,
+        self, box: Sequence[int], weights: Sequence[float] | None = None
     ) -> None:
         if len(box) == 0:
             raise InvalidInput("box: expected the number of points along each axis")
         self.box: tuple[int, ...] = tuple(read_count(n, "box") for n in box)
         one = [1.0] * len(box)
-        none = [False] * len(box)
         strengths = (
             one
             if weights is None
             else [read_nonnegative(w, "weights") for w in weights]
         )
-        closed = none if periodic is None else list(periodic)
-        for name, given in (("weights", strengths), ("periodic", closed)):
-            if len(given) != len(box):
-                raise InvalidInput(
-                    f"{name}: expected one for each of {len(box)} axes, got "
-                    f"{len(given)}"
-                )
-        if not all(isinstance(flag, bool | np.bool_) for flag in closed):
-            raise InvalidInput(f"periodic: expected True or False, got {closed!r}")
-        self.lattice = LatticeLaplacian(
-            self.box, tuple(strengths), tuple(map(bool, closed))
-        )
+        if len(strengths) != len(box):
+            raise InvalidInput(
+                f"weights: expected one for each of {len(box)} axes, got "
+                f"{len(strengths)}"
+            )
+        self.lattice = LatticeLaplacian(self.box, tuple(strengths))
         self.parameters: dict[str, float] = {}
 
     @property
@@ -108,13 +95,13 @@ class LatticeGraph(Graph):
     def _edges_by_axis(self) -> list[tuple[float, int]]:
         """Similarities along axes with their numbers of edges."""
         return [
-            (weight, self.n_nodes // self.box[axis] * (self.box[axis] - (not closed)))
-            for axis, weight, closed in self.lattice.axes
+            (weight, self.n_nodes // self.box[axis] * (self.box[axis] - 1))
+            for axis, weight in self.lattice.axes
         ]
 
     @cached_property
     def components(self) -> Components:
-        coupled = {axis for axis, _, _ in self.lattice.axes}
+        coupled = {axis for axis, _ in self.lattice.axes}
         labels = np.zeros(1, dtype=np.intp)
         for axis, n in enumerate(self.box):
             apart = np.zeros(n, np.intp) if axis in coupled else np.arange(n)

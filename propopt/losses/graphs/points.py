@@ -377,14 +377,10 @@ def pixel_graph(height: int, width: int) -> SimilarityGraph:
 
 def box_neighbours(lattice: LatticeLaplacian) -> Sparse:
     """The similarities of a lattice, between neighbours along each axis."""
-    coupled = {axis: rest for axis, *rest in lattice.axes}
+    coupled = dict(lattice.axes)
     total = sp.csr_array((1, 1))
     for axis, n in enumerate(lattice.box):
-        weight, closed = coupled.get(axis, (0.0, False))
-        line = weight * _path(n).tolil()
-        if closed:
-            line[0, n - 1] = line[n - 1, 0] = weight
-        total = sp.kronsum(line, total)
+        total = sp.kronsum(coupled.get(axis, 0.0) * _path(n), total)
     return canonical(total)
 
 
