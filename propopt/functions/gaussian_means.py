@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require_memory, row_blocks
+from propopt.base.resources import row_blocks
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
 from propopt.functions.differences import missing_rows, refuse_missing
@@ -52,16 +50,6 @@ def _slopes(
 
 
 Evaluate: TypeAlias = Callable[[Points], Values]
-
-
-class Changes(NamedTuple):
-    """Changes of a function around each point, as ``FunctionMatching`` takes them."""
-
-    values: Array
-    """f(x_n + ε_s) − f(x_n), shape (N, S)."""
-
-    perturbations: Array
-    """ε_s, shape (N, S, D)."""
 
 
 @final
@@ -142,59 +130,6 @@ class SmoothedFunction(DerivedFunction):
             exact=True,
             labels=labels,
             effects=self.effects_at(points),
-        )
-
-    def changes(self, X: ArrayLike | pd.DataFrame) -> Changes:
-        """Changes of f between random pairs of points, for ``FunctionMatching``.
-
-        ``po.losses.FunctionMatching(X, changes.values,
-        perturbations=changes.perturbations)`` is smallest at the gradients of this
-        function, and measures how well they predict f. In categorical columns the
-        perturbations are zero.
-
-        Parameters
-        ----------
-        X : array or DataFrame (N, D)
-            The points.
-
-        Returns
-        -------
-        Changes
-            ``values`` (N, 2S) and ``perturbations`` (N, 2S, D), a view of one (2S, D).
-
-        Raises
-        ------
-        Refused
-            If the perturbations of all points, which a loss stores, exceed the memory.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> X = np.array([[0.2, 1.0], [0.7, 2.0]])
-        >>> step = po.functions.smoothed(
-        ...     po.wrap(lambda X: (X[:, 0] > 0.5) * 1.0), scale=0.3
-        ... )
-        >>> changes = step.changes(X)
-        >>> loss = po.losses.FunctionMatching(
-        ...     X, changes.values, perturbations=changes.perturbations
-        ... )
-        >>> best = po.solve(loss).attributions
-        >>> bool(np.allclose(best, step.gradient(X)))
-        True
-        """
-        points, labels = self.read(X)
-        shape = (len(points), 2 * self.n_samples, points.shape[1])
-        require_memory(
-            8.0 * math.prod(shape),
-            "perturbing all points",
-            "give fewer points or pairs",
-        )
-        pairs = self._pairs(points.shape[1])
-        sides = pairs.sides(self._evaluator("perturbed points", labels), points)
-        centers = self.function.value_at(points, labels)
-        return Changes(
-            np.concatenate(sides, axis=1) - centers[:, None],
-            np.broadcast_to(np.concatenate([pairs.noise, -pairs.noise]), shape),
         )
 
     def _value(self, points: Points, labels: Labels, /) -> Values:

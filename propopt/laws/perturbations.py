@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, TypeVar, final
+from typing import Final, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
-from propopt.base.checks import read_count, read_option, read_positive
+from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, row_blocks, with_thread_fallback
 from propopt.laws.regressions import Neighbourhood
@@ -20,31 +20,20 @@ from propopt.tables.columns import CategoricalColumn, ObservedValues, observed_v
 from propopt.tables.schema import TableSchema
 
 
-Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
-
 PERTURBED_POINTS: Final = Budget(2**23)
 """Memory of one block of draws, made while the model is evaluated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbations:
-    """The law of independent draws ε around each point.
-
-    ========== =============================================================
-    gaussian   ε ~ N(0, δ² I)
-    uniform    uniform in the cube [−δ, δ]^D
-    ball       uniform in the ball of *radius* δ (the paper's text has δ²)
-    ========== =============================================================
-    """
+    """The law of independent draws ε ~ N(0, δ² I) around each point."""
 
     scale: float  # δ > 0, in the units of the features
     n_samples: int  # S, the number of draws per point
-    distribution: Distribution = "gaussian"  # the law of ε
 
     def __post_init__(self) -> None:
         read_positive(self.scale, "scale")
         read_count(self.n_samples, "n_samples")
-        read_option(self.distribution, Distribution, "distribution")
 
     def blocks(
         self,
@@ -110,17 +99,9 @@ class Perturbations:
         array (..., D)
             Independent draws of ε, in units of the features.
         """
-        if self.distribution == "gaussian":
-            draws = rng.standard_normal(shape)
-            draws *= self.scale
-            return draws
-        if self.distribution == "uniform":
-            return rng.uniform(-self.scale, self.scale, shape)
-        # D coordinates of a uniform point on the sphere in D + 2 dimensions are
-        # uniform in the D-ball: one draw, so that the stream stays in order.
-        sphere = rng.standard_normal((*shape[:-1], shape[-1] + 2))
-        sphere *= self.scale / np.linalg.norm(sphere, axis=-1, keepdims=True)
-        return sphere[..., :-2]
+        draws = rng.standard_normal(shape)
+        draws *= self.scale
+        return draws
 
     def _draw_in_units(
         self,

@@ -406,7 +406,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     ),
     _baseline(
         explainers.Lime,
-        ("scale", "distribution", "relative", "kernel_width"),
+        ("scale", "relative", "kernel_width"),
         without=("law",),
         bandwidth=_BANDWIDTHS,
         scale=(Lengths | None, "required for tables"),

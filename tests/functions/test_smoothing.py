@@ -98,21 +98,6 @@ def test_results_depend_on_the_seed_and_on_nothing_else():
     np.testing.assert_array_equal(copy.gradient(X), smooth.gradient(X))
 
 
-def test_matching_the_changes_is_matching_the_smoothed_gradient():
-    smooth = po.functions.smoothed(PaperFormula("exponential"), 0.5, n_samples=40)
-    changes = smooth.changes(X)
-    assert changes.values.shape == (12, 80)
-    assert changes.perturbations.shape == (12, 80, 3)
-    moved = X[:, None] + changes.perturbations
-    expected = np.exp(moved).sum(axis=2) - np.exp(X).sum(axis=1)[:, None]
-    np.testing.assert_allclose(changes.values, expected, rtol=1e-9, atol=1e-12)
-    loss = po.losses.FunctionMatching(
-        X, changes.values, perturbations=changes.perturbations
-    )
-    best = po.solve(loss).attributions
-    np.testing.assert_allclose(best, smooth.gradient(X), rtol=1e-6)
-
-
 @pytest.fixture
 def mixed(rng):
     """A table with a categorical column, and a model that is linear in indicators."""
@@ -138,7 +123,6 @@ def test_categories_have_effects_and_get_no_noise(mixed):
     np.testing.assert_allclose(gradient["size"], 3.0)
     np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-9)
     assert smooth.estimate(table).standard_errors.max() < 1e-9
-    assert not smooth.changes(table).perturbations[:, :, 1].any()
     assert "of a category" in smooth.gradient_method
 
 

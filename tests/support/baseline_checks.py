@@ -11,7 +11,6 @@ from propopt.functions import Function
 # close to gaussian, so that one entry in 5e8 would fail by chance; the seeds are
 # fixed, hence a test that passes keeps passing.
 Z = 6.0
-DISTRIBUTIONS = ["gaussian", "uniform", "ball"]
 
 
 @dataclass(frozen=True)

@@ -276,12 +276,12 @@ def test_what_is_refused(line, message):
 
 
 # ---- baselines, against closed forms and brute force
-IN_A_BALL = SmoothGrad(scale=0.1, n_samples=4, relative=True, distribution="ball")
+IN_UNITS = SmoothGrad(scale=0.1, n_samples=4, relative=True)
 RELATIVE = Lime(scale=0.1, n_samples=40, relative=True)
 BASELINES = [
     Gradient(),
     SmoothGrad(scale=0.1, n_samples=4),
-    IN_A_BALL,
+    IN_UNITS,
     RELATIVE,
     Shap(),
     Shap(data=X[:5], units="gradient"),
@@ -337,13 +337,6 @@ def test_noise_is_in_units_of_deviations_and_a_ball_has_the_dimension_of_numbers
     SmoothGrad(scale=0.5, n_samples=4000, relative=True).explain(function, SMALL[:1])
     spread = np.concatenate(observed).std()
     assert spread == pytest.approx(0.5 * X["age"].std(ddof=0), rel=0.05)
-    # E ε² = δ²/(D + 2) with D = 1 number, though there are two categories besides; its
-    # standard error is √(4/45 / 4000) δ², and six of them fail once in 5e8
-    function, _ = of_small(value), observed.clear()
-    ball = SmoothGrad(scale=3.0, n_samples=4000, distribution="ball")
-    ball.explain(function, SMALL[:1])
-    squares = (np.concatenate(observed) ** 2).mean()
-    assert squares == pytest.approx(3.0, abs=Z * 9 * 0.0048)
 
 
 @pytest.mark.parametrize(

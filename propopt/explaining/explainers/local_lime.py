@@ -21,7 +21,7 @@ from propopt.explaining.explainers.baseline import (
     effect_of_the_word,
 )
 from propopt.functions.texts import DocumentFunction
-from propopt.laws.perturbations import Distribution, NoisyNeighbourhoods, Perturbations
+from propopt.laws.perturbations import NoisyNeighbourhoods, Perturbations
 from propopt.laws.regressions import Neighbourhood, Regressions
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.sampled_limits import around_rows
@@ -136,11 +136,11 @@ class Lime(Baseline):
     """Slopes of a weighted least-squares fit of f around each point.
 
     minimise over w, b:  Σ_s π_s (f(x̃_s) − b − wᵀx̃_s)² + ridge ‖w‖²,
-    x̃_s = x_n + ε_s,  π_s = exp(−‖ε_s‖² / (2 kernel_width²))
+    x̃_s = x_n + ε_s,  ε_s ~ N(0, δ² I),  π_s = exp(−‖ε_s‖² / (2 kernel_width²))
 
     (Tadesse et al. 2024, Eq. 16 and 18; Ribeiro et al. 2016). The paper's model has no
-    intercept: ``fit_intercept=False`` with b = 0 reproduces it. With an intercept,
-    gaussian draws and no kernel, the fit tends to SmoothGrad of the same scale as S
+    intercept: ``fit_intercept=False`` with b = 0 reproduces it. With an intercept and
+    no kernel, the fit tends to SmoothGrad of the same scale as S
     grows (Stein's lemma). For the ``lime`` package see :class:`LimePackage`.
 
     A category is retained with probability 1/2, else drawn by its frequencies p in the
@@ -177,9 +177,6 @@ class Lime(Baseline):
         δ > 0, in the units of the features; None with a law.
     n_samples : int
         S draws per point; at least as many as unknowns, unless ``ridge`` > 0.
-    distribution : {"gaussian", "uniform", "ball"}
-        ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
-        δ.
     kernel_width : float or None
         None: all weights are one; with a law, the width of the law.
     ridge : float
@@ -225,7 +222,6 @@ class Lime(Baseline):
 
     scale: float | None = None
     n_samples: int = 1000
-    distribution: Distribution = "gaussian"
     kernel_width: float | None = None
     ridge: float = 0.0
     fit_intercept: bool = True
@@ -258,7 +254,7 @@ class Lime(Baseline):
         if self.law is None:
             left_out = {"law", "first_row"}
         else:
-            left_out = {"scale", "distribution", "relative", "kernel_width"}
+            left_out = {"scale", "relative", "kernel_width"}
             if isinstance(self.law, TextLaw):
                 settings |= {"law": "TextLaw", "bandwidth": self.law.bandwidth}
             else:
@@ -339,7 +335,6 @@ class Lime(Baseline):
         return Perturbations(
             scale=0.0 if self.scale is None else self.scale,
             n_samples=self.n_samples,
-            distribution=self.distribution,
         )
 
     def _texts_refusal(self) -> str | None:
@@ -371,5 +366,5 @@ class Lime(Baseline):
             raise InvalidInput(
                 "n_samples: expected at least 2, the point itself and one more"
             )
-        if self.relative or self.distribution != "gaussian":
-            raise InvalidInput("relative, distribution: only with a scale")
+        if self.relative:
+            raise InvalidInput("relative: only with a scale")

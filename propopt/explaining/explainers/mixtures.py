@@ -17,7 +17,7 @@ from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.resources import DrawPlan
 from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.explainers.baseline import Baseline, Findings, Request
-from propopt.laws.perturbations import Distribution, Perturbations
+from propopt.laws.perturbations import Perturbations
 from propopt.laws.sampling import DrawCost, Sampler
 from propopt.losses import Objective, PropertyLoss
 from propopt.losses.faithfulness import (
@@ -38,7 +38,6 @@ class SmoothGrad(Baseline):
     """Mean gradient over perturbed copies of each point.
 
     w_n = (1/S) Σ_s ∇f(x_n + ε_s) (Tadesse et al. 2024, Eq. 15; Smilkov et al. 2017).
-    With uniform draws the method is also called UniGrad.
 
     The result has ``standard_errors`` (N, D): the Monte-Carlo standard error of each
     attribution, to be halved by four times as many samples. Memory stays
@@ -48,13 +47,9 @@ class SmoothGrad(Baseline):
     Parameters
     ----------
     scale : float
-        δ > 0, in the units of the features: the standard deviation of the noise, or
-        the half-width or radius of its support.
+        δ > 0, in the units of the features: the standard deviation of the noise.
     n_samples : int
         S ≥ 2 gradients per point.
-    distribution : {"gaussian", "uniform", "ball"}
-        ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
-        δ (the paper writes "radius δ²").
     precision : float, optional
         Draw on until the standard errors of all attributions together, √Σ e², are this
         part of √Σ w², such as 0.02.
@@ -85,7 +80,6 @@ class SmoothGrad(Baseline):
 
     scale: float
     n_samples: int = 100
-    distribution: Distribution = "gaussian"
     relative: bool = False
     precision: float | None = None
     max_evaluations: int | None = None
@@ -117,9 +111,7 @@ class SmoothGrad(Baseline):
 
     def noise(self, n_samples: int) -> Perturbations:
         """Make the given number of noise draws ε around each point."""
-        return Perturbations(
-            scale=self.scale, n_samples=n_samples, distribution=self.distribution
-        )
+        return Perturbations(scale=self.scale, n_samples=n_samples)
 
 
 @final

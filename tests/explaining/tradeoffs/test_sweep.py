@@ -219,7 +219,7 @@ def sound(tmp_path):
 
 def test_columns_of_the_table_are_those_of_all_explanations():
     lime = {"scale": 0.1, "n_samples": 100, "fit_intercept": True}
-    smooth = {"scale": 0.1 + 0.2, "n_samples": 7, "distribution": "ball"}
+    smooth = {"scale": 0.1 + 0.2, "n_samples": 7, "relative": False}
     weights = {"loss0": 1.0, "loss1": 1 / 7}
     best = explanation("optimized", losses=(0.1, 0.7), weights=weights)
     others = (
