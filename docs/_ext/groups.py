@@ -77,10 +77,10 @@ GROUPS = {
     },
     "propopt.results.Reasons": {
         "The reasons": "names rows ranks features values contributions attributions "
-        "best_ranks worst_ranks more bases predictions",
+        "best_ranks worst_ranks partners more bases predictions",
         "What retrained models say": "votes stable n_models",
         "What a reason is": "k towards are_groups n_features least_share small_change",
-        "What is explained": "quantity unit sampling_error drawn_from",
+        "What is explained": "together quantity unit sampling_error drawn_from",
     },
     "propopt.results.Stable": {
         "What is stable": "directions lines first votes",
@@ -100,7 +100,7 @@ GROUPS = {
         "What is explained": "labels quantity unit sampling_error",
     },
     "propopt.results.Audit": {
-        "What was found": "findings pairs rows front",
+        "What was found": "findings pairs rows",
         "What was audited": "explanation exact settings record",
         "For review": "tolerance decision",
     },
@@ -124,10 +124,6 @@ GROUPS = {
     "propopt.plots.Scatter": {
         "The feature": "name values attributions categories",
         "The colours": "color_name color_values color_categories",
-        "Words": "title caption",
-    },
-    "propopt.plots.Grid": {
-        "The cells": "rows columns values tile",
         "Words": "title caption",
     },
     "propopt.plots.Lines": {

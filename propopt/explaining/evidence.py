@@ -484,7 +484,7 @@ class AuditEvidence:
         return 2.0 * float(self.row_tolerance.max())
 
     @cached_property
-    def known_base(self) -> float | None:
+    def base_of_rows(self) -> float | None:
         """The base to which most rows add up; None if they do not."""
         base = float(np.median(self.implied_base))
         return base if self.adds_up.mean() > MAJORITY else None
@@ -506,7 +506,7 @@ class AuditEvidence:
             labels=self.labels,
             exact=self.E,
             is_given=self.is_given,
-            base=self.known_base,
+            base=self.base_of_rows,
             tolerance=self.base_tolerance,
         )
         return tee((replace(one, tolerance=tolerance) for one in sources), 1)[0]

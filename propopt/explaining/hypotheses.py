@@ -86,15 +86,15 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
         return _unknown(FUNCTION)
     sources = (one for one in e.hypotheses if one.compute is not None)
     for source in sources:
-        if (found := _agreement(e, source)) is not None:
-            return found
+        if (finding := _agreement(e, source)) is not None:
+            return finding
     sources = (one for one in e.hypotheses if one.compute is not None)
     changed = [one for source in sources for one in _changes_of(e, source)]
     if changed:
         return min(changed, key=lambda one: one.left).diagnosis
-    for found in (_correlated(e), _other_class(e), _constant_factor(e)):
-        if found is not None:
-            return found
+    for finding in (_correlated(e), _other_class(e), _constant_factor(e)):
+        if finding is not None:
+            return finding
     return _unknown(DRAWS if _are_draws(e) else UNKNOWN)
 
 
@@ -233,7 +233,7 @@ def _changes_of(e: AuditEvidence, source: ReferenceHypothesis) -> Iterator[_Chan
             yield _Change(_finding_of(cause, S, source=words, **where), left)
     # all other values agree, and so does the base: they are slips
     is_base = (
-        e.known_base is None or abs(e.known_base - source.base) <= e.base_tolerance
+        e.base_of_rows is None or abs(e.base_of_rows - source.base) <= e.base_tolerance
     )
     if is_base and unchanged < MAJORITY * size(S):
         n, j = (int(x) for x in np.unravel_index(np.abs(W - S).argmax(), W.shape))

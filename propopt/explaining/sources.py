@@ -140,8 +140,8 @@ class Sources:
     def _summaries(self, base: float) -> Iterator[ReferenceHypothesis]:
         """One row of the tables, and centres of clusters, with the base of the sums."""
         rows = np.concatenate([self.background.points, self.points])
-        near = np.abs(self._value(rows) - base) <= self.tolerance
-        for n in np.flatnonzero(near)[:_MAX_SINGLE].tolist():
+        is_close = np.abs(self._value(rows) - base) <= self.tolerance
+        for n in np.flatnonzero(is_close)[:_MAX_SINGLE].tolist():
             yield self.against("exact values for one row as background", rows[[n]])
         rows = self.background.points
         schema = self.function.schema

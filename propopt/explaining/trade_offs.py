@@ -664,8 +664,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             if np.isfinite(left[:n_optimized]).all():
                 scale = "percent"
                 losses = left
-                kept = self.share_labels
-                labels = [label_of_rest(kept[name]) for name in names]
+                labels = [label_of_rest(self.share_labels[name]) for name in names]
         front = losses[:n_optimized]
         curve = front[np.lexsort(front.T[::-1])]
         ahead = curve[:, 1] <= np.minimum.accumulate(curve[:, 1])
@@ -673,8 +672,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         if n_optimized >= _FEWEST:
             points.append(("knee", *front[self._knee(columns)].tolist()))
         reach = front.max(axis=0, initial=0.0)  # of baselines, those up to twice as far
-        near = losses <= np.where(reach > 0.0, 2.0 * reach, np.inf)
-        high = 1.05 * np.where(near, losses, 0.0).max(axis=0, initial=0.0)
+        within = losses <= np.where(reach > 0.0, 2.0 * reach, np.inf)
+        high = 1.05 * np.where(within, losses, 0.0).max(axis=0, initial=0.0)
         high[high == 0.0] = 1.0
         methods = np.array([one.method for one in self.baselines], dtype=object)
         others = {}

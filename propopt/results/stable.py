@@ -175,7 +175,7 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
         if groups is not None:
             sums, names = group_sums(groups, names)
         sums = sums if direction == "higher" else -sums
-        own = [x @ sums.T for x in retrained.contributions()]
+        of_model = [x @ sums.T for x in retrained.contributions()]
         refits = list[list[Array]]()
         with progress_bar("retrained models", count, progress) as bar:
             for b, model in enumerate(models, start=1):
@@ -187,14 +187,14 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
                 bar.advance(bar.task_ids[0])
         phi = contributions @ sums.T
         stacked = [np.stack(x) for x in zip(*refits, strict=True)]
-        rows, reference = (x - y for x, y in zip(stacked, own, strict=True))
+        rows, reference = (x - y for x, y in zip(stacked, of_model, strict=True))
         if not (rows.any() or reference.any()):
             raise InvalidInput(
                 "models: all have the contributions of the model itself; expected "
                 "models that are fitted to other samples, and contributions that are "
                 "computed, not given"
             )
-        moved = _Shifts(phi, rows, reference, (own[1] ** 2).mean(axis=0))
+        moved = _Shifts(phi, rows, reference, (of_model[1] ** 2).mean(axis=0))
         lines, first = moved.among_first(k)
         return cls(
             contributions=phi if direction == "higher" else -phi,
