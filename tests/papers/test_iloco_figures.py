@@ -1,21 +1,17 @@
 """Figures of the paper on iLOCO: what it states holds or not as on record."""
 
 from dataclasses import replace
-from functools import partial
 from io import BytesIO
 
 import numpy as np
 import pytest
-from figures_on_record import moved
 from scipy.stats import binom
 from sklearn.base import clone
 
 from papers import PAPERS
 from papers.engine.tally import FigureReport
 from papers.iloco import (
-    coverage,
     learners,
-    masked,
     shares,
     simulations,
     success,
@@ -144,100 +140,6 @@ def test_kernel_machines_are_kernel_ridge_of_scikit_learn(rng):
     assert (classes.predict(X) == labels).mean() > 0.9
 
 
-def runs(*counts, n=200):
-    """So many successes of n replicates at each place, the first ones."""
-    return np.array([np.arange(n) < count for count in counts])
-
-
-BY_SCORE = {name: runs(0, 200, 200) for name in (SPLIT, PATCHES, *SIZES.values())}
-RIVALS = {H: runs(0, 50, 150), FAITH: runs(0, 200, 140)}
-SHARES = BY_SCORE | RIVALS | {FAITH_OF_MEANS: runs(0, 10, 20)}
-FOUND = shares.Successes(places=np.array([0, 3.0, 8]), found=SHARES)
-BOTH = {name: (name, size) for name, size in SIZES.items()}
-MASKED = masked.Masked(
-    jointly=FOUND,
-    alone=replace(FOUND, found={name: own[::-1] for name, own in FOUND.found.items()}),
-    scores=np.array([0.0, -7.68, -15.2872])
-    + 0.01 * np.random.default_rng(0).normal(size=(20, 3)),
-)
-
-
-def of_pairs(first, second, n=1000):
-    return runs(first, second, n=n).T
-
-
-COVERED = coverage.Covered(
-    held={SPLIT: of_pairs(900, 905), PATCHES: of_pairs(950, 940)},
-    excludes={SPLIT: of_pairs(50, 50), PATCHES: of_pairs(50, 50)},
-    widths={SPLIT: np.ones((1000, 2)), PATCHES: np.ones((1000, 2))},
-)
-
-
-def with_runs(method, place, count):
-    """So many successes of a method at a place."""
-
-    def changed(one):
-        own = one.found[method].copy()
-        own[place] = np.arange(own.shape[1]) < count
-        return replace(one, found={**one.found, method: own})
-
-    return changed
-
-
-def with_pairs(field, method, *counts):
-    def changed(one):
-        own = {**getattr(one, field), method: of_pairs(*counts)}
-        return replace(one, **{field: own})
-
-    return changed
-
-
-def runs_of(method, place, *counts):
-    return [with_runs(method, place, count) for count in counts]
-
-
-ABOVE = partial(coverage.patches_are_above)
-ALONE = (SPLIT,)
-NULLS = partial(partial, coverage.nulls_are_not_found)
-REPLICATED = [  # a statement, what confirms it, what leaves it open and what refutes it
-    (partial(success.grows, variants=ALONE, by=0), FOUND, runs_of(SPLIT, -1, 100, 20)),
-    (
-        partial(success.grows, variants=BOTH[PATCHES], by=1), FOUND,
-        runs_of(SIZES[PATCHES], 0, 100, 190),
-    ),
-    (partial(success.finds, variants=ALONE, by=0), FOUND, runs_of(SPLIT, -1, 100, 20)),
-    (
-        partial(success.beats_rivals, variants=ALONE, by=0), FOUND,
-        [with_runs(SPLIT, 2, 110), with_runs(SPLIT, 1, 0)],
-    ),
-    (partial(success.beats_rivals, variants=BOTH[PATCHES], by=3), FOUND, []),
-    (partial(success.early, method=FAITH), FOUND, runs_of(FAITH, 1, 100, 25)),
-    *(
-        (statement, MASKED, [moved(part, own) for own in runs_of(method, -1, 100, few)])
-        for statement, part, method, few in [
-            (partial(masked.finds_masked, method=SPLIT), "jointly", SPLIT, 25),
-            (partial(masked.fails_alone, method=PATCHES), "alone", PATCHES, 175),
-        ]
-    ),
-    *(
-        (statement, COVERED, [with_pairs(part, method, *n) for n in (few, none)])
-        for statement, part, method, few, none in [
-            (ABOVE, "held", PATCHES, (910, 900), (850, 840)),
-            (NULLS(method=PATCHES), "excludes", PATCHES, (50, 100), (0, 900)),
-            (NULLS(method=SPLIT), "excludes", SPLIT, (50, 110), (50, 160)),
-        ]
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("statement", "found", "changes"), REPLICATED)
-def test_replicates_decide_or_do_not(statement, found, changes):
-    every = [(True, True), (None, False), (False, True)]
-    results = [statement(own) for own in (found, *(one(found) for one in changes))]
-    told = [(c.holds if c.decided else None, c.decided) for c in results]
-    assert told == every[: len(results)]
-
-
 @pytest.mark.parametrize(("n", "k"), [(20, 20), (24, 0), (24, 7), (300, 270)])
 def test_intervals_of_shares_are_wrong_as_often_as_they_say(n, k):
     """The ends are shares of which k or more, or fewer, come in 1 of 200 cases."""
@@ -315,5 +217,6 @@ def test_a_small_curve_is_measured_from_end_to_end():
     curve = success.SuccessCurve(simulation=simulation, learner="KRBF", scale=scale)
     result = curve.measure()
     assert result.shares[SPLIT].tolist() == [1.0]
-    assert set(result.shares) == set(SHARES)
+    rivals = {H, FAITH, FAITH_OF_MEANS}
+    assert set(result.shares) == {SPLIT, PATCHES, *SIZES.values(), *rivals}
     assert result.to_frame()["at"].tolist() == ["8"]

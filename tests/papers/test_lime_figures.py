@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from figures_on_record import drawn_as_on_record, measured, moved, scaled
+from figures_on_record import drawn_as_on_record, measured, moved
 
 from papers import PAPERS
 from papers.lime import functions, statements
@@ -18,35 +18,24 @@ from papers.lime.runs import (
     run_lime,
     with_intercept,
 )
-from papers.linear_lime import columns, gains, normals, tables
 from papers.linear_lime import errors as linear_errors
+from papers.linear_lime import gains, tables
 from papers.tabular_lime import (
-    arrows,
-    bandwidth,
-    bins,
     digits,
-    kernels,
-    linear,
-    locality,
     products,
     trees,
     wine,
 )
 from papers.tabular_lime import errors as tabular_errors
 from papers.tabular_lime.setups import uniform_data, uniform_law
-from papers.text_lime import bandwidth as widths
 from papers.text_lime import (
     bounds,
-    constants,
     corpus,
-    forests,
     misprints,
     package,
     rule,
-    weights,
 )
 from papers.text_lime import linear as lines
-from papers.text_lime import trees as leaves
 from propopt.lime import GaussianLaw
 from propopt.lime.exact_limits import ExactLimits
 
@@ -105,14 +94,7 @@ def test_a_figure_has_the_verdicts_on_record_and_is_drawn(paper, name):
     assert [warning for one in results for warning in one.warnings] == []
 
 
-# ---- each statement fails where what was measured is slightly wrong
-
-
-def first_changed(values):
-    """A thousandth on the first number."""
-    changed = np.array(values, float)
-    changed.flat[0] += 1e-3 * (abs(changed.flat[0]) or 1.0)
-    return changed
+# ---- what is false could be true
 
 
 def times(factor):
@@ -124,129 +106,9 @@ def second_times(factor):
     return lambda x: x * np.array([[1.0], [factor], [1.0], [1.0]])
 
 
-columns_swapped = moved("coefficients", lambda beta: beta[:, :, ::-1])
-elsewhere = partial(replace, home=(9, 9))
-RECTANGLE, BUMP = arrows.rectangle_cells, arrows.bump_cells
-FLAT = partial(locality.tree_runs_at, "ξ = (−3, −2.3)")
-DIABETES = partial(tables.linear_model_runs, "diabetes")
-FIGURE_7 = partial(normals.normal_runs, normals.OFF, 0.53, 20)
-FIVE = partial(linear.cancelled_runs, 5)
-home = {"where": "at home", "place": (0, 0), "known": (0.1701, 0.1701)}
-known_at_home = partial(arrows.is_known, **home)
-levels = columns.levels_are_those_of_samples
-bandwidth_curves = partial(bandwidth.width_curves, n_samples=1000, n_runs=20)
-CAME, CONSTANTS, PSI = widths.came_curves, constants.constant_curves, weights.psi_curves
-RATIOS, OFF_LIMITS = tabular_errors.stability_ratios, moved("limit", permuted)
-known_where_flat = partial(locality.is_known_at, name="ξ = (−3, −2.3)")
-SMALL = partial(leaves.word_tree_runs, 29, 0.25, 5000)
-LARGE = partial(leaves.word_tree_runs, 29, 0.25, 5000, name="large")
-FEW = partial(leaves.word_tree_runs, 29, 0.25, 50)
 LINEAR = partial(lines.linear_word_runs, 29, 0.25, 1000)
-FEW_LINEAR = partial(lines.linear_word_runs, 29, 0.25, 50)
-FOREST = partial(forests.forest_word_runs, (10, 15), 50, 100)
-ONE, SUM = rule.one_of_many, partial(kernels.sum_runs, "f + g")
+ONE = rule.one_of_many
 PRODUCTS = misprints.products_of_words
-
-
-N_WORDS = np.array([10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0])
-
-
-KNOWN = 0.13057, 0.55758, 0.20079, 0.20079, 0.00070
-small_known = partial(leaves.values_are_known, known=KNOWN)
-CASES = [
-    (partial(arrows.as_printed, name="P"), RECTANGLE, scaled("coefficients")),
-    (partial(arrows.as_printed, name="P"), BUMP, scaled("printed", 0.999)),
-    (known_at_home, RECTANGLE, scaled("coefficients")),
-    (partial(arrows.artifact, away=2), RECTANGLE, columns_swapped),
-    (arrows.far_is_small, BUMP, elsewhere),
-    (bins.edges_are_quartiles, bins.bins_of_phenols, scaled("laws")),
-    (bins.statistics_are_used, bins.bins_of_phenols, scaled("means")),
-    (bins.statistics_are_used, bins.bins_of_phenols, scaled("deviations", 0.999)),
-    (bins.draws_follow, bins.bins_of_phenols, scaled("draws", 1.01)),
-    (bins.skewed_mean_is_off, bins.bins_of_skewed, scaled("means")),
-    (digits.steps_are_integrals, digits.smooth_steps, scaled("exact")),
-    (digits.factor_is_known, digits.smooth_steps, scaled("printed")),
-    (bandwidth.no_other_changes, bandwidth_curves, moved("changes", lambda x: x[::-1])),
-    (partial(linear.is_largest, largest=2.698), FIVE, scaled("limit")),
-    (linear.five_bins_cancel, FIVE, scaled("limit", 2.0)),
-    (linear.five_bins_are_noise, FIVE, scaled("limit", 2.0)),
-    (locality.stays_high, FLAT, scaled("limit", 0.1)),
-    (locality.comes_from_elsewhere, FLAT, scaled("limit")),
-    (known_where_flat, FLAT, scaled("limit", 1.002)),
-    (tables.slopes_are_known, DIABETES, scaled("limit", 1.002)),
-    (tables.both_are_known, tables.kernel_runs, scaled("by_gradient", 1.002)),
-    (tables.exact_in_mean, tables.kernel_runs, moved("runs", scaled("expected", 2.0))),
-    (normals.is_switched_off, FIGURE_7, moved("limit", lambda beta: np.roll(beta, 1))),
-    (normals.other_is_not, FIGURE_7, scaled("limit")),
-    (normals.flat_are_zero, FIGURE_7, moved("limit", lambda beta: beta + 1e-300)),
-    (columns.is_difference_of_means, columns.coordinate, scaled("coefficients")),
-    (levels, columns.coordinate, scaled("coefficients", 1.05)),
-    (columns.rows_have_those_of_the_law, columns.quartiles, scaled("rows", 2.0)),
-    (gains.bits_do_not_see_the_width, gains.distances, moved("of_bits", first_changed)),
-    (linear_errors.measured_is_known, linear_errors.deviations, times(0.8)),
-    (linear_errors.weights_are_known, linear_errors.mean_weights, times(1.001)),
-    (tabular_errors.excess_is_known, RATIOS, second_times(1.001)),
-    (tabular_errors.stable_as_mended, RATIOS, second_times(1.02)),
-    (tabular_errors.sum_to_zero, tabular_errors.coefficients_by_bin, first_changed),
-    (small_known, SMALL, scaled("limit")),
-    (leaves.ignored_are_small, SMALL, OFF_LIMITS),
-    (leaves.root_weighs_most, SMALL, OFF_LIMITS),
-    (leaves.word_of_two_nodes_adds_up, LARGE, scaled("limit")),
-    (leaves.few_samples_shrink, FEW, scaled("estimates", 1.3)),
-    (weights.lies_between_bounds, PSI, times(1.001)),
-    (weights.falls_to_its_least, PSI, times(0.999)),
-    (constants.inverse_is_inverse, CONSTANTS, scaled("ratios")),
-    (constants.moments_tend, CONSTANTS, scaled("alphas", 1.01)),
-    (constants.moments_are_bounded, CONSTANTS, scaled("alphas")),
-    (constants.c_tends, CONSTANTS, scaled("c", 1.01)),
-    (constants.c_is_bounded, CONSTANTS, scaled("c", 1e-3)),
-    (constants.entries_tend, CONSTANTS, scaled("ratios", 1.01)),
-    (constants.c_is_linear_in_words, constants.c_by_words, lambda c: c * c[0]),
-    (constants.c_slope_is_known, constants.c_by_words, times(1.001)),
-    (widths.root_is_known, CAME, scaled("root")),
-    (widths.came_changes_sign, CAME, moved("limits", np.abs)),
-    (widths.few_runs_show_it, CAME, moved("few", np.abs)),
-    (widths.means_are_expected_at_widths, CAME, moved("scores", lambda z: z + 5.0)),
-    (widths.tends_to_leaving_one_out, widths.tree_by_width, times(1.001)),
-    (bounds.norms_are_known, bounds.inverse_norms, times(1.01)),
-    (
-        bounds.norm_is_bounded,
-        bounds.inverse_norms,
-        lambda norms: norms * [[1], [9], [1e3]],
-    ),
-    (bounds.few_are_far_off, bounds.unpenalised_runs, scaled("limit", 1.2)),
-    (bounds.gamma_concentrates_as_mended, bounds.deviations_of_gamma, times(100.0)),
-    (misprints.products_of_words_are_known, PRODUCTS, scaled("limits")),
-    (misprints.one_word_is_itself, PRODUCTS, scaled("limits")),
-    (misprints.gap_is_known, PRODUCTS, scaled("limits")),
-    (misprints.others_fall_with_words, PRODUCTS, moved("outside", times(N_WORDS**2))),
-    (misprints.others_of_wide_kernels_are_known, PRODUCTS, scaled("outside")),
-    (misprints.whole_text_is_blind, PRODUCTS, moved("limits", lambda x: x + 1e-300)),
-    (misprints.empty_share_is_known, misprints.words_kept, np.zeros_like),
-    (lines.proportional_to_terms, LINEAR, OFF_LIMITS),
-    (lines.unknown_words_are_small, LINEAR, OFF_LIMITS),
-    (lines.few_samples_shrink_slopes, FEW_LINEAR, scaled("estimates", 1.3)),
-    (rule.limits_of_one_are_known, ONE, scaled("limits")),
-    (rule.factors_are_known, ONE, scaled("factors")),
-    (rule.own_tends_to_factor, ONE, scaled("limits", 1.01)),
-    (rule.shares_are_known, ONE, scaled("shares", 1.003)),
-    (rule.own_by_shares, ONE, scaled("shares", 1.02)),
-    (rule.intercept_is_known, ONE, scaled("limits", 1.03)),
-    (rule.all_alike_are_known, rule.all_alike, times(1.001)),
-    (forests.limits_of_forests_add_up, FOREST, scaled("limit")),
-    (kernels.limits_add_up, SUM, scaled("limit")),
-    (kernels.runs_add_up, SUM, scaled("estimates")),
-    (forests.runs_of_forests_add_up, FOREST, scaled("estimates")),
-]
-
-
-@pytest.mark.parametrize(("statement", "make", "change"), CASES)
-def test_a_statement_fails_where_something_is_slightly_wrong(statement, make, change):
-    assert statement(measured(make)).holds
-    assert not statement(change(measured(make))).holds
-
-
-# ---- what is false could be true
 
 
 def constant_is_word(result):
@@ -279,7 +141,7 @@ REFUTED = [
     ),
     (linear_errors.lemma_8_4, linear_errors.deviations, times(0.5)),
     (linear_errors.weight_is_one, linear_errors.mean_weights, np.ones_like),
-    (tabular_errors.stable, RATIOS, second_times(0.9)),
+    (tabular_errors.stable, tabular_errors.stability_ratios, second_times(0.9)),
     (
         tabular_errors.not_monotone,
         tabular_errors.coefficients_by_bin,

@@ -5,8 +5,6 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-
 from papers.engine.charts import draw_fronts
 from papers.engine.figure import PaperFigure
 from papers.engine.files import ProblemFiles
@@ -108,12 +106,6 @@ def with_baseline(result, **changes):
     return with_baselines(result, lambda b: changed if b is first else b)
 
 
-def with_optima(result, change):
-    optimized = tuple(change(best) for best in result.trade_offs.optimized)
-    trade_offs = dataclasses.replace(result.trade_offs, optimized=optimized)
-    return dataclasses.replace(result, trade_offs=trade_offs)
-
-
 def with_losses(result, rule, change, *, own=False):
     """The same with the losses of a rule's explanations multiplied, by their counts."""
 
@@ -127,10 +119,3 @@ def with_losses(result, rule, change, *, own=False):
         return dataclasses.replace(one, losses=losses)
 
     return with_baselines(result, changed)
-
-
-def permuted(result):
-    """The same with the rows of the first SmoothGrad in another order."""
-    first = result.of_method("smoothgrad")[0]
-    rows = np.roll(first.attributions, 1, axis=0)
-    return with_baseline(result, attributions=rows)
