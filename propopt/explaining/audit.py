@@ -82,7 +82,9 @@ def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
         return replace(finding, verdict="wrong", cause="another base", expected=implied)
     for one in e.hypotheses:
         if abs(one.base - base) <= e.row_tolerance[0]:
-            return replace(finding, source="" if one is given else one.words)
+            source = "" if one is given else one.words
+            finding = replace(finding, source=source, expected=one.base)
+            return replace(finding, number=base - one.base)
     if diagnosis.is_exact and abs(implied - base) <= e.row_tolerance[0]:
         return finding
     is_cause = not (e.is_given and diagnosis.is_wrong)
