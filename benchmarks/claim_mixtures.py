@@ -1,7 +1,7 @@
 """Which relations between columns are found, true ones and false ones.
 
-``python -m benchmarks.claim_mixtures [--full]`` prints three tables. ``--full`` has all
-1,360 tables of independent columns, else 200 of them, and 20 tables for each structure.
+``python -m benchmarks.claims mixtures [--full]``. ``--full`` has all 1,360 tables of
+independent columns, else 200 of them, and 20 tables for each structure, else 5.
 
 ============= =====================================================================
 independent   tables in which a pair, a nesting, a relation or a group is found, of
@@ -9,19 +9,24 @@ independent   tables in which a pair, a nesting, a relation or a group is found,
 structures    tables in which a structure of two to five columns is found among 28
               harmless columns, and in which a harmless column is blamed
 shares        the share of mixtures never seen of two correlated columns beside
-              harmless ones, and the share for the pair alone
+              harmless ones, and the true share
+signs         on the populations of :mod:`benchmarks.claims`: the share of clear signs
+              that the sums of groups withdraw, and how often signs recur in models of
+              fresh tables
 ============= =====================================================================
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+import propopt as po
+from benchmarks.claims import POPULATIONS
 from propopt.base.text import Reason
 from propopt.laws.mixtures import Mixtures
 
@@ -264,22 +269,52 @@ def _true_share(r: float, D: int) -> float:
     return float(np.mean(split) * np.mean(ratio < 0.1))
 
 
+# ---- Signs against the sum of their group
+
+
+def opposed_signs(full: bool = False) -> pd.DataFrame:
+    """Clear signs that the rule of groups withdraws, and signs that recur, by table.
+
+    A sign recurs in a model of a fresh table if its Shapley value has it too.
+    """
+    # the other tables need no learners
+    from benchmarks.claim_refits import N_EXPLAINED, N_FRESH, fitted, learners
+
+    lines = []
+    for name, population in POPULATIONS.items():
+        for seed in range(8 if full else 2):
+            X, y = population.table(seed)
+            rows = population.table(seed, 1)[0][:N_EXPLAINED]
+            learner = learners(name)["boosting"]
+            best = po.explain(fitted(learner, X, y, seed), rows, data=X)
+            signs = replace(best, together=()).clear().signs
+            withdrawn = signs * (best.clear().signs == 0)
+            recurs = np.zeros(signs.shape)
+            for k in range(N_FRESH):
+                other = fitted(learner, *population.table(seed, 2, k), 1_000 + k)
+                phi, _ = best.retrained.contributions(other)
+                recurs += (np.sign(phi) == signs) / N_FRESH
+            lines.append(
+                {
+                    "population": name,
+                    "never seen": best.parameters["mixtures never seen"],
+                    "groups": len(best.groups()),
+                    "clear": np.count_nonzero(signs),
+                    "withdrawn": np.count_nonzero(withdrawn) / np.count_nonzero(signs),
+                    "others recur": recurs[(signs != 0) & (withdrawn == 0)].mean(),
+                    "withdrawn recur": recurs[withdrawn != 0].mean()
+                    if withdrawn.any()
+                    else np.nan,
+                }
+            )
+    return pd.DataFrame(lines).groupby("population", sort=False).mean()
+
+
 def claims(full: bool = False) -> dict[str, pd.DataFrame]:
     """All tables by their names; without ``full`` in some three minutes."""
     return {
         "independent": false_relations(full),
         "structures": found_relations(full),
         "shares": shares(full),
+        "signs": opposed_signs(full),
     }
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.claim_mixtures")
-    parser.add_argument("--full", action="store_true", help="all tables, half an hour")
-    for name, table in claims(parser.parse_args().full).items():
-        print(f"\n{name}\n\n{table.round(3).to_string()}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

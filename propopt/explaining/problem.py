@@ -733,8 +733,8 @@ class RowsProblem(ExplanationProblem):
         }
         if rule.base_error > 0.0:
             parameters["base error"] = rule.base_error
-        if self.players is not None:
-            parameters["groups"] = self.players.in_words()
+        if isinstance(groups := self.settings.groups, Mapping):
+            parameters["groups"] = "; ".join(map(", ".join, groups.values()))
         return parameters
 
     def never_seen(

@@ -32,7 +32,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Self, final
+from typing import Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,12 +109,9 @@ class NormalScores:
         """The scores (N, C) of rows; 0 if missing."""
         Z = np.zeros((len(rows), len(self.columns)))
         for c, (j, values) in enumerate(zip(self.columns, self.values, strict=True)):
-            ends = [np.searchsorted(values, rows[:, j], side) for side in _SIDES]
-            Z[:, c] = ndtri((sum(ends) + 1.0) / (2.0 * len(values) + 2.0))
+            rank = np.searchsorted(values, rows[:, j])
+            Z[:, c] = ndtri((rank + 0.5) / (len(values) + 1.0))
         return np.where(np.isnan(rows[:, self.columns]), 0.0, Z)
-
-
-_SIDES: Final[Any] = ("left", "right")
 
 
 @final

@@ -43,14 +43,6 @@ class Players:
         sums, names = group_sums(groups, columns)
         return cls(sums.argmax(axis=0), names, columns)
 
-    def in_words(self) -> str:
-        """The columns of each group: ``"size, rooms; street, zip"``."""
-        members = [
-            [self.columns[j] for j in np.flatnonzero(self.of_column == player)]
-            for player in range(self.count)
-        ]
-        return "; ".join(", ".join(columns) for columns in members if len(columns) > 1)
-
     @property
     def count(self) -> int:
         """The number of players P."""
