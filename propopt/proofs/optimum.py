@@ -223,8 +223,7 @@ def gap_fact(best: Optimum) -> Fact:
     """The proved gap, that of the worst row, or the reason why it is unknown."""
     certificate = best.certificate
     if certificate is None and "gap" in best.details:
-        largest = float(best.details["gap"].max())
-        return Fact("gap to optimum", largest, note="row by row, the largest")
+        return largest_gap_fact(float(best.details["gap"].max()))
     if certificate is None:
         reason = str(best.parameters.get("not proved", ""))
         return Fact("gap to optimum", None, note=reason)
@@ -234,6 +233,11 @@ def gap_fact(best: Optimum) -> Fact:
     n_rows = certificate.n_rows
     whole = "" if n_rows is None else f"of all {n_rows:,} rows"
     return Fact("gap to optimum", certificate.gap, note=whole)
+
+
+def largest_gap_fact(gap: float) -> Fact:
+    """The largest of the gaps that are proved row by row."""
+    return Fact("gap to optimum", gap, note="row by row, the largest")
 
 
 def sampling_fact(target: TargetError | None) -> Fact:

@@ -28,7 +28,6 @@ from propopt.base.declared import Declared, field
 from propopt.base.document import (
     Chapter,
     Document,
-    Fact,
     Facts,
     Span,
     shape_text,
@@ -44,7 +43,7 @@ from propopt.base.suggestions import NameKind
 from propopt.base.text import Quantity, in_short, plural, printable
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.near_optimal import OrderBy
-from propopt.proofs.optimum import Parameter, sampling_fact
+from propopt.proofs.optimum import Parameter, largest_gap_fact, sampling_fact
 from propopt.proofs.sampling_error import TargetError
 from propopt.results.clear import Clear, unit_text
 from propopt.results.explanation import Explanation
@@ -599,7 +598,7 @@ class ExplainedTable(
         bars = [Span(min(low, 0.0), max(high, 0.0)) for low, high in ends.tolist()]
         facts = [
             *base_facts(self.base_value, header.parameters),
-            Fact("gap to optimum", self.gap, note="row by row, the largest"),
+            largest_gap_fact(self.gap),
             sampling_fact(self.target),
             *mixtures_facts(header.parameters),
         ]
