@@ -59,6 +59,17 @@ def test_void_cells_are_those_of_their_definition():
     assert seen.shares[0, 2] > 0.0  # missing where z is high
 
 
+def test_one_hole_is_no_evidence_and_two_are():
+    """8.8 − log 81 = 4.41 and twice as much, where log(1/.01) = 4.61 is required."""
+    for holes, counts in (([(3, 5)], False), ([(3, 5), (6, 1)], True)):
+        cells = [x for x in itertools.product(range(9), repeat=2) if x not in holes]
+        rows = np.repeat(np.array(cells, float), 11, axis=0)
+        seen = of(*rows.T)
+        assert seen.n_bins == 9
+        voids = np.argwhere(seen.void[0, :, 1]).tolist()
+        assert voids == ([[3, 5], [6, 1]] if counts else [])
+
+
 def test_bins_have_equal_numbers_of_rows_and_missing_values_one_of_their_own():
     values = np.append(np.arange(900.0), np.full(100, np.nan))
     seen = of(values, np.zeros(1000))

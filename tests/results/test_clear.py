@@ -215,6 +215,9 @@ def test_no_order_within_a_group_is_clear(by):
     assert clear.worst_ranks[0].tolist() == [2, 2, 3, 4, 5, 6]
     zeros = parts(values, values, together=(("x0", "x5"),)).clear(0.01, order=by)
     assert zeros.best_ranks[0].tolist() == [1, 2, 3, 4, 5, 5]
+    values = np.array([[10.0, 8.0, 0.0, 0.0, 0.0, 0.0]])
+    many = parts(values, values, together=(("x0", "x2"),)).clear(0.01, order=by)
+    assert many.best_ranks[0].tolist() == [1, 2, 2, 3, 3, 3]
 
 
 def test_the_sum_is_clear_where_its_two_parts_are_not():
