@@ -25,6 +25,11 @@ def test_the_table_of_the_readme_is_made_from_the_record():
     assert text == record.page(text, measured), "run: python -m benchmarks.record"
     assert set(measured["role"]) <= {"propopt", "best", "general", "other"}
     assert not measured.duplicated(["work", "method"]).any()
+    # peers do the work they are timed for: their gap, or how far they are off
+    of_losses = measured["case"].isin(measured["case"][measured["gap"].notna()])
+    off = measured[of_losses & (measured["role"] == "best")][["gap", "difference"]]
+    assert len(off) > 20
+    assert (off.min(axis=1) < 1e-6).all()
     changed = measured.assign(seconds=1.5 * measured["seconds"])
     assert text != record.page(text, changed)
 
@@ -76,98 +81,6 @@ def test_methods_take_turns_and_only_parts_are_scaled():
 
 
 # ---- peers do the same work
-def test_eigenvectors_and_factorisations_give_the_optimum():
-    X, G = normal(40, 3)
-    graph, chain = po.graphs.knn_graph(X, 4), po.graphs.chain_graph(3)
-    L, M, weights = graph.laplacian, chain.laplacian, [0.1, 3.0]
-    matching, robust = po.GradientMatching(G), po.PairwiseRobustness(graph)
-    smooth = po.Smoothness(chain)
-    given = G, L.toarray(), M.toarray(), 0.5, weights
-    every = zip(
-        peers.eigen_curve(*given),
-        peers.eigen_losses(*given),
-        peers.factored_curve(G, L, weights),
-        weights,
-        strict=True,
-    )
-    for W, losses, alone, b in every:
-        objective = matching + b * robust + 0.5 * smooth
-        assert po.proofs.certify(objective, W).gap < 1e-12
-        values = [loss.value_at(W) for loss in objective.losses]
-        np.testing.assert_allclose(losses, values, rtol=1e-12)
-        assert po.proofs.certify(matching + b * robust, alone).gap < 1e-12
-
-
-def test_conjugate_gradients_reach_their_gap():
-    X, G = normal(200, 3)
-    graph, weights = po.graphs.knn_graph(X, 4), [0.01, 1.0, 100.0]
-    curve = peers.conjugate_curve(G, graph.laplacian, weights, 1e-4)
-    for (W, gap), b in zip(curve, weights, strict=True):
-        objective = po.GradientMatching(G) + b * po.PairwiseRobustness(graph)
-        value = ((W - G) ** 2).sum() + b * po.PairwiseRobustness(graph).value(W)
-        excess = value / po.solve(objective).objective - 1
-        assert excess <= gap <= 1e-4
-        assert excess > 1e-9  # no better than was asked for
-
-
-def test_cosines_give_the_optimum_on_a_lattice():
-    shape, weights = (3, 4, 5), [0.1, 3.0]
-    G = np.random.default_rng(0).normal(size=(60, 2))
-    matching = po.GradientMatching(G)
-    robust = po.PairwiseRobustness(po.graphs.LatticeGraph(shape))
-    every = zip(
-        peers.cosine_curve(G, shape, weights),
-        peers.cosine_losses(G, shape, weights),
-        weights,
-        strict=True,
-    )
-    for W, losses, b in every:
-        assert po.proofs.certify(matching + b * robust, W).gap < 1e-12
-        values = [matching.value_at(W), robust.value_at(W)]
-        np.testing.assert_allclose(losses, values, rtol=1e-8)  # rounded eigenvalues
-
-
-@pytest.mark.parametrize("kind", ["knn", "gaussian"])
-def test_fista_gives_the_optimum_and_its_own_bound_is_true(kind):
-    X, G = normal(40, 3)
-    graphs = {"knn": po.graphs.knn_graph(X, 4), "gaussian": po.graphs.gaussian_graph(X)}
-    graph, weights = graphs[kind], [0.05, 0.5]
-    path = peers.fista_path(G, graph.laplacian, 1.0, weights)
-    for s, W in zip(weights, path, strict=True):
-        objective = (
-            po.GradientMatching(G) + po.PairwiseRobustness(graph) + s * po.Sparsity()
-        )
-        best = po.solve(objective, tolerance=1e-10)
-        value = sum(
-            weight * loss.value_at(W)
-            for weight, loss in zip(
-                objective.coefficients, objective.losses, strict=True
-            )
-        )
-        assert best.objective * (1 - 1e-9) <= value <= best.objective * (1 + 1.01e-6)
-        assert (W == 0).any() == (best.attributions == 0).any()
-
-
-@pytest.mark.parametrize("weight", [0.1, 30.0])
-@pytest.mark.parametrize("aggregate", ["max", "sum"])
-def test_the_dual_gives_the_optimum_of_largest_differences(aggregate, weight):
-    """Off by √(both gaps of F) at most: F is strongly convex with modulus 2."""
-    X, G = normal(30, 2)
-    graph, pairs, groups = po.graphs.knn_graph(X, 4), None, 1
-    if aggregate == "sum":
-        graph, groups = po.graphs.complete_graph(30), 30
-        pairs = np.argwhere(~np.eye(30, dtype=bool))
-    else:
-        pairs = study("cases").edges(graph)
-    loss = po.losses.MaxDifferenceRobustness(graph, aggregate)
-    objective = po.GradientMatching(G) + weight * loss
-    best = po.solve(objective, tolerance=1e-8)
-    W, gap = peers.dual_fista(G, pairs, weight, groups)
-    value = ((W - G) ** 2).sum() + weight * loss.value(W)
-    assert gap <= 1e-6
-    assert best.objective * (1 - 1e-8) <= value <= best.objective / (1 - gap)
-    off = np.linalg.norm(W - best.attributions)
-    assert off <= np.sqrt(gap * value) + np.sqrt(best.gap * value) + 1e-9
 
 
 def test_shap_is_asked_with_a_background_or_without():

@@ -1,6 +1,5 @@
 """The tool that draws mutants: what it changes, and what it says of a small project."""
 
-import ast
 import importlib.util
 import re
 from pathlib import Path
@@ -14,25 +13,6 @@ if not SCRIPT.is_file():
 SPEC = importlib.util.spec_from_file_location("mutants", SCRIPT)
 mutants = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(mutants)
-
-CHANGED = {
-    "a < b": {"a <= b", "a >= b"},
-    "a and b": {"a or b", "a", "b"},
-    "a - b": {"a + b"},
-    "not a": {"a"},
-    "0.5": {"1.5", "-0.5"},
-    "True": {"False"},
-    "a if c else b": {"b if c else a"},
-    "f(a, b, c=d)": {"f(b, a, c=d)", "f(a, b)"},
-    "max(a)": {"min(a)"},
-    "f'{a}'": set(),
-}
-
-
-@pytest.mark.parametrize("code", CHANGED)
-def test_an_expression_has_these_mutants(code):
-    node = ast.parse(code, mode="eval").body
-    assert {ast.unparse(x) for x in mutants.changes(node)} == CHANGED[code]
 
 
 SOURCE = '''"""A module."""
@@ -74,17 +54,6 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     monkeypatch.setattr(mutants, "JUDGED", tmp_path / "mutants.txt")
     return tmp_path / "propopt" / "room" / "inverse.py"
-
-
-def test_mutants_of_a_file_are_those_of_its_code_and_it_is_valid_with_each(project):
-    found = [x for own in mutants.mutants_of(project).values() for x in own]
-    assert {x.old for x in found} >= {"x <= least", "0", "1 / x", "-x"}
-    assert "x + 1" not in {x.old for x in found}
-    source = project.read_bytes()
-    for x in found:
-        ast.parse(x.new.encode().join((source[: x.start], source[x.end :])))
-    reached = ast.unparse(ast.parse(mutants.reporting(source, dict(enumerate(found)))))
-    assert reached.count(".reach(") == len(found)
 
 
 def test_each_mutant_of_a_project_gets_its_verdict(project, monkeypatch, capsys):

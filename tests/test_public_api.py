@@ -288,6 +288,8 @@ UNUSED = {
     *(f"propopt.{room}" for room in ("problems", "inductive")),
     *(f"propopt.explaining.{room}" for room in ("explainers", "audit")),
     *("propopt.functions.texts", "propopt.functions.formulas"),
+    *("dask", "distributed", "pyarrow.dataset", "pyarrow.parquet"),
+    "propopt.explaining.large_tables",
 }
 """What explaining a table of trees has no use for: it draws nothing, needs no cones."""
 

@@ -29,39 +29,3 @@ def test_a_figure_counts_what_it_is_for_and_nothing_else(kind):
         figures = readability.Text("one", [("here", sentence)]).figures()
         assert bool(figures[kind]) == seen
     assert readability.Text("none").figures()["mean"] == 0
-
-
-def test_a_page_has_sentences_without_code_and_tables(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "# A heading\n\nThe first sentence is here. `code` is a *word* in it.\n\n"
-        "```python\nnot = a_sentence_here\n```\n\n| not | a sentence |\n|---|---|\n"
-    )
-    sentences, undefined = readability.page_text(page)
-    assert sentences == ["The first sentence is here.", "X is a word in it."]
-    assert undefined == []
-
-
-@pytest.mark.parametrize(
-    ("text", "undefined"),
-    [
-        ("The knee is far away.", []),
-        ("We show the {term}`knee` here, and the knee again.", []),
-        ("We show a knee here.", ["knee"]),
-        ("We write `knee` here.", []),
-    ],
-)
-def test_a_term_of_ours_is_explained_where_a_page_uses_it(text, undefined, tmp_path):
-    (tmp_path / "page.md").write_text(text)
-    assert readability.page_text(tmp_path / "page.md")[1] == undefined
-
-
-def test_code_has_docstrings_and_messages(tmp_path):
-    code = tmp_path / "code.py"
-    code.write_text(
-        '"""The purpose of a module."""\n\n\ndef f(x):\n'
-        '    raise ValueError(f"expected a positive number, got {x}")\n'
-    )
-    docstrings, messages = readability.code_text(code)
-    assert docstrings == ["The purpose of a module."]
-    assert messages == ["expected a positive number, got X"]

@@ -40,8 +40,3 @@ def test_turns_are_the_whole_and_each_has_every_test(count):
         assert all(turn & set(one) for one in families)
         many = len(turn & set(families[-1]))
         assert many in (11 // count, -(-11 // count))
-
-
-def test_slow_tests_have_no_turn():
-    items = family("long", 5, "slow")
-    assert conftest.of_other_turns(items, 0, 3) == set()

@@ -10,7 +10,7 @@ import warnings
 
 import pandas as pd
 import pytest
-from command_line import FILE, names, python, sweep, swept, write
+from command_line import FILE, names, sweep, swept, write
 
 import propopt as po
 from propopt.base.errors import InvalidInput, SolverFailure
@@ -64,36 +64,6 @@ def test_version(chosen, code, printed, complaint, capsys, monkeypatch):
         "" if printed is None else rf"propopt {version}{printed}\n", out
     )
     assert re.match(complaint, err)
-
-
-HEAVY = ("numpy", "scipy", "cvxpy", "sklearn", "pandas", "matplotlib", "pydantic")
-UNUSED = ("PIL", "shap", "lime", "torch")
-
-
-@pytest.mark.parametrize(
-    ("command", "printed", "unused"),
-    [
-        (["check"], "problem.yaml: valid", [*UNUSED, "matplotlib", "cvxpy"]),
-        (["sweep", "--help"], "--solver NAME", HEAVY),
-    ],
-)
-def test_what_is_not_needed_is_not_imported(tmp_path, command, printed, unused):
-    path = tmp_path / "problem.yaml"
-    path.write_text(
-        "data: {sklearn: diabetes}\nmodel: {kind: mlp}\n"
-        "objective: {gradient_matching: 1, sparsity: 0.1}\n"
-    )
-    code = (
-        "import sys\nfrom propopt.cli import main\n"
-        f"try: main([*{command}, {str(path)!r}])\nexcept SystemExit: pass\n"
-        "print(*sys.modules, sep='\\n')"
-    )
-    run = python("-c", code)
-    assert run.returncode == 0
-    assert printed in run.stdout
-    modules = set(run.stdout.split())
-    assert "propopt.cli" in modules
-    assert not set(unused) & modules
 
 
 # ---- what is refused before any work

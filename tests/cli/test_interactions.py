@@ -1,19 +1,14 @@
 """``propopt interactions``: how much features matter jointly, and runs that go on."""
 
-import json
-
 import numpy as np
 import pytest
 from command_line import done as run_in
-from command_line import names, write
+from command_line import names
 from fuzz.csv_files import TABLE
 from fuzz.problem_files import BASES, dump
 from sklearn.datasets import load_diabetes
 
 import propopt as po
-from propopt.base.resources import Budget
-from propopt.cli import main
-from propopt.interactions import fitting
 
 
 PATCHES = """\
@@ -113,54 +108,3 @@ def test_categories_and_groups_are_features(tmp_path):
 
 
 # ---- ``--resume``: what was finished is not fitted again
-RESUMED = ALL_SPLIT.replace("kind: split", "kind: minipatches, n_patches: 420")
-RESUMED = RESUMED.replace("seed: 3", "  sets: [[bmi, s5]]")
-N_CHUNKS = 12
-
-
-@pytest.fixture
-def stop_after(monkeypatch):
-    """Ctrl-C after so many calls of 1, 2, 4, ..., 32, 60, 60, ... patches."""
-    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=60))
-    run = fitting.fit_part
-    fitted: list[int] = []
-
-    def stop(most=N_CHUNKS + 1):
-        fitted.clear()
-
-        def counted(patches, *settings):
-            if len(fitted) == most:
-                raise KeyboardInterrupt
-            fitted.append(patches.first)
-            return run(patches, *settings)
-
-        monkeypatch.setattr(fitting, "fit_part", counted)
-        return fitted
-
-    return stop
-
-
-def test_a_run_that_was_interrupted_goes_on_from_there(
-    tmp_path, out, stop_after, capsys
-):
-    resumed = write(tmp_path, "patches", RESUMED)
-    retained = tmp_path / "kept"
-
-    folders = ["-o", str(out), "--resume", str(retained)]
-
-    def interrupted():
-        return json.loads((out / "patches.json").read_text())["interrupted"]
-
-    stop_after(9)
-    assert main(["interactions", resumed, *folders]) == 130
-    printed = capsys.readouterr()
-    message = "interrupted: 243 of 420 patches are fitted; the same call continues from"
-    assert message in printed.err
-    assert "propopt: interrupted; written files are complete" in printed.err
-    assert "patches_interactions.csv" in printed.out.replace("/patches_", " patches_")
-    assert interrupted()
-    assert names(retained) == ["patches"]
-    fitted = stop_after()
-    assert main(["interactions", resumed, *folders]) == 0
-    assert fitted == [243, 244, 246, 250, 258, 274, 306, 366]
-    assert not interrupted()

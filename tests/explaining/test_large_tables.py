@@ -1,8 +1,6 @@
 """Tables larger than memory: the bits of one explanation, whatever is interrupted."""
 
 import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -12,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from dask_workers import KilledOnce, workers_of_dask
+from dask_workers import workers_of_dask
 from lightgbm import LGBMRegressor
 from refusals import refusals
 from sklearn.compose import make_column_transformer
@@ -579,38 +577,6 @@ def test_a_frame_of_dask_is_explained_lazily(explainer, whole, frames, monkeypat
     assert few.gap.dtype == float
 
 
-def killed_once(folder):
-    """A model, fitted, whose process is killed in the middle of X_NEW."""
-    (folder / "marks").mkdir(exist_ok=True)
-    model = KilledOnce(str(folder / "marks"), at=float(X_NEW.a[77]))
-    return po.Explainer(model, data=X, kind="slopes", law="none").fit(progress=False)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("way", ["lazily", "into a folder"])
-def test_a_worker_that_is_killed_loses_nothing(
-    way, source, tmp_path, frames, monkeypatch
-):
-    # as in the workers: the error of a part is joined from its blocks
-    monkeypatch.setattr(large_tables, "_BLOCK_ROWS", 2**12)
-    explainer = killed_once(tmp_path)
-    (mark := tmp_path / "marks" / "killed").touch()  # not in this process
-    expected = explainer.transform(X_NEW)
-    explainer.explain(source, to=tmp_path / "one")
-    mark.unlink()
-    with workers_of_dask() as client:
-        if way == "lazily":
-            lazy = explainer.explain(frames.from_pandas(X_NEW, npartitions=5))
-            result = lazy.compute(scheduler=client)
-            pd.testing.assert_frame_equal(result, expected, check_exact=True)
-        else:
-            address = client.scheduler.address
-            explainer.explain(source, to=tmp_path / "two", scheduler=address)
-            assert files_of(tmp_path / "two") == files_of(tmp_path / "one")
-    assert mark.exists()  # a worker was killed
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_threads_of_dask_write_the_same_bytes(explainer, source, tmp_path):
     pytest.importorskip("distributed")
@@ -621,17 +587,3 @@ def test_threads_of_dask_write_the_same_bytes(explainer, source, tmp_path):
 
 
 # ---- Small tables
-
-
-def test_nothing_more_is_imported_for_small_tables():
-    program = (
-        "import sys, numpy as np, propopt as po;"
-        "X = np.arange(40.0).reshape(20, 2);"
-        "e = po.Explainer(lambda X: X[:, 0] * X[:, 1], data=X).fit();"
-        "e.explain(X); e.transform(X);"
-        "names = ['dask', 'distributed', 'pyarrow.dataset', 'pyarrow.parquet',"
-        " 'propopt.explaining.large_tables'];"
-        "sys.exit(', '.join(x for x in names if x in sys.modules) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,6 +1,5 @@
 """Figures of the papers on LIME: what they state holds, and can fail; their runs."""
 
-import dataclasses
 from dataclasses import replace
 from functools import partial
 
@@ -9,9 +8,8 @@ import pytest
 from figures_on_record import drawn_as_on_record, measured, moved
 
 from papers import PAPERS
-from papers.lime import functions, statements
+from papers.lime import functions
 from papers.lime.runs import (
-    Runs,
     RunSettings,
     expected_at,
     fit_bits,
@@ -23,8 +21,6 @@ from papers.linear_lime import gains, tables
 from papers.tabular_lime import (
     digits,
     products,
-    trees,
-    wine,
 )
 from papers.tabular_lime import errors as tabular_errors
 from papers.tabular_lime.setups import uniform_data, uniform_law
@@ -40,39 +36,9 @@ from propopt.lime import GaussianLaw
 from propopt.lime.exact_limits import ExactLimits
 
 
-LIMIT = np.array([1.0, 2.0, -3.0, 0.5, 4.0])
-
-
-def exact_runs(n_runs: int = 100, scatter: float = 1e-6) -> Runs:
-    """Runs about their limit, of four columns."""
-    noise = np.random.default_rng(0).normal(size=(n_runs, len(LIMIT)))
-    return Runs(
-        estimates=LIMIT + scatter * noise,
-        limit=LIMIT,
-        expected=LIMIT,
-        labels=("a", "b", "c", "d"),
-        printed=LIMIT,
-    )
-
-
-def with_parts(runs: Runs, **parts: np.ndarray) -> Runs:
-    return dataclasses.replace(runs, **parts)
-
-
-def a_thousandth_off(values: np.ndarray) -> np.ndarray:
-    return 1.001 * values
-
-
 def permuted(values: np.ndarray) -> np.ndarray:
     """Coefficients of one column are those of the next; the intercept stays."""
     return np.r_[values[:1], np.roll(values[1:], 1)]
-
-
-def nothing(values: np.ndarray) -> np.ndarray:
-    return np.zeros(values.shape)
-
-
-WRONG = (a_thousandth_off, permuted, nothing)
 
 
 QUICK = {
@@ -216,38 +182,6 @@ def test_runs_are_those_of_the_package(model, monkeypatch):
 
 
 # ---- runs of LIME and what is said of them: true ones pass, wrong ones fail
-
-
-@pytest.mark.parametrize("n_runs", [20, 100])
-@pytest.mark.parametrize("wrong", WRONG)
-def test_statements_on_runs_fail_of_what_is_wrong(wrong, n_runs):
-    runs, theory = exact_runs(n_runs), statements.theory_is_in_the_boxes
-    printed = partial(statements.formula_as_printed, name="Eq. 1")
-    mean = statements.mean_is_expected
-    parts = {"expected": mean, "limit": theory, "printed": printed}
-    for part, statement in parts.items():
-        assert statement(runs).holds
-        assert not statement(with_parts(runs, **{part: wrong(LIMIT)})).holds
-    # a mean is held against what is expected, not against the limit
-    assert statements.mean_is_expected(with_parts(runs, limit=2 * LIMIT)).holds
-    assert str(theory(runs).verdict) == "confirmed"
-    assert str(theory(runs, difference="a stand-in").verdict) == "not tested"
-    off = with_parts(runs, limit=wrong(LIMIT))
-    assert not theory(off).holds
-    assert not printed(replace(runs, printed=None)).holds
-
-
-def test_columns_that_are_not_used_have_no_coefficient_or_noise():
-    noise = np.random.default_rng(0).normal(size=(100, 14))
-    unsplit = partial(trees.unsplit_are_zero, kind="Σ x_j", n_columns=10)
-    unused = partial(statements.unused_are_zero, used=2)
-    for statement, part, true, wrong in [
-        (unused, "limit", np.r_[LIMIT[:3], 0, 0], np.r_[LIMIT[:3], 0, 1e-300]),
-        (unsplit, "limit", np.zeros(11), np.full(11, 1e-300)),
-        (wine.unused_are_noise, "estimates", noise, noise + 1.0),
-    ]:
-        assert statement(with_parts(exact_runs(), **{part: true})).holds
-        assert not statement(with_parts(exact_runs(), **{part: wrong})).holds
 
 
 def test_regressions_are_weighted_ridge_with_a_free_intercept():

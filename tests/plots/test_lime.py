@@ -94,23 +94,3 @@ def test_estimated_paths_have_bands_of_errors():
     )
     path = lime.plot.path(n_features=2, widths=[0.2, 0.3])
     assert len(path.collections) == 2
-
-
-def test_a_path_has_the_largest_words_and_their_changes_of_sign():
-    text = " ".join(f"w{j}" for j in range(14))
-
-    def f(texts):
-        # β of w0 changes its sign at ν = 0.19 with 20 words
-        return [1.0 * ("w0 " in t and "w1 " in t) - 0.7 * ("w0 " in t) for t in texts]
-
-    lime = po.lime.text_limits(f, [text])
-    axes = lime.plot.path(n_features=2, widths=[0.1, 0.2, 0.5])
-    lines = [line for line in axes.lines if line.get_linestyle() != "None"]
-    path = lime.path(0, [0.1, 0.2, 0.5])
-    order = np.argsort(-np.abs(path.coefficients).max(axis=0), kind="stable")
-    for line, j in zip(lines, order[:2], strict=False):
-        np.testing.assert_array_equal(line.get_ydata(), path.coefficients[:, j])
-    circles = [line for line in axes.lines if line.get_marker() == "o"]
-    root = circles[0].get_xdata()[0]
-    assert root == pytest.approx(path.sign_changes[0][0])
-    assert lime.path(0, [root]).coefficients[0, 0] == pytest.approx(0.0, abs=1e-9)

@@ -18,7 +18,6 @@ from propopt.explaining.explainers import (
     TreeShap,
 )
 from propopt.lime import TextLaw
-from propopt.problems.jobs.lime import path_frame
 from propopt.tables.documents import PatternWords
 
 
@@ -242,18 +241,3 @@ def test_words_that_are_not_known_are_refused(folder, said, monkeypatch):
         "file.yaml:5: lime.words: words of the model are not available: it does not "
         "begin with a vectoriser of scikit-learn; use lime",
     )
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_paths_of_estimated_documents_have_standard_errors():
-    text = " ".join(f"word{k}" for k in range(30))
-
-    def model(texts):
-        return [np.tanh(len(one.split()) - 15 * ("word3 " in one)) for one in texts]
-
-    result = po.lime.text_limits(model, [text], po.lime.TextLaw(0.5), rng=0)
-    frame = path_frame(result, [0.5, 0.2])
-    assert frame["bandwidth"].unique().tolist() == [0.2, 0.5]
-    errors = result.path(0, [0.2, 0.5]).standard_errors
-    np.testing.assert_array_equal(frame["standard_error"], errors.ravel())
-    assert errors.max() > 0.0

@@ -100,7 +100,7 @@ def contents(folder):
 @pytest.mark.parametrize(
     ("job", "kills"),
     [
-        *((job, 2) for job in ("sweep", "explain", "lime", "interactions")),
+        *((job, 2) for job in ("sweep", "explain", "lime", "patches")),
         *(pytest.param(job, KILLS, marks=pytest.mark.slow) for job in JOBS),
     ],
 )

@@ -14,7 +14,7 @@ import pickle
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -28,10 +28,13 @@ import pytest
 from crafted_archives import (
     ARRAYS,
     WEIRD,
+    changed,
     craft,
+    forgeries_of,
     header_of,
     members_of,
     npy,
+    places,
     signed,
     with_header,
     write,
@@ -466,24 +469,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def places(value: Any) -> Iterator[tuple[object, ...]]:
-    """The way to each value of a header, however deep; of a list the first three."""
-    items = value.items() if isinstance(value, dict) else enumerate(value[:3])
-    for key, inner in items:
-        yield (key,)
-        if isinstance(inner, dict | list):
-            yield from ((key, *rest) for rest in places(inner))
-
-
-def changed(header: Any, position: tuple[object, ...], value: object) -> Any:
-    forged = copy.deepcopy(header)
-    inner = forged
-    for key in position[:-1]:
-        inner = inner[key]
-    inner[position[-1]] = value
-    return forged
-
-
 def is_sound(result: Result, path: Any) -> dict[str, bytes]:
     """What can be shown, and saved again: the members of its file."""
     assert str(result)
@@ -509,23 +494,6 @@ def test_forged_headers_load_as_they_say_or_not(name, part, saved, tmp_path):
                 again = header_of(is_sound(result, tmp_path / "again.npz"))
                 assert contents(again) == contents(forged), (position, value)
     assert refused > 2 * loaded
-
-
-def forgeries_of(ours: np.ndarray) -> Iterator[np.ndarray]:
-    """Its own numbers: one of them odd, cut, repeated, of another type."""
-    for odd in (np.nan, np.inf, -np.inf, -1.0, 0.0, 2.0, 1e9, 1e308):
-        if ours.dtype.kind == "f" or abs(odd) < 100:
-            forged = ours.copy()
-            forged.flat[:1] = odd
-            yield forged
-    yield from (
-        ours[:-1],
-        ours[::-1],
-        ours.ravel(),
-        ours[None],
-        np.concatenate([ours, ours]),
-    )
-    yield from (ours.astype(kind) for kind in (np.float32, np.int64, bool, "U8"))
 
 
 @pytest.mark.sampled(5)

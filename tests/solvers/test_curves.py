@@ -371,29 +371,6 @@ def stored(point):
     return {field.name: point.unread(field.name) for field in dataclasses.fields(point)}
 
 
-@each_curve
-def test_the_knee_does_what_every_explanation_does(solver, tmp_path):
-    best = po.solve(OBJECTIVE, tolerance=1e-9)
-    makers = {
-        "measured": lambda e: e.measured(po.Sparsity()),
-        "certified": lambda e: e.certified(OBJECTIVE),
-        "scaled": lambda e: e.scaled([2.0, 3.0]),
-        "grouped": lambda e: e.grouped({"both": NAMES}),
-        "replaced": lambda e: dataclasses.replace(e, units="output"),
-        "copied": lambda e: copy.deepcopy(e),
-    }
-    for name, make in makers.items():
-        result, expected = make(middle(solver)), make(best)
-        assert isinstance(result, po.results.Explanation)
-        one, other = result.to_frame(), expected.to_frame()
-        pd.testing.assert_frame_equal(one, other, rtol=1e-6, obj=name)
-        assert result.losses == pytest.approx(expected.losses, rel=1e-6)
-        assert (result.units, result.weights) == (expected.units, expected.weights)
-    middle(solver).save(tmp_path / "knee")
-    loaded = po.results.Explanation.load(tmp_path / "knee", objective=OBJECTIVE)
-    assert loaded.gap <= 1e-4
-
-
 def test_what_is_made_of_an_unread_point_has_the_proof_and_not_the_claim(tmp_path):
     def loaded(point):
         point.save(tmp_path / "a")

@@ -1,11 +1,14 @@
 """Saved explanations with something wrong in them: mutations of a sound archive."""
 
 import contextlib
+import copy
 import io
 import json
 import struct
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -143,48 +146,58 @@ def members_changed(rng: np.random.Generator, members: Members) -> Members:
     return pick(rng, [less, more])
 
 
+def places(value: Any) -> Iterator[tuple[object, ...]]:
+    """The way to each value of a header, however deep; of a list the first three."""
+    items = value.items() if isinstance(value, dict) else enumerate(value[:3])
+    for key, inner in items:
+        yield (key,)
+        if isinstance(inner, dict | list):
+            yield from ((key, *rest) for rest in places(inner))
+
+
+def changed(header: Any, position: tuple[object, ...], value: object) -> Any:
+    forged = copy.deepcopy(header)
+    inner = forged
+    for key in position[:-1]:
+        inner = inner[key]
+    inner[position[-1]] = value
+    return forged
+
+
+def forgeries_of(ours: np.ndarray) -> Iterator[np.ndarray]:
+    """Its own numbers: one of them odd, cut, repeated, of another type."""
+    ours = np.atleast_1d(ours)
+    for odd in (np.nan, np.inf, -np.inf, -1.0, 0.0, 2.0, 1e9, 1e308):
+        if ours.dtype.kind == "f" or abs(odd) < 100:
+            forged = ours.copy()
+            forged.flat[:1] = odd
+            yield forged
+    yield from (
+        ours[:-1],
+        ours[::-1],
+        ours.ravel(),
+        ours[None],
+        np.concatenate([ours, ours]),
+    )
+    kinds = (np.float32, np.int64, bool) if ours.dtype.kind in "fiub" else ()
+    yield from (ours.astype(kind) for kind in (*kinds, "U8"))
+
+
 def array_warped(rng: np.random.Generator, members: Members) -> Members:
     """Its own numbers: cut, repeated, in another dtype, as text, one of them odd."""
     if not (names := [name for name in members if name != "header.npy"]):
         return member_changed(rng, members)
     name = pick(rng, names)
-    array = np.load(io.BytesIO(members[name]))
-    odd = [np.nan, np.inf, -1.0, 1e308, 0.0, 3.7]
-    changed = array.astype(float) if array.dtype.kind in "fiub" else array.copy()
-    if changed.size and changed.dtype == float:
-        changed.flat[int(rng.integers(changed.size))] = pick(rng, odd)
-    warped = [
-        array[:-1] if array.ndim else array,
-        array[..., :-1] if array.ndim else array,
-        np.concatenate([array, array]) if array.ndim else array,
-        np.concatenate([array, array], axis=-1) if array.ndim else array,
-        array.ravel(),
-        array[None],
-        array.astype("U8"),
-        array.astype(np.float32) if array.dtype.kind in "fiub" else array,
-        array.astype(np.int64, casting="unsafe") if _is_whole(array) else array,
-        *3 * [changed],
-    ]
-    return {**members, name: npy(pick(rng, warped))}
-
-
-def _is_whole(array: np.ndarray) -> bool:
-    return array.dtype.kind in "fiub" and bool(np.isfinite(array).all())
+    with np.errstate(invalid="ignore"):
+        forged = pick(rng, [*forgeries_of(np.load(io.BytesIO(members[name])))])
+    return {**members, name: npy(forged)}
 
 
 def anything_replaced(rng: np.random.Generator, members: Members) -> Members:
     """A value of the header, however deep it stands."""
     header = header_of(members)
-    indices: list[tuple[object, object]] = []
-    todo: list[object] = [header]
-    while todo:
-        inner = todo.pop()
-        keys = list(inner) if isinstance(inner, dict) else range(len(inner))
-        indices += [(inner, key) for key in keys]
-        todo += [inner[key] for key in keys if isinstance(inner[key], dict | list)]
-    inner, key = pick(rng, indices)
-    inner[key] = pick(rng, WEIRD)
-    return with_header(members, header)
+    position = pick(rng, [*places(header)])
+    return with_header(members, changed(header, position, pick(rng, WEIRD)))
 
 
 MUTATIONS = [

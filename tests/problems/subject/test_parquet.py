@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 from refusals import refusals
 
-import propopt as po
-
 
 DATA = "data: {SOURCE, target: y, categorical: [plan], explain: 12}\n"
 JOBS = {
@@ -92,17 +90,6 @@ def test_interactions_and_audits_take_parquet(tmp_path, frame, run):
     assert "exact" in told["checks"].values()
     assert "wrong" not in told["checks"].values()
     assert {"shap.parquet", "rows.parquet", "table.parquet"} <= set(told["inputs"])
-
-
-def test_a_run_of_a_folder_is_resumed_only_with_the_same_files(tmp_path, frame, run):
-    (tmp_path / "parts").mkdir()
-    frame.to_parquet(tmp_path / "parts/0.parquet", index=False)
-    assert run("explain", "parquet: parts")[0] == 0
-    path, out = tmp_path / "file.yaml", tmp_path / "out"
-    file = po.problems.read_problem(path).with_options(resume=out)
-    assert file.run(out, quiet=True) is None
-    frame.assign(dose=1.0 + frame["dose"]).to_parquet(tmp_path / "parts/0.parquet")
-    assert file.with_options(resume=out).run(out, quiet=True) is not None
 
 
 @pytest.mark.parametrize(("source", "message"), refusals(__file__, "parquet"))
