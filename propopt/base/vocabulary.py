@@ -243,7 +243,7 @@ TERMS: Final[Mapping[str, Definition]] = {
     # ---- two versions, two groups
     "distance": Definition(
         "Root mean square change of contributions in the same rows; for groups the "
-        "larger difference of mean and mean size."
+        "difference of the means."
     ),
     "× level": Definition(
         "The distance or the change of mean size, over the largest by chance."

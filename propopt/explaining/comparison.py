@@ -48,7 +48,7 @@ from propopt.results.comparison import (
     NullLevel,
     column_sizes,
     distances_of,
-    group_distances,
+    mean_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.structures.fitted_model import FittedModel
@@ -160,47 +160,43 @@ _MIN_DIVISIONS: Final = 19
 
 
 def level_of(
-    level: Level,
-    versions: tuple[Parts, Parts],
+    level: Any,
+    versions: tuple[Any, Any],
     targets: Callable[[Any], Parts],
     progress: bool | None,
 ) -> NullLevel:
-    """The level from refits, given the targets of the versions and of each model."""
-    pooled = level.pairs if isinstance(level, PooledRefits) else None
-    sides: Any = level if pooled is None else [*zip(*pooled, strict=True)]
-    given = sides if isinstance(sides, Sequence) else ()
-    counts = [len(x) if isinstance(x, Sequence) else 0 for x in given]
-    least = _MIN_REFITS if pooled is None else _MIN_DIVISIONS
+    """The level from refits, given the targets of each model; checks the argument."""
+    is_pooled = isinstance(level, PooledRefits)
+    least = _MIN_DIVISIONS if is_pooled else _MIN_REFITS
+    sides = level if isinstance(level, tuple | list) else ()
+    counts = [len(x) if isinstance(x, Sequence) else 0 for x in sides]
     if len(counts) != 2 or min(counts) < least:
         raise InvalidInput(
             f"level: expected at least {least} refits of each version, such as "
             "(old_refits, new_refits), each from "
             "propopt.null_models.bootstrap_refits(learner, X, y, times=20), got "
-            f"{' and '.join(map(str, counts)) or type(level).__name__}"
+            f"{level!r:.60}"
         )
+    if is_pooled:  # the real division first
+        sides = [[one, *x] for one, x in zip(versions, sides, strict=True)]
     parts: list[list[Parts]] = []
     with progress_bar("refits", sum(map(len, sides)), progress) as bar:
         for name, models in zip(("old", "new"), sides, strict=True):
             parts.append([])
-            for number, model in enumerate(models, start=1):
+            for number, model in enumerate(models, start=0 if is_pooled else 1):
                 with _errors_of(f"level: {name} refit {number}"):
                     parts[-1].append(targets(model))
                 bar.advance(bar.task_ids[0])
-    if pooled is not None:
-        parts = [[one, *side] for one, side in zip(versions, parts, strict=True)]
     old, new = ([phi for phi, _ in side] for side in parts)
-    if pooled is not None:
+    if is_pooled:
         tested, *distances = map(distances_of, old, new)
     else:
         tested = distances_of(np.mean(old, axis=0), np.mean(new, axis=0))
-        distances = [
-            distances_of(one, other)
-            for side in (old, new)
-            for one, other in zip(side[::2], side[1::2], strict=False)
-        ]
+        pairs = [zip(x[::2], x[1::2], strict=False) for x in (old, new)]
+        distances = [distances_of(*pair) for some in pairs for pair in some]
     sizes = _sizes([*parts[0], *parts[1]])
     return NullLevel(
-        kind="bootstrap_refits" if pooled is None else "pooled_refits",
+        kind="pooled_refits" if is_pooled else "bootstrap_refits",
         least=_least(sizes[:, len(tested)]),
         tested=tested,
         distances=np.stack(distances),
@@ -432,9 +428,9 @@ def compare(passed: _Arguments) -> Comparison:
     models of random divisions of both tables. This level is exact for rows that
     belong to neither table.
 
-    For two groups of rows under one model the distance is the larger difference of two,
-    of mean φ and of mean |φ|; the table names which. The level comes from random
-    divisions of the same rows, 95 % of which have no column farther apart.
+    For two groups of rows under one model the distance is the difference of mean φ, and
+    mean sizes are tested too. The level comes from random divisions of the same rows,
+    95 % of which have nothing beyond it.
 
     The optimized explanations of both versions, with the weight and the graph of the
     old one, are compared too, with the price of hiding each change.
@@ -543,13 +539,11 @@ def compare(passed: _Arguments) -> Comparison:
     null = None
     if level is not None:
 
-        def parts(targets: Targets) -> Parts:
+        def parts(model: Any) -> Parts:
+            targets = _targets(problem, model)
             return targets.estimate.values, targets.base
 
-        def refitted(model: Any) -> Parts:
-            return parts(_targets(problem, model))
-
-        null = level_of(level, (parts(old), parts(new)), refitted, progress)
+        null = level_of(level, (before, after), parts, progress)
     moved = other.attributions - best.attributions
     quantities = [x.estimate.quantity for x in (old, new) if x.estimate.quantity]
     return Comparison(
@@ -602,7 +596,6 @@ def _compare_explanations(
         explanation, targets, _ = _stored_targets(refit, "refit")
         return targets[_aligned(explanation, old)], explanation.base_value
 
-    versions = (old_targets, old.base_value), (new_targets[indices], new.base_value)
     moved = new.attributions[indices] - old.attributions
     return Comparison(
         kind="versions",
@@ -611,7 +604,9 @@ def _compare_explanations(
         after=new_targets[indices],
         labels=old.labels,
         sources=(old_source, new_source),
-        level=None if level is None else level_of(level, versions, parts, progress),
+        level=None
+        if level is None
+        else level_of(level, (before, after), parts, progress),
         base_values=_common_bases(old.base_value, new.base_value),
         units=old.units,
         quantity=old.quantity,
@@ -653,9 +648,11 @@ def _compare_groups(
     n = sizes[0]
     source = targets.estimate.source
     generator = np.random.default_rng(settings.seed)
-    orders = [generator.permutation(len(phi)) for _ in range(times)]
-    distances = [group_distances(phi[x[:n]], phi[x[n:]]) for x in orders]
-    no_sizes = np.empty((times + 1, 0))
+    orders = [np.arange(len(phi))]  # the real division first
+    orders += [generator.permutation(len(phi)) for _ in range(times)]
+    sides = [(phi[order[:n]], phi[order[n:]]) for order in orders]
+    tested, *distances = (np.abs(mean_changes(*pair)) for pair in sides)
+    totals = np.array([[column_sizes(side) for side in pair] for pair in sides])
     return Comparison(
         kind="groups",
         names=names,
@@ -665,11 +662,11 @@ def _compare_groups(
         sources=(source, source),
         level=NullLevel(
             kind="permutations",
-            least=_least(column_sizes(phi)[-1:]),
-            tested=group_distances(phi[:n], phi[n:]),
+            least=_least(totals[..., -1]),
+            tested=tested,
             distances=np.stack(distances),
-            before=no_sizes,
-            after=no_sizes,
+            before=totals[:, 0],
+            after=totals[:, 1],
         ),
         base_values=_common_bases(targets.base, targets.base),
         units="output" if targets.base is not None else "scaled",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,19 +25,18 @@ LearnerLike: TypeAlias = Any
 """An estimator, copies of which are fitted, or a callable: (X, y) ↦ fitted model."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class PooledRefits:
+class PooledRefits(NamedTuple):
     """Pairs of models, or of their explanations, of random divisions of two tables.
 
     Parameters
     ----------
-    pairs : sequence of pairs
+    old, new : list (R,)
         The models of both parts of each division: of the same type as ``before`` and
         ``after`` of :func:`propopt.compare`, which needs at least 19 pairs.
     """
 
-    pairs: Sequence[tuple[Any, Any]]
+    old: list[Any]
+    new: list[Any]
 
 
 @suggests_arguments
@@ -146,21 +143,19 @@ def pooled_refits(
     >>> from sklearn.linear_model import LinearRegression
     >>> X, learner = np.random.default_rng(0).normal(size=(60, 3)), LinearRegression()
     >>> old, new = (X[:30], X[:30, 0]), (X[30:], X[30:, 0])
-    >>> len(po.null_models.pooled_refits(learner, old, new).pairs)
+    >>> len(po.null_models.pooled_refits(learner, old, new).old)
     19
     """
     generator = read_rng(rng)
     n = _n_rows(*old)
     n_all = n + _n_rows(*new)
     X, y = map(joined_rows, old, new)
-    pairs = []
+    refits = PooledRefits([], [])
     for _ in range(read_count(times, "times")):
         order = generator.permutation(n_all)
-        one, other = (
-            _fitted(learner, X, y, np.sort(x)) for x in (order[:n], order[n:])
-        )
-        pairs.append((one, other))
-    return PooledRefits(pairs)
+        for models, rows in zip(refits, (order[:n], order[n:]), strict=True):
+            models.append(_fitted(learner, X, y, np.sort(rows)))
+    return refits
 
 
 def _n_rows(X: Any, y: Any) -> int:

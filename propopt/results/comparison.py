@@ -77,7 +77,7 @@ class NullLevel(Declared, eq=True):
         Distances by chance: of pairs of refits of one version, or of divisions.
     before, after : array (M, S), (P, S)
         Mean sizes of all columns, their sum, and the base, if there is one: of each
-        refit; of the two sides themselves and then of each division. S = 0 for groups.
+        refit; or of the two sides themselves and then of each division.
 
     Notes
     -----
@@ -174,20 +174,9 @@ def distances_of(before: Array, after: Array) -> Values:
     return np.sqrt(((after - before) ** 2).mean(axis=0))
 
 
-def group_distances(before: Array, after: Array) -> Values:
-    """The larger difference of each column, of mean φ or of mean |φ|, (D,)."""
-    both = mean_changes(before, after), size_changes(before, after)
-    return np.abs(both).max(axis=0)
-
-
 def mean_changes(before: Array, after: Array) -> Values:
     """The difference of mean φ for each column with its sign, (D,)."""
     return after.mean(axis=0) - before.mean(axis=0)
-
-
-def size_changes(before: Array, after: Array) -> Values:
-    """The difference of mean |φ| for each column with its sign, (D,)."""
-    return mean_changes(np.abs(before), np.abs(after))
 
 
 def column_sizes(phi: Array) -> Values:
@@ -200,7 +189,6 @@ def column_sizes(phi: Array) -> Values:
 
 
 _HEADS: Final = {
-    "distance_of": "distance of",
     "mean_difference": "difference of means",
     "mean_size_before": "mean size before",
     "mean_size_after": "mean size after",
@@ -287,15 +275,12 @@ class Comparison(
         if self.level is None:
             return
         D = self.before.shape[1]
-        is_groups = self.kind == "groups"
-        if (self.level.kind == "permutations") != is_groups:
+        if (self.level.kind == "permutations") != (self.kind == "groups"):
             raise InvalidInput(
                 f"level: {self.level.kind} are not for comparing {self.kind}"
             )
         n_sizes = self.level.before.shape[1]
-        if len(self.level.tested) != D or n_sizes - D not in (
-            (-D,) if is_groups else (1, 2)
-        ):
+        if len(self.level.tested) != D or n_sizes not in (D + 1, D + 2):
             raise InvalidInput(f"level: expected changes of {D} columns")
 
     @property
@@ -305,9 +290,10 @@ class Comparison(
 
     @property
     def distances(self) -> Values:
-        """The distance between the attributions of both sides in each column, (D,)."""
-        measure = distances_of if self.kind == "versions" else group_distances
-        return measure(self.before, self.after)
+        """The distance between both sides in each column, of rows or of means, (D,)."""
+        if self.kind == "versions":
+            return distances_of(self.before, self.after)
+        return np.abs(mean_changes(self.before, self.after))
 
     @property
     def _chance(self) -> NullLevel:
@@ -332,17 +318,11 @@ class Comparison(
     @property
     def _size_ratios(self) -> Values:
         """Changes of sizes, all together and the base, over their limits, (S,)."""
-        if self.kind == "groups":
-            changes = size_changes(self.before, self.after)
-            return np.abs(changes) / self._chance.distance_limits
         return np.abs(self._chance.size_changes) / self._chance.size_limits
 
     @property
     def size_ratios(self) -> Values:
-        """The tested change of mean |φ|, up or down, divided by its limit, (D,).
-
-        For groups the limit is that of distances.
-        """
+        """The tested change of mean |φ|, up or down, divided by its limit, (D,)."""
         return self._size_ratios[: len(self.features)]
 
     @property
@@ -358,8 +338,7 @@ class Comparison(
     @property
     def total_flagged(self) -> bool:
         """True if the mean size of all columns together changed more than by chance."""
-        D = len(self.features)
-        return bool((self._size_ratios[D : D + 1] > 1.0).any())
+        return bool(self._size_ratios[len(self.features)] > 1.0)
 
     @property
     def base_flagged(self) -> bool:
@@ -369,27 +348,21 @@ class Comparison(
     def to_frame(self) -> pd.DataFrame:
         """A table with a row for each column, the largest distance first."""
         one, other = (column_sizes(side)[:-1] for side in (self.before, self.after))
-        means, sizes = (
-            f(self.before, self.after) for f in (mean_changes, size_changes)
-        )
-        kinds = np.where(np.abs(means) >= np.abs(sizes), "means", "sizes")
         W = self.optimized
         c = self.prices
         columns: dict[str, Any] = {
             "distance": self.distances,
-            "distance_of": "rows" if self.kind == "versions" else kinds,
-            "mean_difference": means,
+            "mean_difference": mean_changes(self.before, self.after),
             "mean_size_before": one,
             "mean_size_after": other,
             "optimized_distance": math.nan if W is None else W,
             "price": math.nan if c is None else c,
         }
         if self.level is not None:
-            limits = [self.level.distance_limits, self.level.size_limits]
             columns |= {
                 "times_level": self.times_level,
                 "distance_flagged": self.distance_flagged,
-                "size_limit": limits[self.kind == "versions"][: len(one)],
+                "size_limit": self.level.size_limits[: len(one)],
                 "size_ratio": self.size_ratios,
                 "size_flagged": self.size_flagged,
             }
@@ -525,7 +498,9 @@ class Comparison(
             yield Fact("false alarms", SHARE_OF_ALARMS, "%", note="at most")
             limits = self.level.size_limits
         D = len(self.features)
-        if self.base_values is not None and self.kind == "versions":
+        if self.kind == "groups":
+            return
+        if self.base_values is not None:
             flagged = self.level is not None and self.base_flagged
             yield _change("base", *self.base_values, limits[D + 1 :], flagged)
         if self.level is not None and self.total_flagged:
