@@ -16,7 +16,6 @@ from propopt.base.terminal import PlainConsole
 from propopt.cli import (
     DONE,
     INTERRUPTED,
-    REFUTED,
     Parser,
     gravest,
     run_command,
@@ -24,6 +23,8 @@ from propopt.cli import (
 
 
 _GATE = "gate"
+_FAILED = 4
+"""The exit code where a check of ours fails, or the gate misses an error."""
 _FOLDERS = {"properties": "paper"}
 """Folders of results that are not called as their papers are."""
 
@@ -79,7 +80,7 @@ def _code_of(
     )
     if report.interrupted:
         return INTERRUPTED
-    return REFUTED if report.n_failed else DONE
+    return _FAILED if report.n_failed else DONE
 
 
 def _try_gate(options: argparse.Namespace) -> int:
@@ -107,7 +108,7 @@ def _try_gate(options: argparse.Namespace) -> int:
         style="bold red" if missed else "bold green",
         markup=False,
     )
-    return REFUTED if missed else DONE
+    return _FAILED if missed else DONE
 
 
 def _read_turn(text: str) -> tuple[int, int]:
