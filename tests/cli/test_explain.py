@@ -12,7 +12,6 @@ from sklearn.datasets import load_iris
 import propopt as po
 from propopt.cli import main
 from propopt.explaining.out_of_sample import FittedRows
-from propopt.problems.jobs.job import digest_of_file
 
 
 LOOK = """\
@@ -214,12 +213,6 @@ def large(table, tmp_path, rng):
     return write(tmp_path, "large", LARGE), tmp_path / "rows.parquet", tmp_path / "out"
 
 
-def files_of(folder):
-    """All files of a folder, with their times and digests."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [(path, path.stat().st_mtime_ns, digest_of_file(path)) for path in paths]
-
-
 def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     file, rows, out = large
     assert explain(file, "--rows", rows, "-o", out, "--report") == 0
@@ -241,33 +234,6 @@ def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     assert stored["rows"]["columns"] == list(expected.columns)
     assert main(["report", str(out / "large_rows"), "-o", str(out / "page.html")]) == 0
     assert "50 rows × 3 features" in (out / "page.html").read_text()
-
-
-MISTYPED = {
-    "there is no file or folder": lambda rows: rows.parent / "typo.parquet",
-    "the table has no 'age'": lambda rows: store(
-        rows, pd.read_parquet(rows).drop(columns="age")
-    ),
-    "are of another table": lambda rows: store(rows, pd.read_parquet(rows)[::-1]),
-}
-
-
-def store(rows, frame):
-    frame.to_parquet(rows.parent / "other.parquet")
-    return rows.parent / "other.parquet"
-
-
-@pytest.mark.parametrize("resume", [[], ["--resume"]])
-@pytest.mark.parametrize("message", MISTYPED)
-def test_a_mistyped_command_leaves_every_byte(message, resume, large, capsys):
-    file, rows, out = large
-    mistyped = MISTYPED[message](rows)
-    out = rows.parent / "done"
-    assert explain(file, "--rows", rows, "-o", out, "-q") == 0
-    before = files_of(out)
-    assert explain(file, "--rows", mistyped, "-o", out, "-q", *resume) == 2
-    assert message in capsys.readouterr().err
-    assert files_of(out) == before
 
 
 def test_an_interrupted_run_names_how_it_continues(large, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""What is checked of figures holds for true results, not for slightly wrong ones."""
+"""Statements on figures: curves, inductive explanations, and where the paper errs."""
 
 import warnings
 from dataclasses import replace

@@ -7,27 +7,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from figures_on_record import drawn_as_on_record
 
 from papers import PAPERS
 from papers.engine import Verdict
-from papers.engine.tally import FigureReport
 from papers.properties.paper import PROPERTIES
 
 
 RECORD = Path(__file__).parents[2] / "papers" / "records" / "properties.md"
 
 
-@pytest.mark.parametrize("name", ["fig4"])
-def test_a_run_has_the_verdicts_on_record(name):
-    made = PROPERTIES.figures[name]()
-    results = tuple(one.run() for one in made.panels)
-    known = {"record": PROPERTIES.record, "values": PROPERTIES.values_on_record}
-    report = FigureReport(name=name, figure=made, results=results, seconds=0.0, **known)
-    known = {key for key in PROPERTIES.record if key[0] == name}
-    assert {(name, c.text, c.difference) for c in report.claims} == known
-    assert report.changed == []
-    assert len(report.measured) == 3 * (18 * 4 + 2)
-    assert report.drifted == []
+def test_a_run_has_the_verdicts_on_record():
+    drawn_as_on_record(PROPERTIES, "fig4")
+    assert len([key for key in PROPERTIES.values_on_record if key[0] == "fig4"]) > 200
 
 
 def test_docs_tell_the_distances_on_record():

@@ -175,26 +175,6 @@ def test_attributions_keep_the_offset_of_each_component(solver, rng):
     np.testing.assert_allclose(moved.solve(weights, 1e-13).W, expected, rtol=4e-16)
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
-@pytest.mark.parametrize("weight", [1e-5, 1.0, 1e5, 1e8])
-def test_components_of_different_scale_each_keep_their_digits(solver, weight, rng):
-    S = rng.uniform(0.5, 1.0, size=(6, 6))
-    S = np.triu(S, 1) + np.triu(S, 1).T
-    G = rng.normal(size=(18, 1))
-    scales = [1e-7, 1.0, 1e7]
-    blocks = la.block_diag(*(scale * S for scale in scales))
-    robust = po.PairwiseRobustness(po.graphs.graph_from_matrix(blocks))
-    objective = po.GradientMatching(G) + robust
-    curve = curve_of(objective, solver)
-    result = curve.measure(np.array([1.0, weight]), 1e-12)
-    parts = zip(np.split(G, 3), scales, strict=True)
-    exact = float(sum(exact_optimum(g, weight * scale * S) for g, scale in parts))
-    assert result.losses @ [1.0, weight] == pytest.approx(exact, rel=1e-11, abs=0)
-    assert result.excess <= 1e-9 * exact
-    W = curve.solve(np.array([1.0, weight]), 1e-13).W
-    assert objective.losses[0].value(W) == pytest.approx(result.losses[0], rel=1e-6)
-
-
 def test_a_curve_goes_on_after_attributions_of_a_large_table(rng, monkeypatch):
     monkeypatch.setattr(curves, "_RETAINED", 0)
     graph = po.graphs.knn_graph(rng.normal(size=(200, 3)), 4)

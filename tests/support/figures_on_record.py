@@ -1,7 +1,5 @@
-"""Figures of papers, computed: their verdicts are those on record; and broken ones."""
+"""Figures of papers, computed: their verdicts are those on record."""
 
-import dataclasses
-from functools import cache
 from io import BytesIO
 
 from papers.engine.tally import FigureReport
@@ -30,19 +28,3 @@ def drawn_as_on_record(paper, name):
     drawing.savefig(picture, format="svg")
     assert picture.tell() > 10_000
     return results
-
-
-@cache
-def measured(make, *arguments):
-    """What a figure measures, once."""
-    return make(*arguments)
-
-
-def moved(field, change):
-    """The same with one part changed."""
-    return lambda one: dataclasses.replace(one, **{field: change(getattr(one, field))})
-
-
-def scaled(field, factor=1.001):
-    """The same with one part multiplied."""
-    return moved(field, lambda part: factor * part)

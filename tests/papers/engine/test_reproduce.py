@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from refusals import refusals
 from reproduction import FILE, figure, panel, paper
 
-from papers import PAPERS, read_choice, read_choices
+from papers import PAPERS, read_choices
 from papers.__main__ import main
 from papers.engine import (
     Claim,
@@ -352,22 +352,6 @@ def test_a_study_is_run_told_and_drawn(tmp_path):
 # ---- which paper, and which figures
 
 
-@pytest.mark.parametrize(
-    ("names", "paper", "expected"),
-    [
-        (["fig1", "fig4"], None, ("properties", ("fig1", "fig4"))),
-        (["all"], "properties", ("properties", ("all",))),
-        (["tabular-lime"], None, ("tabular-lime", ("all",))),
-        (["tabular-lime", "fig7"], None, ("tabular-lime", ("fig7",))),
-        (["fig7"], "tabular-lime", ("tabular-lime", ("fig7",))),
-        ([], "tabular-lime", ("tabular-lime", ())),
-    ],
-)
-def test_a_paper_may_stand_before_its_figures(names, paper, expected):
-    result, figures = read_choice(names, paper)
-    assert (result.name, figures) == expected
-
-
 def test_several_papers_stand_one_after_another():
     names = ["tabular-lime", "linear-lime", "fig2", "fig3", "properties"]
     several = {"tabular-lime": ("all",), "linear-lime": ("fig2", "fig3")}
@@ -414,27 +398,6 @@ def written(folder, name, **columns):
     path = folder / name
     pd.DataFrame(columns).to_csv(path, index=False)
     return path
-
-
-@pytest.mark.parametrize(
-    ("target", "task", "found"),
-    [
-        (np.arange(30) / 7, None, ("regression", None)),
-        (["no", "yes", "yes"] * 10, None, ("classification", "yes")),
-        ([0, 1, 1] * 10, None, ("classification", 1)),
-        ([3, 4, 4, 5, 6] * 6, None, ("regression", None)),
-        ([3, 4, 4, 5, 6] * 6, "classification", ("classification", 4)),
-    ],
-)
-def test_a_table_of_the_users_becomes_a_problem(tmp_path, rng, target, task, found):
-    columns = dict(zip("abc", rng.normal(size=(3, 30)), strict=True))
-    csv = written(tmp_path, "my table.csv", **columns, y=target)
-    panel = panel_of_table(csv, "y", task)
-    schema = panel.problem.schema
-    assert panel.title == "my table"
-    assert (schema.model.task, schema.model.target_class) == found
-    assert schema.data.explain == 10
-    assert panel.problem.build().points.shape == (10, 3)
 
 
 def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):

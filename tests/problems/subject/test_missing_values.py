@@ -1,17 +1,12 @@
 """Tables of a user's own: empty cells, the class that is explained, scores."""
 
-import sys
-import types
-
 import numpy as np
 import pandas as pd
 import pytest
 from problem_texts import build
 from sklearn.datasets import load_diabetes
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.problems.subject.models import Code
@@ -75,23 +70,6 @@ def test_losses_take_empty_cells_or_say_what_they_need(table, write, tmp_path):
     numbers = text(model, "categorical: []")
     path = write(numbers.replace("gradient_matching", "function_matching"))
     assert "wᵀx is undefined; use GradientMatching" in build(path)
-
-
-def test_imported_pipelines_impute(table, write, tmp_path, monkeypatch):
-    module = types.ModuleType("own_models")
-    module.imputed = make_pipeline(SimpleImputer(add_indicator=True), Ridge())
-    monkeypatch.setitem(sys.modules, "own_models", module)
-    table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
-    path = write(text("import: own_models:imputed", "categorical: []"))
-    subject = read(path, Code.ALLOWED).subject
-    result = subject.function.gradient(subject.points)
-    weights = subject.estimator[-1].coef_
-    present = subject.points.notna()
-    np.testing.assert_allclose(result["b"], weights[1], rtol=1e-6)
-    np.testing.assert_allclose(result["a"][present["a"]], weights[0], rtol=1e-6)
-    distance = subject.estimator[0].statistics_[0] - subject.others["a"].mean()
-    effect = weights[3] + weights[0] * distance
-    np.testing.assert_allclose(result["a"][~present["a"]], effect, rtol=1e-6)
 
 
 X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
