@@ -342,13 +342,17 @@ def _are_draws(e: AuditEvidence) -> bool:
     alike = float(np.vdot(errors[first], errors[second]))
     alike /= 0.5 * float((errors[first] ** 2 + errors[second] ** 2).sum())
     interactions = e.E - e.main_effects.explanation.attributions
-    others = [V[:, used].ravel() for V in (e.E, interactions)]
-    r = np.corrcoef([errors.ravel(), *others])[0, 1:]
-    return alike <= _MAX_ALIKE and bool((r**2 <= _MAX_R2).all())
+    size = float((errors**2).sum())
+    for V in (e.E[:, used], interactions[:, used]):  # each column by its own factor
+        squares = np.maximum((V**2).sum(axis=0), 1e-300)
+        explained = float(((errors * V).sum(axis=0) ** 2 / squares).sum())
+        if explained > _MAX_R2 * size:
+            return False
+    return alike <= _MAX_ALIKE
 
 
 _MAX_R2: Final = 0.25
-"""R² of errors and values, at most .22 for draws of real tables."""
+"""R² of errors by values of their column, at most .22 for draws of real tables."""
 
 _MAX_ALIKE: Final = 0.1
 """The correlation of the errors of similar rows, 0 for draws."""

@@ -507,13 +507,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         ]
 
     def _causes(self) -> Iterator[Chapter]:
-        """Tables of the pairs and rows with most of the removable differences."""
+        """The pairs with most of the removable differences; a file has the rows, too."""
         table = self.causes_to_frame().rename(columns=_HEADS)
         table[_HEADS["share"]] = table[_HEADS["share"]].map(share_text)
         n = len(self.pairs)
         if n:
-            rows = table[n:].dropna(axis=1, how="all")
-            blocks = [Table(table[:n], "Pairs of similar rows."), Table(rows, "Rows.")]
+            blocks = [Table(table[:n], "Pairs of similar rows.")]
             yield Chapter("Largest removable differences", blocks)
 
     @property
