@@ -507,7 +507,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         ]
 
     def _causes(self) -> Iterator[Chapter]:
-        """The pairs with most of the removable differences; a file has the rows, too."""
+        """The pairs with most of the removable differences; a file has rows, too."""
         table = self.causes_to_frame().rename(columns=_HEADS)
         table[_HEADS["share"]] = table[_HEADS["share"]].map(share_text)
         n = len(self.pairs)
