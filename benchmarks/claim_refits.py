@@ -104,7 +104,7 @@ def measured(full: bool) -> pd.DataFrame:
     found = []
     for name, population in POPULATIONS.items():
         for kind, learner in learners(name).items():
-            for seed in range(8 if full else 2):
+            for seed in range(10 if full else 3):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     some = statements(population, learner, seed)
@@ -130,11 +130,14 @@ def summary(found: pd.DataFrame) -> dict[str, float]:
 
 
 def claims(full: bool = False) -> dict[str, pd.DataFrame]:
-    """Shares by population and learner, and of all."""
+    """Shares by population, by population and learner, and of all."""
     found = measured(full)
     found[[*KINDS]] = found[[*KINDS]].astype(bool)
-    cases = {" ".join(k): x for k, x in found.groupby(["population", "learner"])}
-    shares = pd.DataFrame({k: summary(x) for k, x in {**cases, "all": found}.items()}).T
+    keys = ["population", "learner"]
+    cases = {"all": found}
+    for by in (keys[:1], keys):
+        cases |= {" ".join(case): some for case, some in found.groupby(by)}
+    shares = pd.DataFrame({case: summary(some) for case, some in cases.items()}).T
     return {
         kind: shares[["letters", *[x for x in shares if x.startswith(f"{kind} ")]]]
         for kind in KINDS
