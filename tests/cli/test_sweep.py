@@ -89,7 +89,7 @@ def test_nothing_is_cut_off_in_a_narrow_terminal(
     printed = capsys.readouterr().out
     assert "…" not in printed
     for name in ("sparsity", "max_difference_robustness"):
-        assert f"  loss of {name}" in printed
+        assert f"  loss {name}" in printed
     assert "smoothgrad scale=0.25 " in printed
 
 
