@@ -1,6 +1,6 @@
 """Audits of 60 right and 60 wrong sources: verdicts, and causes that are named.
 
-``python -m benchmarks.claim_audits`` prints a line for each kind. Right values come
+``python -m benchmarks.claims audits`` prints a line for each kind. Right values come
 from the packages that people use; faults are planted in them. Models are fitted on
 correlated numbers, and on a table with categories and missing values.
 """
@@ -367,10 +367,14 @@ def results() -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-if __name__ == "__main__":
+def claims(full: bool = False) -> dict[str, pd.DataFrame]:
+    """Verdicts by kind, sources with another one than expected, and their numbers."""
+    del full  # there is one size
     warnings.simplefilter("ignore")
     found = results()
     counts = found.groupby(["right", "kind", "verdict", "cause"], sort=False).size()
-    print(counts.to_string())
-    print(found[~found["as expected"]].to_string())
-    print(found.groupby("right")["as expected"].agg(["sum", "size"]))
+    return {
+        "verdicts": counts.to_frame("sources"),
+        "not as expected": found[~found["as expected"]],
+        "numbers": found.groupby("right")["as expected"].agg(["sum", "size"]),
+    }

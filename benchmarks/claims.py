@@ -28,7 +28,7 @@ from scipy.special import expit
 Rng: TypeAlias = np.random.Generator
 Drawn: TypeAlias = tuple[pd.DataFrame, Any]
 
-CASES: Final = ("mixtures", "refits", "versions")
+CASES: Final = ("mixtures", "refits", "audits", "versions")
 
 
 # ---- Populations
