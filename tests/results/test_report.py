@@ -191,13 +191,8 @@ def test_an_audit_shows_a_row_with_exact_values_and_a_list_of_prices():
     audit = po.audit(Z - Z.mean(axis=0), model, Z)
     (explorer,) = explorers(audit)
     data = json.loads(explorer.data)
-    worst = audit.pairs[0]
     wrong = audit["row sums"].rows
     assert [row["name"] for row in data["rows"][:1]] == [str(wrong[0])]
-    assert [row["name"] for row in data["rows"][len(wrong) : len(wrong) + 2]] == [
-        str(worst.first),
-        str(worst.second),
-    ]
     for row in data["rows"]:
         n = int(row["name"])
         np.testing.assert_allclose(
