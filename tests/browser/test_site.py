@@ -157,16 +157,3 @@ def test_the_search_finds_what_is_looked_for(words, page, opened, address):
         "#search-results li a", "links => links.map(link => link.href.split(/[?#]/)[0])"
     )
     assert address + page in found[:12]
-
-
-def test_the_picture_of_the_front_page_is_a_sentence_and_holds_on_a_phone(opened):
-    for look, kind in {"light": "wide", "narrow": "stacked"}.items():
-        (shown,) = [
-            figure
-            for figure in opened("index.html", look).locator(".hero svg").all()
-            if figure.is_visible()
-        ]
-        assert kind in shown.get_attribute("class")
-        told = shown.get_attribute("aria-label")
-        assert "log-odds" in told
-        assert "least for all that adds up" in told

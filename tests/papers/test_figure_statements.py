@@ -1,6 +1,5 @@
-"""Statements on figures: curves, inductive explanations, and where the paper errs."""
+"""Statements on figures: inductive explanations, δ, and where the paper errs."""
 
-import warnings
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -8,45 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction import (
-    FILE,
     INDUCTIVE,
     read,
     solved,
-    swept,
     with_losses,
 )
 
-from papers.engine import statements
 from papers.properties import errors, induction, limits, trends
 from papers.properties.paper import PROPERTIES
 
 
 PROBLEMS = Path(errors.__file__).with_name("problems")
-
-
-def times(factor, losses):
-    return {name: factor * value for name, value in losses.items()}
-
-
-def with_first(result, **claims):
-    """The first point of a curve with other claims; attributions stay to be read."""
-    first, *others = result.trade_offs.optimized
-    deferred = first.unread("attributions")
-    optimized = (replace(first, attributions=deferred, **claims), *others)
-    return replace(result, trade_offs=replace(result.trade_offs, optimized=optimized))
-
-
-@pytest.mark.parametrize("factor", [1.0, 1.0001, 0.9999])
-def test_a_curve_that_is_not_that_of_its_attributions_fails(factor):
-    result = swept(read(FILE))  # its points have not been read
-    first = result.trade_offs.optimized[0]
-    own = first.certificate
-    values = {"value": factor * own.value, "lower_bound": factor * own.lower_bound}
-    proof = replace(own, **values)
-    claims = {"losses": times(factor, first.losses), "certificate": proof}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that losses count which are proved
-        assert statements.certified(with_first(result, **claims)).holds is (factor == 1)
 
 
 # ---- inductive explanations

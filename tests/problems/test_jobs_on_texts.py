@@ -132,19 +132,6 @@ def test_a_sweep_tells_what_is_kept_and_of_a_family_the_nearest_to_the_front(pro
     assert 0.0 < robust < faithful < gradient == 1.0
 
 
-def test_a_document_of_one_word_has_its_effect_beside_the_others(write, tmp_path):
-    write(f"{NOTES}price,no\n", "notes.csv")
-    path = write(f"{FILE}baselines: [{{method: exact_lime}}, {{method: gradient}}]\n")
-    built = po.problems.read_problem(path)
-    curve = built.run(tmp_path / "out", quiet=True)
-    lime, effects = curve.baselines
-    texts = built.subject.points
-    (row,) = [n for n, text in enumerate(texts) if text == "price"]
-    result, reference = lime.attributions, effects.attributions
-    np.testing.assert_allclose(result[row], reference[row], rtol=0, atol=1e-12)
-    assert not np.allclose(result, reference)
-
-
 MARKED = """\
 text,label
 Good food <b>good</b> price 😀,yes
