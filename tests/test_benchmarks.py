@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
@@ -94,27 +93,6 @@ def test_shap_is_asked_with_a_background_or_without():
     np.testing.assert_allclose(totals, model.predict(X[-5:]), atol=1e-6)
     other = peers.path_dependent(model, X[-5:]).run()
     assert np.abs(other - against).max() > 1e-3
-
-
-def test_batched_passes_estimate_the_limits_of_lime():
-    """Each coefficient within 5 standard errors of 20 batches: .1 % false alarms."""
-    X = load_breast_cancer().data[:, :4]
-    law = po.lime.TabularLaw.from_data(X)
-
-    def steps(rows):  # of the bins alone, so that values within a bin do not count
-        edges = np.percentile(X, [25, 50, 75], axis=0)
-        bins = (rows[:, None] > edges).sum(axis=1)
-        return bins[:, 0] * bins[:, 1] - bins[:, 2] + 2.0 * bins.prod(axis=1)
-
-    width = 0.75 * np.sqrt(4)
-    batches = np.array(
-        [peers.batched_bins(steps, X, X[[k] * 20], 2000, (width,))[0] for k in (0, 300)]
-    )  # (2, 20, 4)
-    lime = po.explainers.Lime(law=law, n_samples=40_000, ridge=20.0, first_row=True)
-    ours = lime.explain(po.wrap(steps), X[[0, 300]])
-    errors = np.sqrt(batches.var(axis=1, ddof=1) / 20 + ours.standard_errors**2)
-    assert (np.abs(batches.mean(axis=1) - ours.attributions) < 5 * errors).all()
-    assert (errors < 0.05 * np.abs(ours.attributions).max()).all()
 
 
 def test_a_batched_pass_over_texts_asks_the_model_for_the_same_texts():

@@ -11,7 +11,6 @@ from sklearn.datasets import load_iris
 
 import propopt as po
 from propopt.cli import main
-from propopt.explaining.out_of_sample import FittedRows
 
 
 LOOK = """\
@@ -234,31 +233,6 @@ def test_rows_of_parquet_are_explained_into_a_folder(large, capsys):
     assert stored["rows"]["columns"] == list(expected.columns)
     assert main(["report", str(out / "large_rows"), "-o", str(out / "page.html")]) == 0
     assert "50 rows × 3 features" in (out / "page.html").read_text()
-
-
-def test_an_interrupted_run_names_how_it_continues(large, monkeypatch, capsys):
-    file, rows, out = large
-    monkeypatch.setattr("propopt.explaining.large_tables._PART_ROWS", 16)
-    before, calls = FittedRows.explain, []
-
-    def interrupted(self, X, progress):
-        calls.append(len(X))
-        if sum(calls) > 32:
-            raise KeyboardInterrupt
-        return before(self, X, progress)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FittedRows, "explain", interrupted)
-        assert explain(file, "--rows", rows, "-o", out, "-q") == 130
-    said = capsys.readouterr().err
-    assert f"finished parts stay in {out / 'large_rows'}" in said
-    assert "--resume" in said
-    assert len([*(out / "large_rows").glob("part-*")]) == 2
-    assert explain(file, "--rows", rows, "-o", out, "-q", "--resume") == 0
-    assert explain(file, "--rows", rows, "-o", out.parent / "once", "-q") == 0
-    parts = [folder / "large_rows" for folder in (out, out.parent / "once")]
-    one, other = ({x.name: x.read_bytes() for x in part.iterdir()} for part in parts)
-    assert one == other
 
 
 @pytest.mark.parametrize(
