@@ -34,11 +34,9 @@ from propopt.base.resources import (
     for_each_column,
     row_blocks,
 )
-from propopt.cli import main
 from propopt.lime import sampled_limits
 from propopt.lime.diagnosis import evidence
 from propopt.losses.graphs import features, grid
-from propopt.problems import problem as problem_module
 
 
 GIB = 2**30
@@ -258,11 +256,6 @@ def test_one_thread_holds_until_the_last_thread_has_left():
     assert observed == [1, 1]
 
 
-SMALL = """
-data: {uniform: {low: -1, high: 1, points: %d, dimensions: 2}}
-function: {name: power, degree: 3}
-objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
-"""
 OBEYED = [(20, name, 2) for name in resources.THREAD_VARIABLES]  # by a user who set it
 
 
@@ -270,22 +263,13 @@ OBEYED = [(20, name, 2) for name in resources.THREAD_VARIABLES]  # by a user who
 @pytest.mark.parametrize(
     ("n_points", "chosen", "expected"), [(20, "", 1), (ONE_THREAD + 1, "", 2), *OBEYED]
 )
-def test_a_small_problem_file_is_run_with_one_thread(
-    n_points, chosen, expected, tmp_path, monkeypatch
+def test_a_small_problem_is_solved_with_one_thread(
+    n_points, chosen, expected, monkeypatch
 ):
-    seen, original = [], problem_module.sweep
-
-    def watched(*arguments, **settings):
-        seen.append(n_threads())
-        return original(*arguments, **settings)
-
-    monkeypatch.setattr(problem_module, "sweep", watched)
     if chosen:
         monkeypatch.setenv(chosen, "2")
-    file = tmp_path / "small.yaml"
-    file.write_text(SMALL % n_points)
-    assert main(["sweep", str(file), "-q", "-o", str(tmp_path)]) == 0
-    assert seen == [expected]
+    with resources.threads_of_run(n_points):
+        assert n_threads() == expected
 
 
 @pytest.mark.usefixtures("two_threads")

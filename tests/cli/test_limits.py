@@ -12,7 +12,7 @@ from command_line import PROGRAM, environment
 
 import propopt as po
 from propopt.base.errors import Refused
-from propopt.base.resources import for_each_column, with_thread_fallback
+from propopt.base.resources import for_each_column
 from propopt.cli import main
 from propopt.interactions.patch_draws import draw_patches
 from propopt.laws.perturbations import prefetch
@@ -40,14 +40,6 @@ def test_small_work_needs_no_threads(rng):
     assert po.explain(model, X[:5], data=X, progress=False).shape == (5, 3)
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_threads():
-    def fails():
-        raise RuntimeError("another")
-
-    with pytest.raises(RuntimeError, match="another"):
-        with_thread_fallback(fails, lambda: 1)
-
-
 @pytest.mark.parametrize(
     ("error", "printed"),
     [
@@ -65,15 +57,6 @@ def test_a_limit_is_told_in_a_sentence(error, printed, monkeypatch, capsys, tmp_
     message = capsys.readouterr().err
     assert printed in message
     assert len(message.splitlines()) == 1
-
-
-def test_other_errors_of_ours_are_not_hidden(monkeypatch, tmp_path):
-    def fails(*_, **__):
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr(po.problems, "read_problem", fails)
-    with pytest.raises(RuntimeError, match="a bug"):
-        main(["check", str(tmp_path / "any.yaml")])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space of Linux")

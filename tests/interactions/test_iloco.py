@@ -202,24 +202,6 @@ def test_classes_are_predicted_as_they_were_given(scheme):
     assert model.target(X, labels).error == "probability"
 
 
-class _OnNumbers(LinearRegression):
-    """A learner that takes any names."""
-
-    def fit(self, X, y):
-        return super().fit(np.asarray(X), y)
-
-    def predict(self, X):
-        return super().predict(np.asarray(X))
-
-
-def test_names_of_any_kind_are_read_and_are_those_of_scores_alone():
-    mixed = X.set_axis(["age", 1, 2, 3], axis=1)
-    model = ILOCO(_OnNumbers(), DataSplit()).fit(mixed, Y)
-    assert not hasattr(model, "feature_names_in_")
-    assert model.result_.names == ("age", 1, 2, 3)
-    assert len(model.predict(mixed)) == 120
-
-
 @pytest.mark.parametrize(("line", "message"), refusals(__file__, "estimators"))
 def test_what_cannot_be_used_is_refused(results, line, message):
     with pytest.raises(InvalidInput, match=message):

@@ -1,4 +1,4 @@
-"""Figures of the papers on LIME: verdicts on record; texts, runs, equations of runs."""
+"""Figures of the papers on LIME: verdicts on record; runs and their equations."""
 
 from dataclasses import replace
 
@@ -49,22 +49,6 @@ def test_a_figure_has_the_verdicts_on_record_and_is_drawn(paper, name):
 
 
 # ---- texts, and the package
-
-
-def test_the_corpus_follows_zipf_and_its_seed():
-    """Of 16,000 words the first come within five standard errors of their shares."""
-    made = corpus.generated_corpus()
-    assert made.texts == corpus.generated_corpus.__wrapped__().texts
-    assert made.texts != corpus.generated_corpus(seed=1).texts
-    lengths = [len(text.split()) for text in made.texts]
-    assert (min(lengths), max(lengths)) == (20, 60)
-    words, shares = corpus.zipf_words()
-    assert shares[0] / shares[9] == pytest.approx(10.0)
-    drawn = " ".join(made.texts).replace(".", "").split()
-    for word, share in zip(words[:10], shares[:10], strict=True):
-        error = np.sqrt(share / len(drawn))
-        # moods take some of the total from words that have none
-        assert abs(drawn.count(word) / len(drawn) - share) < 5 * error + 0.1 * share
 
 
 @pytest.mark.parametrize("model", ["small tree", "linear model"])
