@@ -169,6 +169,8 @@ def level_of(
     is_pooled = isinstance(level, PooledRefits)
     least = _MIN_DIVISIONS if is_pooled else _MIN_REFITS
     sides = level if isinstance(level, tuple | list) else ()
+    if isinstance(level, PooledRefits):
+        sides = (level.old, level.new)
     counts = [len(x) if isinstance(x, Sequence) else 0 for x in sides]
     if len(counts) != 2 or min(counts) < least:
         raise InvalidInput(

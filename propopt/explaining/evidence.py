@@ -25,7 +25,7 @@ from propopt.explaining.explainers.main_effects import MainEffects, main_effects
 from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.sources import (
     ReferenceHypothesis,
-    Sources,
+    ReferenceSources,
     adds_up_to,
 )
 from propopt.explaining.targets import Targets, coordinates_of, sizes_of
@@ -498,7 +498,7 @@ class AuditEvidence:
     def _sources(self) -> Iterator[ReferenceHypothesis]:
         """The start of the sources; each is made once, when it is needed."""
         tolerance = self.tolerance + self.half_digit
-        sources = Sources(
+        sources = ReferenceSources(
             function=self.function,
             structure=self.structure,
             points=self.points,

@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.document import minus
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
-from propopt.explaining.sources import SINGLE, ReferenceHypothesis, adds_up_to
+from propopt.explaining.sources import SINGLE_PRECISION, ReferenceHypothesis, adds_up_to
 from propopt.results.audit import AuditFinding, Verdict
 
 
@@ -50,7 +50,7 @@ LIME: Final = "LIME weights"
 OPTIMIZED: Final = "optimized contributions"
 DRAWS: Final = "samples"
 FUNCTION: Final = "a function"
-UNKNOWN: Final = "undetermined"
+UNDETERMINED: Final = "undetermined"
 
 # share of values that a change leaves to other errors
 _MOST_LEFT: Final = 0.1
@@ -95,7 +95,7 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
     for finding in (_correlated(e), _other_class(e), _constant_factor(e)):
         if finding is not None:
             return finding
-    return _unknown(DRAWS if _are_draws(e) else UNKNOWN)
+    return _unknown(DRAWS if _are_draws(e) else UNDETERMINED)
 
 
 # ---- Right values: of the given background or another source, perhaps rounded
@@ -114,8 +114,8 @@ def _agreement(e: AuditEvidence, source: ReferenceHypothesis) -> Diagnosis | Non
         ):
             return None
         words += f", rounded to {e.digits}"
-        cause = SINGLE if cause == SINGLE else "rounding"
-    if cause != SINGLE:
+        cause = SINGLE_PRECISION if cause == SINGLE_PRECISION else "rounding"
+    if cause != SINGLE_PRECISION:
         return _finding_of(cause, S, "exact", source=words)
     return _finding_of(cause, source=words)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,10 @@ LearnerLike: TypeAlias = Any
 """An estimator, copies of which are fitted, or a callable: (X, y) ↦ fitted model."""
 
 
-class PooledRefits(NamedTuple):
+@final
+@suggests_arguments
+@dataclass(frozen=True, eq=False)
+class PooledRefits:
     """Pairs of models, or of their explanations, of random divisions of two tables.
 
     Parameters

@@ -59,7 +59,7 @@ class ReferenceHypothesis:
     @property
     def is_given(self) -> bool:
         """Whether these are the values for the given background."""
-        return self.cause == EXACT
+        return self.cause == EXACT_VALUES
 
 
 N_SAMPLED: Final = 100  # number of rows that shap samples from a larger background
@@ -67,19 +67,19 @@ N_SAMPLED: Final = 100  # number of rows that shap samples from a larger backgro
 _MAX_MISS: Final = 1e-3
 
 
-EXACT: Final = "exact values"
+EXACT_VALUES: Final = "exact values"
 
 GIVEN: Final = "exact Shapley values for the given background"
 
 AUDITED_ROWS: Final = "exact Shapley values with the audited rows as background"
 
-SINGLE: Final = "single precision"
+SINGLE_PRECISION: Final = "single precision"
 """The cause of values of trees whose thresholds were rounded to float32."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sources:
+class ReferenceSources:
     """The sources of one function at the audited rows."""
 
     function: Function  # f
@@ -98,7 +98,7 @@ class Sources:
         given = GIVEN if self.is_given else AUDITED_ROWS
         base = float(self.background.mean(self._value(self.background.points)))
         yield ReferenceHypothesis(
-            words=given, base=base, compute=lambda: self.exact, cause=EXACT
+            words=given, base=base, compute=lambda: self.exact, cause=EXACT_VALUES
         )
         for words, rows, weights in self._tables():
             yield self.against(words, rows, weights)
@@ -116,7 +116,9 @@ class Sources:
             first = (given, self.background.points, self.background.weights)
             for words, rows, weights in (first, *self._tables()):
                 made = single.against(words, rows, weights)
-                yield replace(made, words=f"{words}, {_ROUNDED}", cause=SINGLE)
+                yield replace(
+                    made, words=f"{words}, {_ROUNDED}", cause=SINGLE_PRECISION
+                )
         if self.structure is not None and self.base is not None:
             yield from self._summaries(self.base)
 
@@ -315,7 +317,7 @@ def values_of_package(
         if single is None or not _agree(sums, single[0].value(single[1])):
             return None
         words = f"{words}, {_ROUNDED}"
-        cause = SINGLE
+        cause = SINGLE_PRECISION
     exact = phi[:, :-1]
     table = function.structure.schema
     if table is not None and function.schema is not None:  # in the order of the table

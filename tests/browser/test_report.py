@@ -233,15 +233,6 @@ def test_an_audit_shows_any_row_as_it_came_and_beside_it_exact_values(opened):
         assert largest == np.abs(audit.exact[n]).argmax()
 
 
-def test_the_slider_of_an_audit_goes_from_exact_values_to_more_alike_ones(opened):
-    page, front = opened("audit"), FOUND["audit"].front().front
-    slider = page.get_by_label("Weight of pairwise_robustness")
-    for key, weight in zip(("Home", "End"), front.ends, strict=True):
-        slider.press(key)
-        assert summary(page)["weight of pairwise_robustness"] == pytest.approx(weight)
-        compare(page, front.attributions(weight), panels=[2, 3])
-
-
 def test_steps_show_each_solved_optimum(opened):
     page = opened("steps")
     slider = page.locator("[data-slider]")
