@@ -157,7 +157,7 @@ def pooled_refits(
     refits = PooledRefits([], [])
     for _ in range(read_count(times, "times")):
         order = generator.permutation(n_all)
-        for models, rows in zip(refits, (order[:n], order[n:]), strict=True):
+        for models, rows in ((refits.old, order[:n]), (refits.new, order[n:])):
             models.append(_fitted(learner, X, y, np.sort(rows)))
     return refits
 

@@ -207,7 +207,7 @@ def test_the_real_division_is_standardised_as_all_others(old, rng):
     pooled = pooled_refits(LinearRegression(), (X, y), (X2, y2))
     how = {"data": data, "robustness": 1.0}
     compared = po.compare(model, new, rows, level=pooled, **how)
-    pairs = [(model, new), *zip(*pooled, strict=True)]
+    pairs = [(model, new), *zip(pooled.old, pooled.new, strict=True)]
     phi = [[parts(x, rows, data) for x in pair] for pair in pairs]
     sizes = [[[*abs(x).mean(0), abs(x).mean(0).sum()] for x in pair] for pair in phi]
     bases = [[x.predict(data).mean() for x in pair] for pair in pairs]

@@ -139,8 +139,8 @@ def test_what_is_valid_is_swept_or_refused_with_file_and_line(tmp_path, seeds):
 
     for base in BASES:  # the packages of solvers and baselines, too
         path = write(tmp_path, Case(dump(base), "table.csv", TABLE, ()))
-        assert main([*job(path)]) == 0
+        assert main([*job(path)]) in (0, 4)  # an audit of wrong values, too
     for made, path in valid(seeds, tmp_path):
         code, complaints = ending(*job(path))
-        assert code in (0, 2, 3), made.changes
+        assert code in (0, 2, 3, 4), made.changes
         assert_has_places(complaints, path)
