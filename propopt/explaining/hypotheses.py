@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Final, final
 
 import numpy as np
@@ -91,7 +92,7 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
     sources = (one for one in e.hypotheses if one.compute is not None)
     changed = [one for source in sources for one in _changes_of(e, source)]
     if changed:
-        return min(changed, key=lambda one: one.left).diagnosis
+        return min(changed, key=itemgetter(0))[1]
     for finding in (_correlated(e), _other_class(e), _constant_factor(e)):
         if finding is not None:
             return finding
@@ -202,16 +203,11 @@ def _factor(a: float) -> str:
 # ---- Values of a source that were changed
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Change:
-    """A change of a source, with the number of values that it leaves unexplained."""
-
-    diagnosis: Diagnosis
-    left: int
+_Candidate = tuple[int, Diagnosis]
+"""The number of values that a change of a source leaves unexplained, and the change."""
 
 
-def _changes_of(e: AuditEvidence, source: ReferenceHypothesis) -> Iterator[_Change]:
+def _changes_of(e: AuditEvidence, source: ReferenceHypothesis) -> Iterator[_Candidate]:
     """The changes of a source that give the values, but for a few."""
     W = e.W
     S = source.values
@@ -230,7 +226,7 @@ def _changes_of(e: AuditEvidence, source: ReferenceHypothesis) -> Iterator[_Chan
         is_change = int((np.abs(V - S) > tolerance).sum()) > _MAX_SLIPS
         if is_change and left <= min(_MOST_LEFT * size(V), 0.5 * unchanged):
             words = where.pop("source", source.words)
-            yield _Change(_finding_of(cause, S, source=words, **where), left)
+            yield left, _finding_of(cause, S, source=words, **where)
     # all other values agree, and so does the base: they are slips
     is_base = (
         e.base_of_rows is None or abs(e.base_of_rows - source.base) <= e.base_tolerance
@@ -246,7 +242,7 @@ def _changes_of(e: AuditEvidence, source: ReferenceHypothesis) -> Iterator[_Chan
             value=float(W[n, j]),
             expected=float(S[n, j]),
         )
-        yield _Change(slip, unchanged)
+        yield unchanged, slip
 
 
 _Changed = tuple[str, Attributions, dict[str, Any]]

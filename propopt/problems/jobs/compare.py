@@ -13,12 +13,10 @@ from pydantic import Field
 from propopt.base.arrays import Mask
 from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.files import write_svg
-from propopt.base.resources import threads_of_run
 from propopt.base.text import printable
 from propopt.explaining.comparison import compare, shared_output
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer
-from propopt.explaining.null_models import bootstrap_refits
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.job import JobOutput, JobRun, JobSection, Writer, manifest
@@ -26,7 +24,6 @@ from propopt.problems.sections import Nonnegative, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
-from propopt.structures.kinds import has_method
 
 
 @partial(
@@ -122,20 +119,13 @@ class CompareSection(JobSection):
 
     def refitted(self, files: Sequence[ProblemFile]) -> Any:
         """Refits of both models on samples of their tables; None if one has none."""
-        columns = files[0].subject.columns
-        models = [file.schema.model and file.subject.estimator for file in files]
-        targets = [file.subject.others_target for file in files]
-        can_fit = all(has_method(model, "get_params") for model in models)
-        if self.level == "none" or not can_fit or any(y is None for y in targets):
+        if self.level == "none" or not all(file.can_refit for file in files):
             return None
+        columns = files[0].subject.columns
         level = []
-        for file, model, y in zip(files, models, targets, strict=True):
-            subject = file.subject
-            X = subject.others
-            schema = subject.columns if columns is None else columns
-            with threads_of_run(len(X)), file.source.locating_errors("model"):
-                refits = bootstrap_refits(model, X, y, times=20, rng=subject.seed)
-                level.append([file.wrapped(X, schema, x) for x in refits])
+        for file in files:
+            with file.source.locating_errors("model"):
+                level.append(file.refits(20, columns))
         return level
 
     def outputs(self, result: Comparison, run: JobRun) -> Iterator[JobOutput]:

@@ -466,27 +466,37 @@ class ProblemFile:
         )
         return changed
 
-    def refits(self, times: int) -> list[Function]:
+    @property
+    def can_refit(self) -> bool:
+        """Whether the model can be fitted again, and its target is there."""
+        if self.schema.model is None or self.subject.others_target is None:
+            return False
+        return has_method(self.subject.estimator, "get_params")
+
+    def refits(self, times: int, columns: Any = None) -> list[Function]:
         """Refits of the model to bootstrap samples of its table, as functions.
+
+        ``columns`` is the schema of their tables; by default that of the subject.
 
         Raises
         ------
         InvalidInput
             If there is nothing to fit, or no target.
         """
-        subject = self.subject
-        X = subject.others
-        model = subject.estimator
-        if not has_method(model, "get_params") or subject.others_target is None:
+        if not self.can_refit:
             raise InvalidInput(
                 "it needs a model that can be fitted again, and its target; leave it "
                 "out for formulas and for models that are read from files"
             )
+        subject = self.subject
+        X = subject.others
+        y = subject.others_target
         with threads_of_run(len(X)):
             models = bootstrap_refits(
-                model, X, subject.others_target, times=times, rng=subject.seed
+                subject.estimator, X, y, times=times, rng=subject.seed
             )
-        return [self.wrapped(X, subject.columns, model) for model in models]
+        schema = subject.columns if columns is None else columns
+        return [self.wrapped(X, schema, model) for model in models]
 
     def wrapped(self, table: Any, data: Any, model: Any) -> Function:
         """The explained output of a fitted model, as a function of the table."""
