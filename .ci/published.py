@@ -16,7 +16,6 @@ from packaging.utils import parse_wheel_filename
 
 
 UNTYPED = (
-    "propopt.explaining.explainer.NotFitted",  # a NotFittedError of scikit-learn
     "propopt.inductive.GaussianProcessExplainer",  # these two are its BaseEstimators
     "propopt.inductive.estimator.GaussianProcessExplainer",
     "propopt.interactions.ILOCO",

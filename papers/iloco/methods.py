@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from papers.iloco.comparisons import faith_shap, h_statistic
 from propopt.base.arrays import Indices, Points, Values
-from propopt.base.errors import FewPatchesWarning
+from propopt.base.errors import ImpreciseWarning
 from propopt.interactions import DataSplit, Minipatches
 from propopt.interactions.features import Features
 from propopt.interactions.minipatches import PatchErrors
@@ -131,5 +131,5 @@ def quietly() -> Iterator[None]:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", FewPatchesWarning)
+        warnings.simplefilter("ignore", ImpreciseWarning)
         yield

@@ -102,7 +102,7 @@ class JumpsWarning(FlatFunctionWarning):
 
 
 class ImpreciseWarning(PropoptWarning):
-    """The sampling error of the target of a loss is too large, or unknown."""
+    """A sampling error is too large, or unknown: of a target, or of few minipatches."""
 
 
 class MissingPatternsWarning(PropoptWarning):
@@ -127,7 +127,3 @@ class InterruptedWarning(PropoptWarning):
 
 class AdditiveErrorWarning(PropoptWarning):
     """With the chosen measure of error, scores without interaction can be nonzero."""
-
-
-class FewPatchesWarning(PropoptWarning):
-    """Some predictions are means of few minipatches; the message has the counts."""

@@ -204,10 +204,6 @@ def _explained(given: _Arguments) -> Explanation:
     return with_base_margins(explained, margins)
 
 
-class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is Any
-    """An explainer is used before it was fitted."""
-
-
 @final
 @suggests_arguments
 @dataclass(eq=False, repr=False)
@@ -630,7 +626,7 @@ class Explainer(Settings):
 
         def __getattr__(self, name: str) -> NoReturn:
             if name in dir(type(self)):  # a property, which raised it
-                raise NotFitted(f"{self!r}: call fit() first")
+                raise NotFittedError(f"{self!r}: call fit() first")
             raise missing_attribute(self, name, "explainer")
 
     def __repr__(self) -> str:
@@ -654,7 +650,7 @@ class Explainer(Settings):
     def fitted_(self) -> FittedReference:
         """The reference rows and their attributions, given which rows are explained."""
         if self._fitted is None:
-            raise NotFitted(f"{self!r}: call fit() first")
+            raise NotFittedError(f"{self!r}: call fit() first")
         return self._fitted
 
 

@@ -15,7 +15,7 @@ from scipy.stats import binom, nbinom
 
 from propopt.base.arrays import Array, Indices
 from propopt.base.checks import read_count
-from propopt.base.errors import FewPatchesWarning, InvalidInput
+from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import BATCH_BUDGET, require_memory
 from propopt.interactions.features import FeatureSets
 from propopt.interactions.learning import Prediction
@@ -266,7 +266,7 @@ def check_counts(
     if reasons:
         warnings.warn(
             f"{len(patches)} patches are few: {'; '.join(reasons)}",
-            FewPatchesWarning,
+            ImpreciseWarning,
             stacklevel=4,
         )
 

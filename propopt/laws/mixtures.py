@@ -77,17 +77,6 @@ _TIED: Final = 10
 
 @final
 @dataclass(frozen=True, eq=False)
-class ColumnNesting:
-    """A category of many levels, each of which has one bin of another column."""
-
-    inner: int  # the category
-    outer: int
-    levels: Values  # (L,), increasing
-    bins: Indices  # (L,): of the outer column
-
-
-@final
-@dataclass(frozen=True, eq=False)
 class ColumnRelation:
     """Three or more columns, one of which follows from the others."""
 
@@ -95,23 +84,6 @@ class ColumnRelation:
     coefficients: Values  # (C,): of all normal scores, 0 for others
     centre: float  # their mean Σ coefficient × score
     limit: float  # of |e|
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class NormalScores:
-    """Columns as standard normal quantiles of their ranks in a table."""
-
-    columns: Indices  # (C,)
-    values: tuple[Values, ...]  # the values of each, increasing
-
-    def of(self, rows: Points) -> Array:
-        """The scores (N, C) of rows; 0 if missing."""
-        Z = np.zeros((len(rows), len(self.columns)))
-        for c, (j, values) in enumerate(zip(self.columns, self.values, strict=True)):
-            rank = np.searchsorted(values, rows[:, j])
-            Z[:, c] = ndtri((rank + 0.5) / (len(values) + 1.0))
-        return np.where(np.isnan(rows[:, self.columns]), 0.0, Z)
 
 
 @final
@@ -220,9 +192,12 @@ class Mixtures:
     # ---- Nestings
 
     @cached_property
-    def nestings(self) -> list[ColumnNesting]:
-        """Categories with more levels than bins that determine another column."""
-        result = []
+    def nestings(self) -> dict[tuple[int, int], tuple[Values, Indices]]:
+        """Categories with more levels than bins that determine another column.
+
+        For each such pair the levels (L,), increasing, and the bin of each, (L,).
+        """
+        result = {}
         n, n_columns = self.data.shape
         m = self.n_bins
         bins = self.bins_of(self.data)
@@ -239,29 +214,40 @@ class Mixtures:
                 right = counts[counts - 1 > others].sum() / n  # of other rows
                 chance = self.frequencies[v].max() + 2.5 / math.sqrt(n)
                 if v != u and right >= _NESTED and right > chance:
-                    result.append(ColumnNesting(u, v, levels, counts.argmax(axis=1)))
+                    result[u, v] = levels, counts.argmax(axis=1)
         return result
 
     # ---- Relations
 
     @cached_property
-    def scores(self) -> NormalScores:
-        """Normal scores of the numeric columns that vary."""
+    def numeric(self) -> Indices:
+        """The numeric columns that vary, (C,)."""
         is_number = ~self.is_category & (np.array([*map(len, self._edges)]) > 1)
-        columns = np.flatnonzero(is_number)
-        values = [np.sort(x[~np.isnan(x)]) for x in self.data.T[columns]]
-        return NormalScores(columns, tuple(values))
+        return np.flatnonzero(is_number)
+
+    @cached_property
+    def _in_order(self) -> list[Values]:
+        """The values of each numeric column, increasing."""
+        return [np.sort(x[~np.isnan(x)]) for x in self.data.T[self.numeric]]
+
+    def scores(self, rows: Points) -> Array:
+        """Standard normal quantiles (N, C) of ranks in the table; 0 if missing."""
+        Z = np.zeros((len(rows), len(self.numeric)))
+        for c, (j, values) in enumerate(zip(self.numeric, self._in_order, strict=True)):
+            rank = np.searchsorted(values, rows[:, j])
+            Z[:, c] = ndtri((rank + 0.5) / (len(values) + 1.0))
+        return np.where(np.isnan(rows[:, self.numeric]), 0.0, Z)
 
     @cached_property
     def relations(self) -> list[ColumnRelation]:
         """Relations of three and more columns, those with the least variance first."""
         result: list[ColumnRelation] = []
-        columns = self.scores.columns
+        columns = self.numeric
         n = len(self.data)
         C = len(columns)
         if C < 3 or n < 5 * C:
             return result
-        Z = self.scores.of(self.data)
+        Z = self.scores(self.data)
         means = Z.mean(axis=0)
         deviations = Z.std(axis=0)
         Z = (Z - means) / deviations
@@ -300,15 +286,12 @@ class Mixtures:
         for u, v in np.argwhere(np.triu(self.shares > 0.0)).tolist():
             void = self.void[u, bins[:, u], v, bins[:, v]]
             yield (u, v), (is_x[:, u] != is_x[:, v]) & void
-        for nesting in self.nestings:
-            u = nesting.inner
-            v = nesting.outer
-            index = np.searchsorted(nesting.levels, mixed[:, u])
-            index = np.minimum(index, len(nesting.levels) - 1)
-            is_level = nesting.levels[index] == mixed[:, u]
-            outside = is_level & (nesting.bins[index] != bins[:, v])
+        for (u, v), (levels, bin_of) in self.nestings.items():
+            index = np.searchsorted(levels, mixed[:, u])
+            index = np.minimum(index, len(levels) - 1)
+            outside = (levels[index] == mixed[:, u]) & (bin_of[index] != bins[:, v])
             yield (u, v), (is_x[:, u] != is_x[:, v]) & outside
-        Z = self.scores.of(mixed) if self.relations else np.zeros((0, 0))
+        Z = self.scores(mixed) if self.relations else np.zeros((0, 0))
         for relation in self.relations:
             n_x = is_x[:, relation.members].sum(axis=1)
             is_split = (n_x > 0) & (n_x < len(relation.members))
@@ -357,7 +340,7 @@ class Mixtures:
         most = np.maximum(np.minimum.outer(lost, lost), _RIDGE)
         bound = np.minimum(self.shares / most, 1.0)
         joined = [*(x.members for x in self.relations)]
-        joined += [(x.inner, x.outer) for x in self.nestings]
+        joined += self.nestings
         for members in joined:
             bound[np.ix_(members, members)] = 1.0
         np.fill_diagonal(bound, 1.0)

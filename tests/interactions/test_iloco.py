@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from propopt.base.errors import (
     DegenerateVarianceWarning,
-    FewPatchesWarning,
+    ImpreciseWarning,
     InvalidInput,
 )
 from propopt.interactions import ILOCO, DataSplit, Minipatches
@@ -60,7 +60,7 @@ def test_scores_have_names_and_main_effects_and_what_was_done(results):
     assert_array_equal(some.sets, [[0, 2], [1, 3]])
     assert_allclose(some.scores, again.scores[[1, 4]], rtol=1e-9)
     assert some.n_candidates == 2
-    with pytest.warns(FewPatchesWarning, match="contain all 3 features of a set"):
+    with pytest.warns(ImpreciseWarning, match="contain all 3 features of a set"):
         assert results.interactions(order=3).order == 3
     single = results.interactions(order=1).scores
     assert_array_equal(single, results.main_effects_.scores)
@@ -186,7 +186,7 @@ def test_features_of_one_row_and_copies_of_others_are_used():
     assert not {0, 1} & set(result.not_used)
 
 
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.ImpreciseWarning")
 @pytest.mark.parametrize("scheme", [replace(FEW, n_patches=150), DataSplit()])
 def test_classes_are_predicted_as_they_were_given(scheme):
     labels = np.where(Y > 0.5, "high", np.where(Y < -0.5, "low", "middle"))

@@ -207,7 +207,7 @@ class KernelOfWidth(RegressorMixin, BaseEstimator):
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.ImpreciseWarning")
 @pytest.mark.parametrize(
     ("estimator", "learner", "kind"),
     [

@@ -167,7 +167,7 @@ PROBLEMS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.ImpreciseWarning")
 def test_each_problem_has_its_own_folder(patches_folder):
     for count, problem in enumerate(PROBLEMS, start=1):
         for _ in range(2):  # the second call finds the folder of the first

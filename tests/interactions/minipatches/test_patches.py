@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from refusals import refusals
 from scipy.stats import binom
 
-from propopt.base.errors import FewPatchesWarning, InvalidInput
+from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import Budget
 from propopt.interactions import minipatches, patch_draws
 from propopt.interactions.features import Features
@@ -149,7 +149,7 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     messages = str(caught.value)
     needed = usable().patches_needed(2, 28 * 40)
     assert f"with {needed} each set is left out at each row in 99% of draws" in messages
-    with pytest.warns(FewPatchesWarning) as warned:
+    with pytest.warns(ImpreciseWarning) as warned:
         patch_draws.check_counts(drawn(100), sets_of(2), usable(), NAMES)
     (messages,) = [str(warning.message) for warning in warned]
     brute = counted(drawn(100), sets_of(2)).min()

@@ -7,7 +7,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error
 
-from propopt.base.errors import FewPatchesWarning, InterruptedWarning
+from propopt.base.errors import ImpreciseWarning, InterruptedWarning
 from propopt.base.resources import Budget
 from propopt.interactions import ILOCO, Minipatches, fitting, patch_draws
 from propopt.interactions.features import Features
@@ -144,7 +144,7 @@ def test_it_does_not_stop_where_means_are_of_few_patches():
     assert result.stop["n_patches"] in LOOKS[5:-1]
     assert scores(result).counts.min() >= 30
     before = Minipatches(n_features=0.9, n_patches=result.stop["n_patches"] * 5 // 7)
-    with pytest.warns(FewPatchesWarning):
+    with pytest.warns(ImpreciseWarning):
         fitted(before, X, Y, Quick())
 
 

@@ -141,7 +141,7 @@ def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
 
 @pytest.mark.parametrize("after", [10, 70])  # in the first chunk; too few patches
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.InterruptedWarning")
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.ImpreciseWarning")
 def test_an_interruption_is_one_where_too_little_was_finished(tmp_path, after):
     with pytest.raises(KeyboardInterrupt):
         fitted(many(n_features=4), X, Y, Once(str(tmp_path), "interrupt", after))
