@@ -399,9 +399,13 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         )
 
     def _error(self, x: AuditFinding) -> str:
-        """The error of a check; 0 if it is rounding."""
+        """The error of a check; 0 if it is rounding, or if another game is exact.
+
+        The number of such values is their difference from the given background's.
+        """
         is_rounding = abs(x.number) < _SHOWN_AS_ZERO * self._scale
-        error = 0.0 if x.verdict == "exact" and is_rounding else x.number
+        is_zero = is_rounding or x.name == "values"
+        error = 0.0 if x.verdict == "exact" and is_zero else x.number
         return number_text(error, x.unit if x.unit == "%" else "")
 
     def _where(self, x: AuditFinding) -> str:

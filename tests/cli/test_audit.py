@@ -53,6 +53,9 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
     np.testing.assert_array_equal(
         saved.explanation.attributions, own.explanation.attributions
     )
+    shown = own.document().blocks[0].frame.set_index("check").loc["values"]
+    assert (shown["verdict"], shown["error"]) == ("exact", "0")  # of another game
+    assert own["values"].number > 0.1  # from the values for the background
     table = pd.read_csv(done / "audit_findings.csv")
     assert table["check"].tolist() == [finding.name for finding in own.findings]
     causes = pd.read_csv(done / "audit_causes.csv")
