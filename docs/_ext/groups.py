@@ -28,10 +28,6 @@ GROUPS = {
         "Where inputs are drawn": "law data kernel_width n_bins weights units",
         "How it is computed": "n_samples precision max_evaluations",
     },
-    "propopt.explainers.Lime": {
-        "Where inputs are drawn": "law scale distribution kernel_width first_row",
-        "What is fitted": "n_samples ridge fit_intercept relative",
-    },
     "propopt.inductive.GaussianProcessExplainer": {
         "Properties of the function": "robustness smoothness features mean",
         "Its kernel": "kernel lengthscale scale jitter optimize",

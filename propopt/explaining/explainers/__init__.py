@@ -9,9 +9,9 @@ from propopt.explaining.explainers.exact_limits import ExactLime
 from propopt.explaining.explainers.lime_package import LimePackage
 from propopt.explaining.explainers.local_lime import Lime
 from propopt.explaining.explainers.main_effects import MainEffects, main_effects
-from propopt.explaining.explainers.mixtures import SmoothGrad, aggregate
 from propopt.explaining.explainers.peers import captum_attribution, quantus_explain_func
 from propopt.explaining.explainers.shapley_values import ExactShap, Shap, TreeShap
+from propopt.explaining.explainers.smoothgrad import SmoothGrad
 
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "Shap",
     "SmoothGrad",
     "TreeShap",
-    "aggregate",
     "captum_attribution",
     "main_effects",
     "quantus_explain_func",
