@@ -51,7 +51,7 @@ _WEIGHT: Final = (
 )
 _PRECISION: Final = ("tolerance=, the certified gap that is wanted", "precision=")
 _QUIET: Final = ("progress=", "nothing, warnings report problems")
-_TO_SHAP: Final = "shap.plots of best.to_shap(X)"
+_TO_SHAP: Final = "shap.plots of best.to_shap()"
 _ROWS: Final = "explain(X), with one row or more"
 _FRAME: Final = "to_frame(), a table with a column for each feature"
 _BASE: Final = "base_value, of po.explain(..., kind='contributions')"

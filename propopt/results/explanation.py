@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Attributions, Indices
-from propopt.base.checks import as_floats, read_count, read_only
+from propopt.base.arrays import Attributions, Indices
+from propopt.base.checks import read_count, read_only
 from propopt.base.declared import Lazy
 from propopt.base.document import Chapter, Document
 from propopt.base.errors import InvalidInput, UncertifiedWarning
@@ -54,19 +54,11 @@ from propopt.results.reasons import LEAST_SHARE, Reasons
 from propopt.results.selection import Selectable
 from propopt.results.shares import Shares, shares_of
 from propopt.results.stable import N_REASONS, Stable
-from propopt.tables.columns import (
-    Unread,
-    holds_categories,
-    read_numbers,
-    refuse_dates,
-)
 from propopt.tables.frames import (
     Labels,
     aligned_vector,
-    as_frame,
     group_sums,
     name_of_group,
-    orders_of,
 )
 from propopt.tables.imported import (
     AttributionsLike,
@@ -74,49 +66,6 @@ from propopt.tables.imported import (
     is_shap,
     read_attributions,
 )
-
-
-# ---- Conversion to and from explanations of the ``shap`` package
-
-
-def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
-    """Numbers by which plots of ``shap`` colour points, and the values they show."""
-    points = explanation.points
-    shape = explanation.shape
-    if X is None:
-        if points is None or not explanation.categories:
-            return points, None
-        cells = [explanation.value_of(n, j) for n, j in np.ndindex(shape)]
-        return points, np.array(cells, dtype=object).reshape(shape)
-    frame = as_frame(X, "X")
-    table: Any = as_floats(X, "X") if frame is None else frame.table
-    if table.shape != shape:
-        raise InvalidInput(
-            f"X: expected the shape of the attributions, {shape}, got {table.shape}; "
-            "one column for each feature, as the explanation names them"
-        )
-    if frame is None:
-        return table, None
-    rows, columns = orders_of(frame.labels, explanation.labels, "X", "the explanation")
-    table = table.iloc[rows, columns]
-    unread = [
-        explanation.categories.get(name) == Unread.words
-        for name in explanation.labels.feature_names(shape[1])
-    ]
-    numbers = [
-        np.full(len(table), np.nan) if hidden else _numbers(table.iloc[:, j])
-        for j, hidden in enumerate(unread)
-    ]
-    return np.stack(numbers, axis=1), table.to_numpy(dtype=object)
-
-
-def _numbers(column: pd.Series[Any]) -> Array:
-    """A column as numbers, or the codes of its categories, with NaN for missing."""
-    if not holds_categories(column, "X"):
-        refuse_dates(column, "X")
-        return read_numbers(column, "X")
-    codes = column.astype("category").cat.codes.to_numpy()
-    return np.where(codes < 0, np.nan, codes)
 
 
 # ---- Attributions that are computed on first access
@@ -696,51 +645,47 @@ class Explanation(
                 f"{np.inf if lost else loss:.9g} for this target and these attributions"
             )
 
-    def to_shap(self, X: object = None) -> Any:
+    def to_shap(self) -> Any:
         """Convert to a ``shap.Explanation``, for the plots of ``shap``.
 
         Needs ``pip install "propopt[baselines]"``. Contributions (units ``"output"``)
         have their base values if known. Slopes do not add up and have none: plots of
         sums (waterfall, decision, force) are refused and need contributions.
 
-        Parameters
-        ----------
-        X : array or DataFrame (N, D), optional
-            The inputs, by which plots colour points. Named rows and columns are put in
-            the order of the explanation, and categories are coded. By default the
-            points of the explanation.
-
         Returns
         -------
         shap.Explanation
             With ``values``, ``feature_names``, ``output_names``, the quantity and unit
-            of the values, and if known ``base_values`` and ``data``. Axes of ``shap``
-            say "SHAP value" for any values: give them this name.
+            of the values, and if known ``base_values`` and ``data``, the values of the
+            features, by which plots colour points: categories by their codes, and by
+            name in ``display_data``. Axes of ``shap`` say "SHAP value" for any values:
+            give them this name.
 
         Raises
         ------
-        InvalidInput
-            If X is not a table of N rows and D columns.
         MissingExtra
             If ``shap`` is not installed.
 
         Examples
         --------
         >>> import numpy as np, propopt as po
-        >>> X = np.array([[1.0, 2.0], [3.0, 5.0]])
-        >>> best = po.solve(1.0 * po.GradientMatching(X))
-        >>> best.to_shap(X).values  # doctest: +SKIP
+        >>> W = np.array([[1.0, 2.0], [3.0, 5.0]])
+        >>> best = po.solve(1.0 * po.GradientMatching(W))
+        >>> best.to_shap().values  # doctest: +SKIP
         array([[1., 2.],
                [3., 5.]])
         """
-        data, shown = inputs_of(X, self)
         package = require("shap")
-        D = self.shape[1]
+        N, D = self.shape
         base = self.base_value if self.units == "output" else None
+        shown = None
+        if self.categories:
+            cells = [[self.value_of(n, j) for j in range(D)] for n in range(N)]
+            shown = np.array(cells, dtype=object)
         return package.Explanation(
             values=np.array(self.attributions),
             base_values=NoBaseValue() if base is None else np.array(base, float),
-            data=data,
+            data=self.points,
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),
             output_names=self.units_in_words,

@@ -511,7 +511,7 @@ class NoBaseValue:
         raise InvalidInput(
             "base_values: slopes do not add up to an output, so they have no waterfall "
             "plot; contributions do, po.explain(model, X, data=X, "
-            "kind='contributions').to_shap(X)"
+            "kind='contributions').to_shap()"
         )
 
     __float__ = _refused

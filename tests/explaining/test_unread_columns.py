@@ -205,4 +205,4 @@ def test_pages_show_them_and_plots_do_not(tmp_path):
     axes = best.plot.waterfall()
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert not any("opened" in label for label in labels)  # it has no part in f
-    assert best.to_shap(rows.iloc[:1]).data.shape == (1, 7)
+    assert best.to_shap().data.shape == (1, 7)

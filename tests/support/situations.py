@@ -275,7 +275,7 @@ def with_cell(value: object) -> pd.DataFrame:
 def waterfall(best: po.results.Explanation) -> object:
     """The picture that users of shap know."""
     package = pytest.importorskip("shap")
-    return package.plots.waterfall(best.to_shap(X)[0], show=False)
+    return package.plots.waterfall(best.to_shap()[0], show=False)
 
 
 def shap_explainer():
