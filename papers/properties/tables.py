@@ -12,8 +12,8 @@ from papers.engine.charts import draw_fronts, enlarged
 from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel, PanelResult, Statement
 from papers.engine.statements import EVERYWHERE, trades_off
-from papers.properties.mixtures import aggregated
 from papers.properties.setups import PROBLEM_FILES
+from propopt.explaining.explainers import aggregate
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.problems import Problem, ProblemFile
 from propopt.results.explanation import Explanation
@@ -59,7 +59,7 @@ def mixtures(problem: Problem, trade_offs: TradeOffs) -> tuple[Explanation, ...]
     parts = [baseline for baseline, compared in pairs if compared]
     step = max(len(trade_offs.optimized) // _N_MIXTURES, 1)
     return tuple(
-        aggregated(problem.objective.with_weights(best.weights), parts)
+        aggregate(problem.objective.with_weights(best.weights), parts)
         for best in trade_offs.optimized[step // 2 :: step]
     )
 

@@ -76,10 +76,8 @@ def warn_flat(name: str) -> None:
     """Warn that differences of a piecewise constant model are meaningless."""
     warnings.warn(
         f"{name}: the model is piecewise constant, so its gradient is 0 almost "
-        "everywhere and differences catch at most a few jumps. Smooth it with "
-        "po.functions.smoothed(function, scale=...), or match its values around each "
-        "point: po.losses.FunctionMatching with changes(X) of the smoothed "
-        "function",
+        "everywhere and differences catch at most a few jumps; "
+        "po.functions.smoothed(function, scale=...) has slopes that see them",
         FlatFunctionWarning,
         stacklevel=2,
     )

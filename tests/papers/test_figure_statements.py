@@ -13,28 +13,11 @@ from reproduction import (
     with_losses,
 )
 
-import propopt as po
 from papers.properties import errors, induction, limits, trends
-from papers.properties.mixtures import aggregated
 from papers.properties.paper import PROPERTIES
 
 
 PROBLEMS = Path(errors.__file__).with_name("problems")
-
-
-def test_no_mixture_beats_the_aggregate():
-    stack = np.random.default_rng(0).normal(size=(4, 6, 3))
-    made = [po.results.Explanation(attributions=W, method="some") for W in stack]
-    robust = po.PairwiseRobustness(po.graphs.chain_graph(6))
-    for unit in (1.0, 1e-6):  # the unit of a weight does not matter
-        objective = unit * (po.GradientMatching(stack[0]) + robust)
-        best = aggregated(objective, made)
-        shares = np.random.default_rng(1).dirichlet(np.ones(4), size=500)
-        rivals = [*np.tensordot(shares, stack, axes=1), *stack]
-        assert best.objective <= min(map(objective.value, rivals)) * (1 + 1e-8)
-        assert best.losses == objective.breakdown(best.attributions)
-    best = aggregated(1.0 * po.GradientMatching(stack[0]), made)
-    np.testing.assert_allclose(best.attributions, stack[0], atol=1e-6)
 
 
 # ---- inductive explanations

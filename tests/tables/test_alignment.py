@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from refusals import refusals
 
 import propopt as po
@@ -120,6 +120,7 @@ def test_other_names_are_refused_everywhere(line, message, form):
         lambda: MATCHING.value(given),
         lambda: MATCHING.gradient(given),
         lambda: po.sweep(OBJECTIVE, baselines=[given]),
+        lambda: po.explainers.aggregate(OBJECTIVE, [BEST, given]),
     ):
         with pytest.raises(InvalidInput, match=message):
             call()
@@ -204,6 +205,13 @@ def test_names_of_bounds_reach_the_explanation():
     assert best.labels.features == tuple(NAMES)
     result = po.proofs.certify(robust, best.to_frame()[TURNED], bounds=bounds)
     assert result.violation <= 1e-6
+
+
+def test_a_mixture_is_made_by_name():
+    others = [FRAME * 0.5, (FRAME * 1.5).iloc[::-1][TURNED]]
+    mixed = po.explainers.aggregate(OBJECTIVE, others)
+    assert_allclose(mixed.attributions, BEST.attributions, rtol=1e-6)
+    assert mixed.labels == BEST.labels
 
 
 # ---- graphs know the names of the rows that they were made of

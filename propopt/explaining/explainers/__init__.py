@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
+from propopt.explaining.explainers.aggregation import aggregate
 from propopt.explaining.explainers.baseline import Baseline, Gradient
 from propopt.explaining.explainers.exact_limits import ExactLime
 from propopt.explaining.explainers.lime_package import LimePackage
@@ -26,6 +27,7 @@ __all__ = [
     "Shap",
     "SmoothGrad",
     "TreeShap",
+    "aggregate",
     "captum_attribution",
     "main_effects",
     "quantus_explain_func",

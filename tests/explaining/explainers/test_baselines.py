@@ -19,11 +19,20 @@ from propopt.explaining.explainers import (
     LimePackage,
     Shap,
     SmoothGrad,
+    aggregate,
 )
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine, wrap
 from propopt.functions.formulas import PaperFormula
 from propopt.laws import perturbations
+from propopt.losses import (
+    GradientMatching,
+    MaxDifferenceRobustness,
+    PairwiseRobustness,
+    Sparsity,
+)
 from propopt.losses.graphs import grid
+from propopt.losses.graphs.points import complete_graph
+from propopt.results.explanation import Explanation
 
 
 SAMPLED = [SmoothGrad(scale=0.1, n_samples=50), Lime(scale=0.1, n_samples=50)]
@@ -141,6 +150,8 @@ def test_slopes_and_noise_leave_what_is_missing(table):
     scaled = result.scaled([10.0, 100.0, 1000.0])  # effects are not
     sizes = np.where(ABSENT, 1.0, [10.0, 100.0, 1000.0])
     np.testing.assert_array_equal(scaled.attributions, result.attributions * sizes)
+    mixed = aggregate(po.GradientMatching(result), [result, result.to_frame() * 2])
+    np.testing.assert_allclose(mixed.attributions, result.attributions, rtol=1e-6)
 
 
 def test_lime_of_missing_numbers_does_not_depend_on_other_rows(monkeypatch):
@@ -180,6 +191,62 @@ def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
     np.testing.assert_array_equal(result.details["undefined"], 0.0)
     base = additive(HOLED.mean().to_numpy()[None])[0]
     np.testing.assert_allclose(plain.base_value, base)
+
+
+@pytest.fixture
+def candidates(X):
+    methods = Gradient(), SmoothGrad(scale=0.5), SmoothGrad(scale=1.5), Lime(scale=2.0)
+    return [explainer.explain(Power(3), X) for explainer in methods]
+
+
+MIXED = [
+    PairwiseRobustness(complete_graph(6)),
+    Sparsity(),
+    MaxDifferenceRobustness(complete_graph(6)),
+    MaxDifferenceRobustness(complete_graph(6), norm="linf"),
+]
+
+
+@pytest.mark.parametrize("other", MIXED)
+def test_no_mixture_beats_the_aggregate_which_is_what_it_says(other, X, candidates):
+    objective = GradientMatching(Power(3).gradient(X)) + 0.5 * other
+    best = aggregate(objective, candidates)
+    stack = np.array([part.attributions for part in candidates])
+    rivals = np.random.default_rng(0).dirichlet(np.ones(4), size=500)
+    rivals = [*np.tensordot(rivals, stack, axes=1), *stack]
+    assert best.objective <= min(map(objective.value, rivals)) * (1 + 1e-8)
+    shares = best.details["shares"]
+    assert (shares >= 0).all()
+    assert shares.sum() == pytest.approx(1)
+    np.testing.assert_allclose(best.attributions, np.tensordot(shares, stack, axes=1))
+    assert best.losses == objective.breakdown(best.attributions)
+
+
+def test_the_aggregate_does_not_depend_on_units(X, candidates):
+    gradients, graph = Power(3).gradient(X), complete_graph(len(X))
+    result = []
+    for unit in (1.0, 1e-6, 1e6):
+        objective = GradientMatching(unit * gradients) + PairwiseRobustness(graph)
+        scaled = [unit * part.attributions for part in candidates]
+        result.append(aggregate(objective, scaled).details["shares"])
+    np.testing.assert_allclose(result[1:], [result[0]] * 2, atol=1e-6)
+    # what is best already is kept
+    best = aggregate(GradientMatching(gradients), candidates)
+    np.testing.assert_array_equal(best.details["shares"], [1, 0, 0, 0])
+
+
+def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all():
+    def made(units: str, evaluations: int) -> Explanation:
+        W, fields = np.ones((2, 2)), {"units": units, "evaluations": evaluations}
+        return Explanation(attributions=evaluations * W, method="some", **fields)
+
+    objective = GradientMatching(np.full((2, 2), 1.5))
+    alike = aggregate(objective, [made("gradient", 1), made("gradient", 2)])
+    assert (alike.units, alike.evaluations) == ("gradient", 3)
+    with pytest.raises(InvalidInput, match=r"in 'gradient', .* in 'output'"):
+        aggregate(objective, [made("gradient", 1), made("output", 2)])
+    expected = GradientMatching(np.full((2, 2), 1.5), units="output")
+    assert aggregate(expected, [made("output", 1), np.ones((2, 2))]).units == "output"
 
 
 CURVED = PaperFormula("exponential")
@@ -310,5 +377,5 @@ def test_no_baseline_beats_the_optimum(name, kind):
         best = po.solve(weighed)
         assert best.certificate.holds(1e-6)
         optimum = best.certificate.value - best.gap * best.certificate.scale
-        for rival in made:
+        for rival in [*made, aggregate(weighed, made[:6])]:
             assert weighed.value(rival.attributions) >= optimum * (1 - 1e-12)
