@@ -2,9 +2,18 @@
 
 import matplotlib as mpl
 
-from propopt.plots.style import STYLE
+
+_STYLE = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "grid.color": "0.92",
+    "legend.frameon": False,
+}
 
 
 def apply_style(gallery_conf, fname):  # noqa: ARG001
     """Give each example the style after matplotlib was reset."""
-    mpl.rcParams.update(STYLE)
+    mpl.rcParams.update(_STYLE)

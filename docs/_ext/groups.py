@@ -124,8 +124,8 @@ GROUPS = {
     },
     "propopt.plots.Lines": {
         "What is drawn": "lines bands points others marks",
-        "The axes": "axes scales limits",
-        "Words": "title caption",
+        "The axes": "name caption scales",
+        "Words": "title",
     },
     "propopt.results.Shares": {
         "Shares": "faithfulness_kept removed losses",

@@ -46,11 +46,10 @@ for name, comparison in (("broken scale", broken), ("sound scale", sound)):
     print(f"{name}: {names.tolist()}")
 
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), sharex=True, layout="constrained")
-order = [broken.features[j] for j in np.argsort(-broken.distances)]
 for ax, (title, comparison) in zip(
     axes, {"a broken scale": broken, "nothing broken": sound}.items(), strict=True
 ):
-    comparison.plot(features=order, ax=ax)
+    comparison.plot(ax=ax)
     ax.set_title(title, fontsize="large")
 
 # %%

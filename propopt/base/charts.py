@@ -179,14 +179,12 @@ class Lines(Chart):
         Positions (M,) of series to compare with, drawn as markers, by name.
     marks : mapping
         Numbers on the horizontal axis with a dotted line, by name.
-    axes : pair of str
-        The labels of both axes.
+    name : str
+        The label of the horizontal axis.
     scales : pair of {"linear", "log", "percent"}
         The scales of both axes.
-    limits : pair of pairs of float or None
-        The ends of both axes; by default those of the data.
     title, caption : str
-        The title, and a line below the horizontal axis.
+        The title, and the label of the vertical axis.
     """
 
     lines: Mapping[str, tuple[Values, Values]]
@@ -194,6 +192,5 @@ class Lines(Chart):
     points: Sequence[tuple[str, float, float]] = ()
     others: Mapping[str, tuple[Values, Values]] = field(default_factory=dict)
     marks: Mapping[str, float] = field(default_factory=dict)
-    axes: tuple[str, str] = ("", "")
+    name: str = ""
     scales: tuple[Scale, Scale] = ("linear", "linear")
-    limits: Sequence[tuple[float, float]] | None = None

@@ -660,7 +660,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         n_optimized = len(self.optimized)
         if self.ends is not None:
             shares = [self.ends.shares(one.losses) for one in self.explanations]
-            left = 1.0 - np.array([[row[name] for name in names] for row in shares])
+            left = 1.0 - pd.DataFrame(shares)[names].to_numpy()
             if np.isfinite(left[:n_optimized]).all():
                 scale = "percent"
                 losses = left
@@ -675,27 +675,30 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         within = losses <= np.where(reach > 0.0, 2.0 * reach, np.inf)
         high = 1.05 * np.where(within, losses, 0.0).max(axis=0, initial=0.0)
         high[high == 0.0] = 1.0
-        methods = np.array([one.method for one in self.baselines], dtype=object)
+        methods = [one.method for one in self.baselines]
+        table = pd.DataFrame(losses[n_optimized:], methods)
         others = {}
-        for method in dict.fromkeys(methods.tolist()):
-            series = losses[n_optimized:][methods == method]
+        for method in dict.fromkeys(methods):
+            series = table.loc[[method]].to_numpy()
             count = (~(series <= high).all(axis=1)).sum()
-            others[f"{method}, {count} off the chart" if count else method] = series.T
+            name = f"{method}, {count} off the chart" if count else method
+            others[name] = (series[:, 0], series[:, 1])
         quantity = self.quantity
-        return draw(
+        axes = draw(
             Lines(
-                lines={"optimized": (curve[ahead, 0], curve[ahead, 1])}
-                if len(curve)
-                else {},
+                lines={"optimized": (curve[ahead, 0], curve[ahead, 1])},
                 points=points,
                 others=others,
-                axes=(labels[0], labels[1]),
+                name=labels[0],
                 scales=(scale, scale),
-                limits=[(-0.02 * top, top) for top in high.tolist()],
                 title="" if quantity is None else f"explanations of the {quantity}",
+                caption=labels[1],
             ),
             ax,
         )
+        right, top = high.tolist()
+        axes.set(xlim=(-0.02 * right, right), ylim=(-0.02 * top, top))
+        return axes
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""

@@ -392,8 +392,6 @@ class InteractionScores(
         ends = self.intervals(level, adjust=adjust)[order]
         title = f"{self.explained[:1].upper()}{self.explained[1:]}\n"
         title += intervals_in_words(self, level, adjust)
-        if len(order) < len(self):
-            title += f"\nthe {len(order)} strongest of {len(self):,} {self.noun}s"
         noun = "LOCO score" if self.order == 1 else "iLOCO score"
         below, above = signs_in_words(self)
         return draw(

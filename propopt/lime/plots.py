@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from propopt.base.arrays import Array
 from propopt.base.charts import Lines, Steps
 from propopt.base.checks import read_count
 from propopt.base.errors import Refused
@@ -18,7 +19,7 @@ from propopt.base.text import plural
 from propopt.lime.explanation import LimeExplanation
 from propopt.plots.drawing import draw
 from propopt.plots.style import Axes, shortened
-from propopt.results.highlighting import positions_of
+from propopt.results.explanation_plots import positions_of
 from propopt.tables.frames import position_of
 
 
@@ -163,34 +164,23 @@ class LimePlots:
         largest = np.argsort(-sizes, kind="stable")[:count]
         shown = [j for j in largest.tolist() if sizes[j] > 0.0]
         grid = path.widths
-        width = "bandwidth ν; the package's kernel width is 100 ν"
-        if self._is_of_rows:
-            width = "kernel width"
-        lines = {names[j]: (grid, path.coefficients[:, j]) for j in shown}
-        bands = {}
+        ends = list[tuple[Array, Array]]()
         if path.standard_errors is not None:
             reach = 2.0 * path.standard_errors
-            bands = {
-                name: (beta - reach[:, j], beta + reach[:, j])
-                for j, (name, (_, beta)) in zip(shown, lines.items(), strict=True)
-            }
+            ends = [(path.coefficients - reach, path.coefficients + reach)]
         turns = np.concatenate([np.zeros(0), *(path.sign_changes[j] for j in shown)])
         inside = turns[(turns >= grid[0]) & (turns <= grid[-1])]
-        marks = (
-            {"width of the law": path.law_width} if np.isfinite(path.law_width) else {}
-        )
+        words = "bandwidth ν; the package's kernel width is 100 ν"
         return draw(
             Lines(
-                lines=lines,
-                bands=bands,
+                lines={names[j]: (grid, path.coefficients[:, j]) for j in shown},
+                bands={names[j]: (x[:, j], y[:, j]) for x, y in ends for j in shown},
                 points=[("", width, 0.0) for width in inside.tolist()],
-                marks=marks,
-                axes=(
-                    width,
-                    f"LIME coefficient,\n{self.explanation.explained_in_words}",
-                ),
+                marks={"width of the law": path.law_width},
+                name="kernel width" if self._is_of_rows else words,
                 scales=("log", "linear"),
                 title=self._title(n),
+                caption=f"LIME coefficient,\n{lime.explained_in_words}",
             ),
             ax,
         )
@@ -272,10 +262,9 @@ class LimePlots:
     @suggests_arguments
     def text(
         self,
-        rows: Sequence[Hashable] | Hashable | None = None,
+        rows: Sequence[Hashable] | None = None,
         *,
         n_words: int = 10,
-        max_rows: int = 10,
     ) -> HighlightedText:
         """Show the texts with their words in shades of their coefficients.
 
@@ -283,12 +272,10 @@ class LimePlots:
 
         Parameters
         ----------
-        rows : label, int or sequence of them, optional
-            The documents to show; by default the first ``max_rows``.
+        rows : sequence of label or int, optional
+            The documents to show; by default the first ten.
         n_words : int
             The number of coefficients listed below each text, the largest.
-        max_rows : int
-            The number of texts shown if ``rows`` is not given.
 
         Returns
         -------
@@ -315,8 +302,7 @@ class LimePlots:
         lime: Any = self.explanation
         if self._is_of_rows:
             raise Refused("text: the columns of a table are not in a text")
-        most = read_count(max_rows, "max_rows")
-        shown = positions_of(rows, lime.labels, len(lime.records), most)
+        shown = positions_of(rows, lime.labels, len(lime.records))
         return highlighted(
             [lime.marked_text(n) for n in shown],
             f"LIME, infinite samples: {plural(len(lime.records), 'document')}",

@@ -78,7 +78,10 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
             axes = axes_or_new(ax, 6.2, 4.2)
             _draw_scatter(chart, axes)
         case Grid():
-            axes = axes_or_new(ax, *_inches(chart))
+            tiles = chart.values.shape / np.array(chart.tile)
+            side = 0.4 if chart.tile == (1, 1) else 1.15
+            height, width = (1.6 + side * tiles).tolist()
+            axes = axes_or_new(ax, min(width, 9.0), height)
             _draw_grid(chart, axes)
         case Lines():
             axes = axes_or_new(ax, 6.4, 4.4)
@@ -128,24 +131,21 @@ def _draw_dots(
 def _draw_swarm(chart: Swarm, axes: Axes) -> None:
     W = chart.attributions
     low = min(float(W.min()), 0.0)
-    high = max(float(W.max()), 0.0)
-    span = high - low or 1.0
-    axes.set_xlim(low - 0.03 * span, high + 0.03 * span)
+    span = max(float(W.max()), 0.0) - low or 1.0
+    zero = (0.03 - low / span) / 1.06  # as a share of the width
+    axes.set_xlim(low - 0.03 * span, low + 1.03 * span)
     axes.axvline(0.0, color="0.3", linewidth=0.8, zorder=1)
     y = 0.0
     heights = []
     for j, name in enumerate(chart.names):
         w = W[:, j]
         x = None if chart.values is None else chart.values[:, j]
-        categories = chart.categories.get(name, ())
         positions = w, y + heights_in_swarm(w, span, 0.36)
-        named = _draw_dots(axes, positions, x, categories, w)
+        named = _draw_dots(axes, positions, x, chart.categories.get(name, ()), w)
         heights.append(y)
         if named:
             y += _FOR_NAMES
-            under = w if categories or x is None else w[~np.isfinite(x)]
-            middle = float(under.min() + under.max()) / 2.0
-            at = (middle - low + 0.03 * span) / (1.06 * span), y + 0.2
+            at = zero, y + 0.2
             colored_words(axes, named, at, xycoords=axes.get_yaxis_transform())
         y += 1.0
     axes.set_yticks(heights, short_names(chart.names, 30))
@@ -158,43 +158,37 @@ def _draw_swarm(chart: Swarm, axes: Axes) -> None:
 
 
 def _draw_scatter(chart: Scatter, axes: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     w = chart.attributions
     x = chart.values.astype(float)
     missing = ~np.isfinite(x)
     levels = np.unique(x[~missing])
+    lowest = levels[:1].sum()
+    room = 0.16 * float(np.ptp(levels) if len(levels) > 1 else 1.0)
     crowded = missing
     if chart.categories:  # each has a position
         x = np.searchsorted(levels, x).astype(float)
-        crowded = np.full(len(x), True)
-        ticks = np.arange(float(len(levels)))
+        lowest = 0.0
         room = 1.0
-        texts = short_names([chart.categories[int(code)] for code in levels], 24)
-        axes.set_xlim(-0.6 - missing.any(), len(levels) - 0.4)
-    else:
-        low = levels.min(initial=np.inf)
-        high = levels.max(initial=-np.inf)
-        ticks = levels
-        if len(levels) > 2:
-            ticks = np.asarray(MaxNLocator(6).tick_values(low, high))
-            ticks = ticks[(ticks >= low) & (ticks <= high)]
-        room = 0.16 * (high - low) if high > low else 0.16
-        texts = [number(tick, 6) for tick in ticks]
-    if missing.any():
-        x[missing] = (ticks if chart.categories else levels)[:1].sum() - room
-        ticks = np.append(ticks, x[missing][0])
-        texts.append("missing")
-    tall = float(np.ptp(w))
+        crowded = np.full(len(x), True)
+    x[missing] = lowest - room
     for position in np.unique(x[crowded]):
         at = x == position
-        x[at] += room * heights_in_swarm(w[at], tall, 0.36)
+        x[at] += room * heights_in_swarm(w[at], float(np.ptp(w)), 0.36)
     axes.axhline(0.0, color="0.3", linewidth=0.8, zorder=1)
     colors = chart.color_values
     named = _draw_dots(axes, (x, w), colors, chart.color_categories, w)
+    if chart.categories:
+        ticks = np.arange(float(len(levels)))
+        texts = short_names([chart.categories[int(code)] for code in levels], 24)
+    else:
+        ticks = axes.get_xticks() if len(levels) > 2 else levels
+        ticks = ticks[(ticks >= lowest) & (ticks <= levels[-1:].sum())]
+        texts = [number(tick, 6) for tick in ticks]
+    if missing.any():
+        ticks = np.append(ticks, lowest - room)
+        texts.append("missing")
     is_long = sum(map(len, texts)) > 50
-    turn: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
-    axes.set_xticks(ticks.tolist(), texts, **turn)
+    axes.set_xticks(ticks.tolist(), texts, rotation=30 * is_long)
     axes.set(xlabel=words(chart.name), ylabel=words(chart.caption, 44))
     frame(axes, chart.title + "\n" * bool(chart.title and named))  # above the names
     if named:
@@ -212,7 +206,6 @@ def _draw_steps(chart: Steps, axes: Axes) -> None:
     count = len(chart.parts)
     heights = np.arange(count)
     parts = np.where(np.isfinite(chart.parts), chart.parts, 0.0)
-    hatched = np.array([*chart.hatched] or [False] * count)
     axes.use_sticky_edges = False  # there is room beside all bars
     axes.barh(
         heights,
@@ -220,7 +213,7 @@ def _draw_steps(chart: Steps, axes: Axes) -> None:
         0.66,
         starts,
         color=np.where(parts < 0.0, BAR_LOWERS, BAR_RAISES).tolist(),
-        hatch=np.where(hatched, "////", "").tolist(),
+        hatch=["////" if is_hatched else "" for is_hatched in chart.hatched] or None,
         edgecolor="white",
     )
     reach = np.stack([starts, starts + parts], axis=1)
@@ -245,7 +238,7 @@ def _draw_steps(chart: Steps, axes: Axes) -> None:
     axes.locator_params(axis="x", nbins=5)
     axes.set_yticks(heights, short_names(chart.names))
     axes.tick_params(axis="y", length=0)
-    meaning = f"\nhatched: {chart.hatching}" if hatched.any() else ""
+    meaning = f"\nhatched: {chart.hatching}" if any(chart.hatched) else ""
     axes.set_xlabel(words(f"{chart.caption}{meaning}".strip()))
     frame(axes, chart.title + "\n" * len(chart.marks), "x")  # above their names
     axes.set_ylim(count - 0.4, -0.6)
@@ -281,15 +274,6 @@ _BEYOND: Final = 1.0
 """Per cent of cells beyond the ends of a colour bar."""
 
 
-def _inches(chart: Grid) -> tuple[float, float]:
-    """Width and height of a figure of a grid."""
-    R, C = chart.values.shape
-    height, width = chart.tile
-    if height > 1 or width > 1:
-        return 1.6 + 1.15 * C / width, 0.6 + 1.15 * R / height
-    return min(2.8 + 0.42 * C, 7.0), max(1.6 + 0.34 * R, 3.2)
-
-
 def _draw_grid(chart: Grid, axes: Axes) -> None:
     cells = np.ma.masked_invalid(chart.values)
     sizes = np.abs(cells.compressed())
@@ -297,7 +281,7 @@ def _draw_grid(chart: Grid, axes: Axes) -> None:
     reach = float(np.percentile(sizes, 100.0 - _BEYOND)) if sizes.size > 200 else most
     reach = reach or most or 1.0
     height, width = chart.tile
-    is_tiled = height > 1 or width > 1
+    is_tiled = chart.tile != (1, 1)
     image = axes.imshow(
         cells,
         cmap=color_map(around_zero=True),
@@ -312,23 +296,19 @@ def _draw_grid(chart: Grid, axes: Axes) -> None:
     axes.hlines(np.arange(height, R, height) - 0.5, -0.5, C - 0.5, **lines)
     if len(chart.columns) * width == C:
         axes.vlines(np.arange(width, C, width) - 0.5, -0.5, R - 0.5, **lines)
-    columns = np.arange(len(chart.columns))
+    columns = np.arange(0.5, len(chart.columns)) * width - 0.5
     below = short_names(chart.columns, 24)
     turn = 90 if max(map(len, below), default=0) > 3 and not is_tiled else 0
-    axes.set_xticks((columns + 0.5) * width - 0.5, below, rotation=turn)
-    rows = (np.arange(len(chart.rows)) + 0.5) * height - 0.5
+    axes.set_xticks(columns, below, rotation=turn)
+    rows = np.arange(0.5, len(chart.rows)) * height - 0.5
     axes.set_yticks(rows, short_names(chart.rows))
     axes.tick_params(length=0, labelsize="small")
     if is_tiled:
         axes.xaxis.tick_top()
     frame(axes, chart.title, "none")
     axes.spines[:].set_visible(False)
-    color_bar(
-        axes,
-        image,
-        words(chart.caption, 40),
-        extend="both" if most > reach else "neither",
-    )
+    extend = "both" if most > reach else "neither"
+    color_bar(axes, image, words(chart.caption, 40), extend=extend)
 
 
 # ---- Lines and points
@@ -346,29 +326,20 @@ def _draw_path(chart: Lines, axes: Axes) -> None:
     for scale, axis in zip(chart.scales, (axes.xaxis, axes.yaxis), strict=True):
         if scale == "percent":
             axis.set_major_formatter(PercentFormatter(1.0))
-    for k, (name, (x, y)) in enumerate(chart.lines.items()):
+    n_lines = len(chart.lines)
+    for k, (name, (x, y)) in enumerate([*chart.lines.items(), *chart.others.items()]):
         color = SERIES[k % len(SERIES)]
         style = _STYLES[k // len(SERIES) % len(_STYLES)]
-        look: dict[str, Any] = {"color": color, "linestyle": style, "linewidth": 1.6}
-        axes.plot(x, y, label=words(name, 28), zorder=3, **look)
+        look: dict[str, Any] = {"linestyle": style, "linewidth": 1.6, "zorder": 3}
+        if k >= n_lines:
+            look = {"linestyle": ":", "linewidth": 0.7, "mfc": "none"}
+            look["marker"] = _MARKERS[(k - n_lines) % len(_MARKERS)]
+        axes.plot(x, y, color=color, label=words(name, 28), **look)
         if name in chart.bands:
             ends = chart.bands[name]
             axes.fill_between(x, *ends, color=color, alpha=0.15, linewidth=0.0)
-    for k, (name, (x, y)) in enumerate(chart.others.items()):
-        axes.plot(
-            x,
-            y,
-            marker=_MARKERS[k % len(_MARKERS)],
-            color=SERIES[1 + k % (len(SERIES) - 1)],
-            linewidth=0.7,
-            linestyle=":",
-            markersize=5.0,
-            markerfacecolor="none",
-            label=words(name),
-        )
     for name, a, b in chart.points:
-        size = 7.0 if name else 5.0
-        axes.plot(a, b, "o", color="0.15", mfc="white", markersize=size, zorder=4)
+        axes.plot(a, b, "o", color="0.15", mfc="white", zorder=4)
         axes.annotate(
             words(name),
             (a, b),
@@ -378,14 +349,9 @@ def _draw_path(chart: Lines, axes: Axes) -> None:
             bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0.0, "pad": 1.0},
             zorder=5,
         )
-    axes.set(xlabel=words(chart.axes[0]), ylabel=words(chart.axes[1], 44))
-    if chart.caption:
-        axes.set_xlabel(f"{axes.get_xlabel()}\n{words(chart.caption)}")
+    axes.set(xlabel=words(chart.name), ylabel=words(chart.caption, 44))
     frame(axes, chart.title + "\n" * len(chart.marks))  # above their names
-    if chart.limits is None:
-        axes.margins(x=0.0 if chart.bands or not chart.others else 0.05)
-    else:
-        axes.set(xlim=chart.limits[0], ylim=chart.limits[1])
+    axes.margins(x=0.02)
     _mark(axes, chart.marks)
     if chart.lines or chart.others:
         legend_below(axes)

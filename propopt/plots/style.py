@@ -7,6 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from propopt.base.arrays import Values
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES
@@ -20,17 +21,6 @@ if TYPE_CHECKING:  # matplotlib is imported when something is drawn
 
 Axes: TypeAlias = "matplotlib.axes.Axes"
 ColorMap: TypeAlias = "matplotlib.colors.Colormap"
-
-STYLE: Final[dict[str, Any]] = {
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": "medium",
-    "grid.color": "0.92",
-    "legend.frameon": False,
-}
-"""Settings of matplotlib that give other plots the look of these."""
 
 PLAIN: Final = "#1f4e79"
 QUIET: Final = "0.55"
@@ -100,15 +90,10 @@ def value_bar(axes: Axes, label: str) -> None:
 
 
 def legend_below(axes: Axes) -> None:
-    """Put the legend below the label of the horizontal axis, for any figure size."""
-    from matplotlib.transforms import ScaledTranslation
-
-    inches = 0.36 + 0.17 * len(axes.get_xlabel().split("\n"))
-    down = ScaledTranslation(0.0, -inches, axes.figure.dpi_scale_trans)
+    """Put the legend below the label of the horizontal axis."""
     axes.legend(
         loc="upper left",
-        bbox_to_anchor=(0.0, 0.0),
-        bbox_transform=axes.transAxes + down,
+        bbox_to_anchor=(0.0, -0.18),
         borderaxespad=0.0,
         frameon=False,
         fontsize="small",
@@ -152,14 +137,8 @@ def colored_words(
 ) -> None:
     """Words in their colours on one line, which stays between the sides of the axes."""
     from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
-    from matplotlib.patheffects import withStroke
 
-    halo = [withStroke(linewidth=2.0, foreground="white")]
-    style: dict[str, Any] = {
-        "fontsize": "x-small",
-        "fontweight": "bold",
-        "path_effects": halo,
-    }
+    style: dict[str, Any] = {"fontsize": "x-small", "fontweight": "bold"}
     areas: list[Any] = [
         TextArea(text, textprops={"color": c, **style}) for text, c in named
     ]
@@ -182,15 +161,10 @@ def colored_words(
 
 def shares_of_ranks(x: Values) -> Values:
     """Values as shares from 0 (low) to 1 (high) by their ranks; NaN if missing."""
-    from scipy.stats import rankdata
-
-    shares = np.full(len(x), np.nan)
-    present = np.isfinite(x)
-    if present.any():
-        ranks = rankdata(x[present])
-        span = np.ptp(ranks)
-        shares[present] = (ranks - ranks.min()) / span if span else 0.5
-    return shares
+    ranks = pd.Series(x).rank().to_numpy()
+    above = ranks - np.fmin.reduce(ranks)
+    span = np.fmax.reduce(above)
+    return above / span if span > 0.0 else above + 0.5
 
 
 _NARROW: Final = 60
@@ -217,7 +191,7 @@ def category_colors(
     colors = dict(zip(named, CATEGORIES, strict=False))
     entries = [(matplotlib_text(texts[code]), colors[code]) for code in named]
     if rest := len(frequent) - n_named:
-        entries.append((f"{rest} other{'s' if rest > 1 else ''}", _OTHER))
+        entries.append((f"others: {rest}", _OTHER))
     each = [colors.get(code, _OTHER) for code in codes.tolist()]
     return np.array(each, dtype=object), entries
 
@@ -225,20 +199,12 @@ def category_colors(
 def heights_in_swarm(w: Values, span: float, reach: float) -> Values:
     """How far each point is moved sideways so that near ones do not overlap, (N,).
 
-    Points that are close to k others are spread over a width in proportion to k, at the
-    places n/φ mod 1 for the golden ratio φ, which are far from each other for
-    neighbours. Nothing is random.
+    Points of one bin, a ninetieth of the span, are stacked in their order, around the
+    middle. Nothing is random.
     """
-    order = np.argsort(w, kind="stable")
-    x = w[order]
     width = span / 90.0 if span > 0.0 else 1.0
-    ends = [np.searchsorted(x, x + s * width, side) for s, side in _SIDES]
-    crowd = ends[0] - ends[1] - 1.0
-    step = min(0.05, 2.0 * reach / max(float(crowd.max(initial=0.0)), 1.0))
-    golden = (np.arange(len(w)) * 0.6180339887498949) % 1.0
-    heights = np.empty(len(w))
-    heights[order] = (golden - 0.5) * step * crowd
+    bins = pd.Series(w).groupby(np.round(w / width))
+    sizes = bins.transform("size").to_numpy()
+    step = min(0.05, 2.0 * reach / sizes.max(initial=1))
+    heights: Values = step * (bins.cumcount().to_numpy() - (sizes - 1.0) / 2.0)
     return heights
-
-
-_SIDES: Final[Any] = ((1.0, "right"), (-1.0, "left"))

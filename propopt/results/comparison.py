@@ -7,7 +7,7 @@ too. All are tested against the same refits, with one joint rate of false alarms
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -41,7 +41,7 @@ from propopt.plots.drawing import draw
 from propopt.plots.style import Axes
 from propopt.proofs.optimum import Parameter
 from propopt.results.result import Result
-from propopt.tables.frames import Labels, position_of
+from propopt.tables.frames import Labels
 
 
 # ---- The level: how much columns change by chance alone
@@ -385,7 +385,6 @@ class Comparison(
         self,
         n_features: int = 15,
         *,
-        features: Sequence[str] | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """Draw the distance between two versions in each column, the largest first.
@@ -397,9 +396,6 @@ class Comparison(
         ----------
         n_features : int
             The number of columns to draw.
-        features : sequence of str, optional
-            The columns to draw, in this order, such as the same ones in several panels.
-            By default those with the largest distances.
         ax : matplotlib Axes, optional
             The axes to draw on; a new figure by default.
 
@@ -410,7 +406,7 @@ class Comparison(
         Raises
         ------
         InvalidInput
-            If a name is no column of the comparison.
+            If ``n_features`` is no positive number.
 
         Examples
         --------
@@ -422,8 +418,6 @@ class Comparison(
         ['x0', 'x1']
         """
         shown = self._order[: read_count(n_features, "n_features")].tolist()
-        if features is not None:
-            shown = [position_of(one, "features", self.features) for one in features]
         tested: dict[str, Any] = {}
         caption = f"distance of {' and '.join(self.names)}, in {self.unit}"
         if self.level is not None:

@@ -12,16 +12,24 @@ from propopt.base.arrays import Array, Indices, Values
 from propopt.base.charts import Grid, Scatter, Steps, Swarm
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.html import HighlightedText
+from propopt.base.html import HighlightedText, MarkedText, highlighted
 from propopt.base.row_sample import RowSample
 from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import plural
 from propopt.plots.drawing import draw
-from propopt.plots.style import Axes
+from propopt.plots.style import LONGEST, Axes
 from propopt.proofs.optimum import Optimum
 from propopt.results.certain import NearOptimalConclusions
 from propopt.results.clear import Clear
-from propopt.tables.documents import WordRule
-from propopt.tables.frames import position_of
+from propopt.tables.documents import (
+    MarkedWords,
+    PatternWords,
+    TextDocument,
+    VectoriserWords,
+    WordRule,
+    read_texts,
+)
+from propopt.tables.frames import Labels, position_of
 from propopt.tables.imported import AttributionsLike, read_attributions
 
 
@@ -31,8 +39,16 @@ if TYPE_CHECKING:
 SignConclusions: TypeAlias = NearOptimalConclusions | Clear
 """Results with a sign for each attribution, 0 where it is uncertain."""
 
-_MISSING: Final = "missing"
-"""The name of the category of missing values."""
+
+_RULES: Final[tuple[WordRule, ...]] = (
+    PatternWords(),
+    MarkedWords(),
+    VectoriserWords(),
+)
+"""The default rules that split a text into words; the best match is used."""
+
+_SHOWN: Final = 10
+"""Documents that are shown unless rows are given."""
 
 
 def _by_size(sizes: Array, most: int) -> Indices:
@@ -109,7 +125,7 @@ class ExplanationPlots:
             Swarm(
                 names=[self._names[j] for j in order],
                 attributions=best.attributions[some],
-                values=None if best.points is None else self._values[some],
+                values=None if best.points is None else best.points[some],
                 categories=best.categories,
                 caption=caption,
             ),
@@ -170,12 +186,7 @@ class ExplanationPlots:
         count = read_count(n_features, "n_features")
         order = _by_size(w, count)
         order = order[w[order] != 0.0] if w.any() else order
-        names = [self._names[j] for j in order]
-        if best.points is not None:
-            names = [
-                f"{x} = {best.value_of(n, j)}"
-                for x, j in zip(names, order, strict=True)
-            ]
+        names = [self._named(n, j) for j in order]
         parts = w[order]
         signs = np.ones(best.shape) if certain is None else np.asarray(certain.signs)
         if signs.shape != best.shape:
@@ -185,10 +196,8 @@ class ExplanationPlots:
             )
         hatched = signs[n, order] == 0
         adjective = "clear" if isinstance(certain, Clear) else "certain"
-        errors = np.full(len(w), np.nan)
-        if best.standard_errors is not None:
-            errors = np.asarray(best.standard_errors[n])
-        reach = 2.0 * errors[order]
+        errors = best.standard_errors
+        reach = order * np.nan if errors is None else 2.0 * errors[n, order]
         if rest := len(w) - len(order):
             names.append("1 other" if rest == 1 else f"{rest} others")
             parts = np.append(parts, np.delete(w, order).sum())
@@ -351,11 +360,10 @@ class ExplanationPlots:
     def text(
         self,
         documents: Any,
-        rows: Sequence[Hashable] | Hashable | None = None,
+        rows: Sequence[Hashable] | None = None,
         *,
         words: WordRule | None = None,
         n_words: int = 10,
-        max_rows: int = 10,
     ) -> HighlightedText:
         """Show texts with their words highlighted in shades of their attributions.
 
@@ -372,8 +380,8 @@ class ExplanationPlots:
         ----------
         documents : sequence of str or Series (N,)
             The texts, in the order of the rows.
-        rows : label, int or sequence of them, optional
-            The documents to show; by default the first ``max_rows``.
+        rows : sequence of label or int, optional
+            The documents to show; by default the first ten.
         words : WordRule, optional
             The rule that splits a text into words. By default that of the package
             ``lime``, with marks or without, or that of vectorisers (lower case),
@@ -381,8 +389,6 @@ class ExplanationPlots:
             a matching word.
         n_words : int
             The number of attributions listed below each text, the largest.
-        max_rows : int
-            The number of texts shown if ``rows`` is not given.
 
         Returns
         -------
@@ -402,11 +408,22 @@ class ExplanationPlots:
         >>> "&lt;<span style=" in best.plot.text(["a <good> day"]).html
         True
         """
-        from propopt.results.highlighting import highlighted_words
-
-        count = read_count(n_words, "n_words")
-        most = read_count(max_rows, "max_rows")
-        return highlighted_words(self.explanation, documents, rows, words, count, most)
+        best = self.explanation
+        texts = _texts(best, documents)
+        columns = {name: j for j, name in enumerate(self._names)}
+        shown = positions_of(rows, best.labels, len(texts))
+        candidates = [
+            [_marked(best, columns, n, TextDocument.of(texts[n], rule)) for n in shown]
+            for rule in (_RULES if words is None else (words,))
+        ]
+        nearest = min(candidates, key=lambda some: sum(absent for _, absent in some))
+        return highlighted(
+            [text for text, _ in nearest],
+            f"{best.method}: {len(texts)} documents",
+            best.units_in_words.replace("each feature", "each word"),
+            (),
+            read_count(n_words, "n_words"),
+        )
 
     # ---- names, positions and signs
 
@@ -415,15 +432,12 @@ class ExplanationPlots:
         best = self.explanation
         return best.labels.feature_names(best.shape[1])
 
-    @property
-    def _values(self) -> Array:
-        """The values of the features (N, D); NaN is missing, also of categories."""
-        values = np.array(self.explanation.points)
-        for j, name in enumerate(self._names):
-            categories = self.explanation.categories.get(name, ())
-            if _MISSING in categories:
-                values[values[:, j] == categories.index(_MISSING), j] = np.nan
-        return values
+    def _named(self, n: int, j: int) -> str:
+        """A feature with its value in row n, unless both are too long for an axis."""
+        name = self._names[j]
+        value = self.explanation.value_of(n, j)
+        text = f"{name} = {value}"
+        return text if value and len(text) <= LONGEST else name
 
     def _feature(self, feature: str | int) -> tuple[str, Values, Sequence[str]]:
         """The name, the drawn values and the categories of a feature."""
@@ -436,4 +450,52 @@ class ExplanationPlots:
         names = self._names
         j = position_of(feature, "feature", names)
         rows = RowSample.of(best.shape[0]).rows
-        return names[j], self._values[rows, j], best.categories.get(names[j], ())
+        return names[j], best.points[rows, j], best.categories.get(names[j], ())
+
+
+# ---- Texts with their words highlighted
+
+
+def _texts(result: Optimum, documents: Any) -> list[str]:
+    texts, names = read_texts(documents, "documents")
+    if len(texts) != result.shape[0]:
+        raise InvalidInput(
+            f"documents: expected {result.shape[0]}, one for each row of attributions, "
+            f"got {len(texts)}"
+        )
+    labels = result.labels.points
+    if names is not None and labels is not None and tuple(names) != tuple(labels):
+        raise InvalidInput(
+            "documents: expected the index of the attributions, got other labels or "
+            "another order"
+        )
+    return texts
+
+
+def positions_of(rows: Sequence[Hashable] | None, labels: Labels, n: int) -> list[int]:
+    """Positions of the named rows, or of the first ones."""
+    if rows is None:
+        return list(range(min(n, _SHOWN)))
+    return [labels.position(row, n) for row in rows]
+
+
+def _marked(
+    result: Optimum, columns: Mapping[str, int], n: int, document: TextDocument
+) -> tuple[MarkedText, float]:
+    """A document with the attributions of its words, and the size of the others."""
+    indices = np.array([columns.get(word, -1) for word in document.words], np.intp)
+    W = np.append(result.attributions[n], np.nan)  # NaN for words without one
+    errors = result.standard_errors
+    sizes = np.abs(np.delete(W, [*indices, -1]))
+    absent = int(np.count_nonzero(sizes))
+    words = f"{plural(absent, 'attribution')} of words that are not in the text"
+    marked = MarkedText(
+        name=f"document {result.labels.row(n)}",
+        facts=(f"{words}, up to {sizes.max():.3g}",) if absent else (),
+        text=document.text,
+        spans=document.spans,
+        words=document.words,
+        weights=W[indices],
+        errors=None if errors is None else np.append(errors[n], np.nan)[indices],
+    )
+    return marked, float(sizes.sum())

@@ -62,6 +62,7 @@ LINES = po.plots.Lines(
     points=[("knee", 1.0, 2.0), ("", 1.0, 0.0)],
     others={"baseline": (GRAY, 2.0 * GRAY)},
     marks={"width": 1.0},
+    name="width",
     scales=("log", "percent"),
 )
 CHARTS = {type(one).__name__: one for one in (SWARM, STEPS, SCATTER, GRID, LINES)}
@@ -139,7 +140,7 @@ def test_rare_categories_are_counted_and_names_stay_inside():
         categories=names,
     )
     axes = drawn(chart)
-    assert list(named_words(axes)[0])[-1] == "9 others"
+    assert list(named_words(axes)[0])[-1] == "others: 9"
     (box,) = [box for box in axes.artists if isinstance(box, AnnotationBbox)]
     inside, frame = box.get_window_extent(), axes.get_window_extent()
     assert frame.x0 <= inside.x0 <= inside.x1 <= frame.x1

@@ -23,14 +23,13 @@ def test_highlighted_are_the_rows_asked_for_on_their_own_scale(words):
     both = words.plot.text(rows=["second", "first"]).html
     assert both.index("document second") < both.index("document first")
     assert "document none" not in both
-    one = words.plot.text(rows="first").html
+    one = words.plot.text(rows=["first"]).html
     assert "document second" not in one
     largest = np.abs(words.records[0].coefficients).max()
     assert f"up to {largest:.4g}" in one
     assert "good" in shaded(one)
     assert "food" not in shaded(one)
     assert "document none" in words.plot.text().html
-    assert "document none" not in words.plot.text(max_rows=2).html
 
 
 def test_attributions_of_documents_are_highlighted_as_limits_are(words):
@@ -42,7 +41,7 @@ def test_attributions_of_documents_are_highlighted_as_limits_are(words):
     assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
     f = po.wrap(score, data=list(SCORED))
     gradients = po.solve(1.0 * po.GradientMatching(f.gradient(SCORED[:2])))
-    result = gradients.plot.text(SCORED[:2], words=f.text_schema.rule, rows="second")
+    result = gradients.plot.text(SCORED[:2], words=f.text_schema.rule, rows=["second"])
     assert {"not", "good"} <= set(shaded(result.html))
 
 
@@ -53,6 +52,5 @@ def test_words_in_lower_case_are_found_and_others_told_of():
         best = po.results.Explanation(attributions=W, method="mine", labels=labels)
         html = best.plot.text(["Good food", "no Food"]).html
         lost = "1 attribution of words that are not in the text, up to 0.125" in html
-        assert lost == ("1 word without an attribution" in html) == (first == "Good")
-        assert ("not in the text" in html) == lost
+        assert lost == ("not in the text" in html) == (first == "Good")
         assert html.count("<span style=") > 4 or lost

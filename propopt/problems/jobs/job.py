@@ -531,7 +531,8 @@ def _shaded(best: Explanation, subject: Subject) -> HighlightedText:
     function = subject.function
     assert isinstance(function, TextFunction)
     rule = function.text_schema.rule
-    return best.plot.text(subject.points, words=rule, max_rows=MOST_SHOWN)
+    shown = [*map(best.labels.row, range(min(best.shape[0], MOST_SHOWN)))]
+    return best.plot.text(subject.points, shown, words=rule)
 
 
 # ---- Saved results of any type

@@ -205,7 +205,8 @@ class LimeSection(JobSection):
             )
         writers[".svg"] = partial(write_lime_figure, result, widths, file.name)
         if isinstance(result, LimeDocuments):
-            writers[".html"] = result.plot.text(max_rows=MOST_SHOWN).to_html
+            first = result.row_names[:MOST_SHOWN]
+            writers[".html"] = result.plot.text(first).to_html
         writers[".npz"] = result.save
         content = {
             **manifest(file.subject, None, gradient=None),
