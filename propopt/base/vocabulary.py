@@ -284,11 +284,6 @@ TERMS: Final[Mapping[str, Definition]] = {
     "between weights": Definition(
         "Largest gap to the optimum at any weight between those tried.", "", "proved"
     ),
-    "interpolation error": Definition(
-        "Error between solved weights, relative to the largest value.",
-        "",
-        "proved",
-    ),
     "rows shown": Definition("Rows to choose from, of all rows."),
     "similar rows": Definition(
         "The pairs of rows that are compared.",

@@ -13,7 +13,6 @@ import pandas as pd
 
 from propopt.base.checks import evenly_spaced
 from propopt.base.document import Chapter, Facts, Table, cell_text, share_text
-from propopt.proofs.fronts import ExactFront
 from propopt.results.explanation import Explanation
 from propopt.results.report.explanation_chapters import (
     explanation_chapters,
@@ -21,7 +20,6 @@ from propopt.results.report.explanation_chapters import (
 )
 from propopt.results.report.explorer import FrontPath
 from propopt.results.report.neighbours import Neighbours
-from propopt.solvers.solving import solve
 
 
 def front_chapters(trade_offs: Any) -> list[Chapter]:
@@ -49,15 +47,15 @@ def _features(best: Explanation) -> Chapter:
     return Chapter(document.title, [table, Facts(facts)], lead=document.subtitle)
 
 
+MOST_POSITIONS: Final = 25
+"""Positions of the slider, each with attributions of the rows on the page."""
+
+
 def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
-    """The optima that differ from the first in one weight, and the curve between."""
+    """Optima that differ from the first in one weight, evenly spaced if many."""
     loss, line = trade_offs.line(best)
-    front = None
-    if loss is not None:
-        through = ExactFront.of(line, loss, solve)
-        if isinstance(through, ExactFront):
-            front = through
-            line = [one for one in line if one.weights[loss] > 0.0]
+    spaced = evenly_spaced(len(line), MOST_POSITIONS)
+    line = [one for n, one in enumerate(line) if n in spaced or one is best]
     return FrontPath(
         optima=line,
         start_label="knee" if trade_offs.aimed is None else "aim",
@@ -66,7 +64,6 @@ def front_path_of(trade_offs: Any, best: Explanation) -> FrontPath:
         losses=trade_offs.losses,
         ends=trade_offs.ends,
         labels=trade_offs.share_labels,
-        front=front,
         baselines=list(compress(trade_offs.baselines, trade_offs.compared)),
     )
 

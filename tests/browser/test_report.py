@@ -13,7 +13,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.document import Table, column_texts
-from propopt.proofs.fronts import ExactFront
 from propopt.results.report.page import write_page
 
 
@@ -148,10 +147,9 @@ def test_the_slider_shows_what_the_csv_file_has(opened, tmp_path):
     found.to_csv(tmp_path / "front.csv")
     table = pd.read_csv(tmp_path / "front.csv")
     slider = page.locator("[data-slider]")
-    last = int(slider.get_attribute("max"))
-    steps = last // (len(WEIGHTS) - 1)
+    assert slider.get_attribute("max") == str(len(WEIGHTS) - 1)
     for place in (0, 5, len(WEIGHTS) - 1):
-        slider.fill(str(place * steps))
+        slider.fill(str(place))
         line, shown = table.iloc[place], summary(page)
         for label, column in {
             "weight of pairwise_robustness": "weight.pairwise_robustness",
@@ -162,24 +160,6 @@ def test_the_slider_shows_what_the_csv_file_has(opened, tmp_path):
         }.items():
             assert shown[label] == pytest.approx(line[column], rel=1e-6, abs=1e-9)
         compare(page, found.optimized[place].attributions)
-
-
-def test_between_solved_weights_it_shows_what_a_solver_finds(opened):
-    page = opened("front")
-    page.locator("[data-slider]").fill("333")
-    shown = summary(page)
-    weight = shown["weight of pairwise_robustness"]
-    best = po.solve(po.GradientMatching(G) + weight * ROBUST)
-    for name, value in best.losses.items():
-        assert shown[f"loss {name}"] == pytest.approx(value, rel=1e-6)
-    compare(page, best.attributions)
-    dot = page.locator("circle")
-    front = ExactFront.of(FOUND["front"].optimized, ROBUST.name)
-    assert front.losses(weight)[ROBUST.name] == pytest.approx(best.losses[ROBUST.name])
-    x, y = (float(dot.get_attribute(name)) for name in ("cx", "cy"))
-    points = page.locator(".front").get_attribute("points").split()
-    near = min(np.hypot(*(np.array(p.split(","), float) - (x, y))) for p in points)
-    assert near < 5.0  # pixels of 520: the chosen point is on the curve
 
 
 def test_slider_and_buttons_move_by_mouse_and_keyboard(opened):

@@ -15,7 +15,6 @@ from sklearn.ensemble import RandomForestRegressor
 import propopt as po
 from propopt.base.document import Document, Table, cell_text, share_text
 from propopt.base.vocabulary import TERMS
-from propopt.proofs.fronts import ExactFront
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.report.page import page_of
@@ -116,8 +115,6 @@ def test_the_first_cards_of_a_sweep_are_of_the_knee_and_its_axes_of_the_swept_lo
     assert table[""].tolist() == ["", "knee", ""]
     (explorer,) = explorers(outcome)
     assert explorer.front_path.axes == ("gradient_matching", "pairwise_robustness")
-    # no exact front: the slider goes from each of three optima to the next
-    assert json.loads(explorer.data)["path"]["steps"] == 1
     assert 'min="0" max="2"' in page_of([document])
 
 
@@ -142,20 +139,14 @@ def test_what_the_script_draws_from_gives_the_attributions_of_each_optimum():
     data = json.loads(explorer.data)
     path, rows = data["path"], data["rows"]
     assert path["weights"] == [one.weights[ROBUST.name] for one in CURVE.optimized]
-    theta, size = np.array(path["theta"]), np.abs(X**2).max()
+    size = np.abs(X**2).max()
     for index, one in enumerate(CURVE.optimized):
-        h = np.append(1.0, 1.0 / (1.0 + path["weights"][index] * theta))
         for row in rows:
-            shown = h @ np.array(row["z"])
             ours = one.attributions[int(row["name"])]
-            np.testing.assert_allclose(shown, ours, atol=1e-6 * size)
+            np.testing.assert_allclose(row["z"][index], ours, atol=1e-6 * size)
         for loss in path["losses"]:
             name = loss["name"].removeprefix("loss ")
             assert loss["values"][index] == one.losses[name]
-            form, g = loss["form"], h[1:]
-            value = form["constant"] + 2 * g @ form["linear"]
-            value += g @ np.array(form["quadratic"]) @ g
-            assert value == pytest.approx(one.losses[name], rel=1e-6, abs=1e-9)
 
 
 def many_rows():
@@ -225,11 +216,10 @@ def test_many_weights_are_no_more_work_than_some():
     weights = np.logspace(-2, 1, 400)
     objective = po.GradientMatching(X**2) + ROBUST
     curve = po.sweep(objective, {ROBUST.name: weights})
-    front = ExactFront.of(curve.optimized, ROBUST.name)
-    assert front.n_proved < 100
-    best = curve.optimized[123]
-    off = np.abs(front.attributions(weights[123]) - best.attributions).max()
-    assert off <= front.error * np.abs(X**2).max()
+    (explorer,) = explorers(curve)
+    path, best = explorer.front_path, curve.knee()
+    assert len(path.optima) in (25, 26)
+    assert path.optima[path.start] is best
     (block,) = chapters_of(curve)["All optima"].blocks
     assert len(block.frame) == 50
     # the same weight of all optima stands above the table

@@ -1,9 +1,7 @@
 """The interactive part of a report: a trade-off curve with a slider, and two rows.
 
-Attributions of a row are sums Σ_k h_k z_k of a few vectors z_k, and the slider changes
-only the shares h. On an exact front (:mod:`propopt.proofs.fronts`) these are 1 and
-1/(1 + c θ_k). Otherwise the slider steps through solved optima, with one share equal to
-1. Python draws the page for the first position, which readers without scripts see.
+The slider steps through solved optima. Python draws the page for the first position,
+which readers without scripts see.
 """
 
 from __future__ import annotations
@@ -32,14 +30,10 @@ from propopt.base.document import (
 )
 from propopt.base.row_sample import RowSample
 from propopt.base.text import in_html, printable
-from propopt.proofs.fronts import ExactFront
 from propopt.proofs.ideal_nadir import label_of_rest
 from propopt.proofs.optimum import Optimum
 from propopt.results.report.neighbours import Neighbours
 
-
-POSITIONS_BETWEEN: Final = 40
-"""Positions of the slider from one solved weight to the next, on an exact front."""
 
 _MAX_BYTES: Final = 800_000
 """The most bytes of rows on a page."""
@@ -57,7 +51,7 @@ _N_FEATURES: Final = 10
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FrontPath:
-    """Optima in ascending order of one weight, and the front between them."""
+    """Optima in ascending order of one weight, and other explanations beside them."""
 
     optima: Sequence[Any]
     loss: str  # the loss with the varying weight
@@ -66,30 +60,12 @@ class FrontPath:
     losses: Sequence[str]  # losses in the summary
     ends: Any = None
     labels: Mapping[str, str] = field(default_factory=dict)  # descriptions of losses
-    front: ExactFront | None = None  # the exact front between the optima, if available
     baselines: Sequence[Any] = ()  # marks: explanations measured on the same losses
 
     @property
     def control(self) -> str:
         """The label of the slider."""
         return f"Weight of {printable(self.loss)}"
-
-    def components(self, rows: Sequence[int]) -> Array:
-        """All z_k (K, n, D); attributions of the n rows are sums of them."""
-        if self.front is None:
-            return np.stack([one.attributions[rows] for one in self.optima])
-        return np.concatenate([self.front.far[None, rows], self.front.parts[:, rows]])
-
-    def shares(self, index: int) -> Array:
-        """The shares h (K,) of one of the optima."""
-        if self.front is None:
-            return np.eye(len(self.optima))[index]
-        return np.append(1.0, self.front.shares(self.optima[index].weights[self.loss]))
-
-    @property
-    def steps(self) -> int:
-        """The number of slider positions from one optimum to the next."""
-        return 1 if self.front is None else POSITIONS_BETWEEN
 
     @property
     def axes(self) -> tuple[str, str]:
@@ -117,14 +93,10 @@ class FrontPath:
             return losses[x], losses[y]
         return self.lost_share(x, losses[x]), self.lost_share(y, losses[y])
 
-    def curve(self) -> Iterator[tuple[float, float]]:
-        """Points of the curve: close together on an exact front, else the optima."""
-        if self.front is None:
-            yield from (self.position(best.losses) for best in self.optima)
-            return
-        low, high = self.front.ends
-        for weight in np.geomspace(low, high, 160).tolist():
-            yield self.position(self.front.losses(weight))
+    @cached_property
+    def curve(self) -> list[tuple[float, float]]:
+        """The coordinates of the optima."""
+        return [self.position(best.losses) for best in self.optima]
 
     @property
     def summary(self) -> list[tuple[str, str, float]]:
@@ -151,15 +123,9 @@ class FrontPath:
     @property
     def data(self) -> dict[str, Any]:
         """The data of the script."""
-        front = self.front
         ends = self.ends
         losses = []
         for name in self.losses:
-            form = None
-            if front is not None:
-                constant, p, P = front.forms[name]
-                form = {"constant": constant, "linear": p.tolist()}
-                form["quadratic"] = P.tolist()
             has_share = ends is not None and math.isfinite(
                 self.lost_share(name, self.optima[0].losses[name])
             )
@@ -171,34 +137,20 @@ class FrontPath:
                     "at_target": ends.at_target[name] if has_share else None,
                     "far": ends.far[name] if has_share else None,
                     "is_faithful": ends is not None and name in ends.faithful,
-                    "form": form,
                 }
             )
         names = list(self.losses)
         weights = [best.rates.get(self.loss) for best in self.optima]
-        if front is None:
-            weights = [None if w is None or math.isinf(w) else w for w in weights]
         return {
             "loss": printable(self.loss),
-            "weights": weights,
-            "steps": self.steps,
+            "weights": [None if w is None or math.isinf(w) else w for w in weights],
             "start": self.start,
-            "theta": None if front is None else front.theta.tolist(),
             "losses": losses,
             "axes": [names.index(name) for name in self.axes],
             "shares": self.has_shares,
             "frame": [*self._frame],
             "plane": [_LEFT, _RIGHT - _LEFT, _BOTTOM, _BOTTOM - _TOP],
         }
-
-    @property
-    def facts(self) -> list[Fact]:
-        """The proved accuracy of the exact front between the optima."""
-        front = self.front
-        if front is None:
-            return []
-        note = f"at {front.n_proved} weights between {len(self.optima)} solved"
-        return [Fact("interpolation error", front.error, note=note)]
 
     @property
     def families(self) -> list[tuple[str, str, int]]:
@@ -214,7 +166,7 @@ class FrontPath:
     @cached_property
     def _frame(self) -> tuple[float, float]:
         """The upper ends of both axes, with room for baselines near the curve."""
-        xs, ys = zip(*self.curve(), strict=True)
+        xs, ys = zip(*self.curve, strict=True)
         width = max(xs)
         height = max(ys)
         for baseline in self.baselines:
@@ -251,9 +203,7 @@ class FrontPath:
             tag("text", in_html(across), x=middle, y=345.0, text_anchor="middle"),
             tag("text", in_html(f"↑ {up}"), x=8.0, y=16.0),
         ]
-        points = " ".join(
-            "{:.1f},{:.1f}".format(*self._pixels(*p)) for p in self.curve()
-        )
+        points = " ".join("{:.1f},{:.1f}".format(*self._pixels(*p)) for p in self.curve)
         parts.append(tag("polyline", class_="front", points=points))
         parts += self._marks()
         cx, cy = self._pixels(*self.position(self.optima[self.start].losses))
@@ -312,7 +262,6 @@ class Explorer:
             facts.append(Fact("similar rows", self.neighbours.source))
         if self.front_path is None:
             return Chapter(self.title, [Facts(facts), self], self.lead)
-        facts += self.front_path.facts
         return Chapter("Trade-off", [Facts(facts), self])
 
     def as_table(self) -> Table:
@@ -324,18 +273,14 @@ class Explorer:
         return Table(pd.DataFrame(columns, index=index), self.lead)
 
     @cached_property
-    def components(self) -> Array:
-        """All z_k (K, n, D); attributions of the n rows on the page are their sums."""
-        if self.front_path is None:
-            return self.best.attributions[None, self.rows]
-        return self.front_path.components(self.rows)
+    def attributions(self) -> Array:
+        """Attributions (K, n, D) of the n rows on the page at each position."""
+        return np.stack([one.attributions[self.rows] for one in self._optima])
 
-    def _shares(self, index: int | None) -> Array:
-        """The shares h (K,) at one of the optima, by default at the first position."""
-        path = self.front_path
-        if path is None:
-            return np.ones(1)
-        return path.shares(path.start if index is None else index)
+    @property
+    def _optima(self) -> Sequence[Any]:
+        """The explanation at each position of the slider."""
+        return [self.best] if self.front_path is None else self.front_path.optima
 
     @cached_property
     def rows(self) -> list[int]:
@@ -378,7 +323,7 @@ class Explorer:
         """The approximate size of a row on the page: values in quotes and numbers."""
         D = self.best.shape[1]
         texts = sum(len(self.best.value_of(n, j).encode()) + 3 for j in range(D))
-        numbers = D * (len(self._shares(None)) + (self.reference is not None))
+        numbers = D * (len(self._optima) + (self.reference is not None))
         return texts + _BYTES_PER_NUMBER * numbers
 
     @cached_property
@@ -405,7 +350,8 @@ class Explorer:
         """
         other = self.similar(0)
         indices = [0] if other is None else [0, other]
-        W = np.tensordot(self._shares(None), self.components, axes=1)
+        path = self.front_path
+        W = self.attributions[0 if path is None else path.start]
         dashed = self._dashed_values
         size = np.abs(dashed[indices]).max(axis=0)
         order = np.argsort(-size, kind="stable")[:_N_FEATURES]
@@ -430,7 +376,7 @@ class Explorer:
         """Values of dashed bars (n, D): the reference, or W at the smallest weight."""
         if self.reference is not None:
             return self.reference[self.rows]
-        return np.tensordot(self._shares(0), self.components, axes=1)
+        return self.attributions[0]
 
     @property
     def has_dashes(self) -> bool:
@@ -456,7 +402,9 @@ class Explorer:
     def data(self) -> str:
         """The data of the script as JSON, without characters that end the element."""
         features = self.best.labels.feature_names(self.best.shape[1])
-        digits = 8 - math.floor(math.log10(float(np.abs(self.components).max()) or 1.0))
+        digits = 8 - math.floor(
+            math.log10(float(np.abs(self.attributions).max()) or 1.0)
+        )
         digits = min(max(digits, 0), 300)
         rows = []
         for index, n in enumerate(self.rows):
@@ -465,7 +413,7 @@ class Explorer:
                 "name": printable(self.names[index]),
                 "values": [printable(minus(value)) for value in values],
                 "similar": self.similar(index),
-                "z": self.components[:, index].round(digits).tolist(),
+                "z": self.attributions[:, index].round(digits).tolist(),
             }
             if self.reference is not None:
                 row["was"] = self.reference[n].round(digits).tolist()

@@ -9,37 +9,13 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
   const part = (x) => (x < 0.995 ? Number((100 * x).toPrecision(2)) : x < 1 - 1e-11 ? Math.floor(1000 * x) / 10 : (100 * x).toFixed(0));
   const share = (x) => (x < 0 ? "−" : "") + part(Math.abs(x)) + "%";
 
-  // the weight at a slider position; equal factors between solved weights
-  function weight(p) {
-    const i = Math.min(Math.floor(p / t.steps), t.weights.length - 1), part = p / t.steps - i;
-    return part ? t.weights[i] * (t.weights[i + 1] / t.weights[i]) ** part : t.weights[i];
-  }
-  // shares h; attributions are sums of the components z with these shares
-  function shares(p) {
-    if (!t) return [1];
-    if (!t.theta) return t.weights.map((_, i) => (i === p ? 1 : 0));
-    const c = weight(p);
-    return [1, ...t.theta.map((x) => 1 / (1 + c * x))];
-  }
-  function loss(one, p, h) {
-    const f = one.form;
-    if (!f || p % t.steps === 0) return one.values[p / t.steps];
-    const g = h.slice(1);
-    let sum = f.constant;
-    g.forEach((x, k) => {
-      sum += 2 * f.linear[k] * x;
-      g.forEach((y, l) => (sum += f.quadratic[k][l] * x * y));
-    });
-    return Math.max(sum, 0);
-  }
   // the share of faithfulness that is lost, or of differences that is left
   const left = (one, x) => (one.is_faithful ? (x - one.at_target) / (one.far - one.at_target) : (x - one.far) / (one.at_target - one.far));
-  const attributions = (row, h) => row.z[0].map((_, j) => row.z.reduce((sum, z, k) => sum + h[k] * z[j], 0));
 
-  function summarize(p, h) {
-    const c = weight(p), lines = [];
+  function summarize(p) {
+    const c = t.weights[p], lines = [];
     if (c !== null) lines.push([`weight of ${t.loss}`, Number(c.toPrecision(3)).toString(), c]);
-    const values = t.losses.map((one) => loss(one, p, h));
+    const values = t.losses.map((one) => one.values[p]);
     t.losses.forEach((one, i) => {
       if (one.at_target !== null) {
         const rest = 1 - left(one, values[i]);
@@ -65,11 +41,11 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
     span.style.width = 50 * Math.abs(value) / scale + "%";
   }
   function draw() {
-    const p = slider ? Number(slider.value) : 0, h = shares(p), before = shares(0);
-    if (t) summarize(p, h);
+    const p = slider ? Number(slider.value) : 0;
+    if (t) summarize(p);
     const row = d.rows[Number(select.value)], pair = [row];
     if (row.similar !== null) pair.push(d.rows[row.similar]);
-    const now = pair.map((r) => attributions(r, h)), was = pair.map((r) => r.was || attributions(r, before));
+    const now = pair.map((r) => r.z[p]), was = pair.map((r) => r.was || r.z[0]);
     const size = was[0].map((_, j) => Math.max(...was.map((w) => Math.abs(w[j]))));
     const order = size.map((_, j) => j).sort((i, j) => size[j] - size[i] || i - j).slice(0, d.n_features);
     const scale = Math.max(...order.map((j) => Math.max(size[j], ...now.map((w) => Math.abs(w[j]))))) || 1;
@@ -92,7 +68,7 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
   }
   if (slider) {
     slider.addEventListener("input", draw);
-    const goals = { first: 0, start: t.start * t.steps, last: Number(slider.max) };
+    const goals = { first: 0, start: t.start, last: Number(slider.max) };
     root.querySelectorAll("[data-go]").forEach((b) => b.addEventListener("click", () => {
       slider.value = goals[b.dataset.go];
       draw();
