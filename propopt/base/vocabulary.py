@@ -211,26 +211,10 @@ TERMS: Final[Mapping[str, Definition]] = {
         "nor predictions require.",
         "(roughness − least) / plain",
     ),
-    "possible similarity": Definition(
-        "Squared differences of similar rows, divided by the least ones at the same "
-        "distance from the exact values.",
-        "roughness / least roughness",
-    ),
-    "possible closeness": Definition(
-        "Share of the squared distance from the exact values that equally similar "
-        "values do not need.",
-        "1 − least distance² / distance²",
-    ),
-    "change to remove 10%": Definition(
-        "The change that removes 10 % of the removable differences.", "", "proved"
-    ),
     "change to halve them": Definition(
         "Root mean square change of the values that halves the removable differences.",
         "‖v − w‖ / ‖w‖",
         "proved",
-    ),
-    "change to remove 90%": Definition(
-        "The change that removes 90 % of the removable differences.", "", "proved"
     ),
     "change with half background": Definition(
         "Root mean square change of the values with half of the background rows.",

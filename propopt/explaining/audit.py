@@ -31,10 +31,10 @@ from propopt.functions.outputs import Target
 from propopt.laws.background import Background
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import (
-    CHANGES,
     MAX_DF,
     Audit,
     AuditFinding,
+    Cause,
     Verdict,
     largest_causes,
 )
@@ -126,6 +126,9 @@ def _values(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
         yield AuditFinding("slope with exact", slope, "", basis=basis)
 
 
+_NOTHING: Final = 1e-9
+"""Removable differences below this share of all are rounding error."""
+
 _FALSE: Final = 0.01
 """The chance that any right value of a table is beyond its interval."""
 
@@ -158,15 +161,16 @@ def _largest_of_rows(W: Attributions, k: int) -> Mask:
     return chosen
 
 
-def _unused(e: AuditEvidence) -> AuditFinding:
-    """The largest value of a column that the model does not use."""
+def _unused(e: AuditEvidence) -> Iterator[AuditFinding]:
+    """The largest value of a column that the model does not use, if that is known."""
+    if e.structure is None:
+        return
     unused = np.flatnonzero(~e.used)
     sizes = np.abs(e.W[:, unused]).max(axis=0)
-    number = math.nan if e.structure is None else float(sizes.max(initial=0.0))
-    finding = AuditFinding("unused features", number, e.unit)
-    if not number > e.tolerance + e.half_digit[:, unused].max(initial=0.0):
-        return finding
-    return replace(finding, features=(int(unused[sizes.argmax()]),))
+    number = float(sizes.max(initial=0.0))
+    is_large = number > e.tolerance + e.half_digit[:, unused].max(initial=0.0)
+    features = (int(unused[sizes.argmax()]),) if is_large else ()
+    yield AuditFinding("unused features", number, e.unit, features=features)
 
 
 # ---- Numbers on similar rows and the background, which have no verdict
@@ -174,58 +178,12 @@ def _unused(e: AuditEvidence) -> AuditFinding:
 
 def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
     """Shares of the differences: main effects, required by predictions, removable."""
-    front = e.audited_front
-    counts = () if e.graph is not None else _OTHER_NEIGHBORS
-    others = [e.front(e.W, count) for count in counts]
-    ends = [1.0 - one.roughness / one.plain for one in others if one.plain > 0.0]
-    yield AuditFinding(
-        *("main effects", 1.0 - front.roughness / front.plain, "%"),
-        low=min(ends, default=math.nan),
-        high=max(ends, default=math.nan),
-    )
-    yield AuditFinding("required", front.least / front.plain, "%")
-    removable = max(front.roughness - front.least, 0.0) / front.plain
-    yield AuditFinding("removable differences", removable, "%")
-
-
-_OTHER_NEIGHBORS: Final = (4, 16)
-"""Numbers of neighbours that are tried in addition to the default."""
-
-
-def _directions(e: AuditEvidence) -> Iterator[AuditFinding]:
-    """How much better values on the front of exact ones are, in both directions."""
-    front = e.exact_front
-    W = e.exact_front.completed(e.W)
-    distance = float(((W - e.E) ** 2).sum())
-    roughness = e.audited_front.robust.value(W)
-    times = 0.0
-    gain = 0.0
-    if (np.abs(W - e.E) > e.tolerance).any():
-        least = e.audited_front.robust.value(front.smoothest_within(distance))
-        times = roughness / least if least > 1e-9 * roughness else math.nan
-        closest = float(((front.nearest(roughness) - e.E) ** 2).sum())
-        gain = 1.0 - closest / distance
-    basis: Basis = "proved" if e.is_exact else "estimated"
-    yield AuditFinding("possible similarity", times or 1.0, "times", basis=basis)
-    yield AuditFinding("possible closeness", gain, "%", basis=basis)
-
-
-def _changes(e: AuditEvidence) -> Iterator[AuditFinding]:
-    """How much removing 10, 50 and 90 % of the removable differences changes."""
-    size = float((e.W**2).sum())
-    for name, share in zip(CHANGES, (0.1, 0.5, 0.9), strict=True):
-        V = e.audited_front.without(share)
-        change = math.sqrt(float(((V - e.W) ** 2).sum()) / size)
-        turned = e.changed_signs(V, e.W)
-        yield AuditFinding(name, change, "%", basis="proved", turned=turned)
-
-
-def _pairs_and_rows(e: AuditEvidence) -> dict[str, Any]:
-    """The pairs and rows with most of the removable differences."""
-    graph = e.audited_front.robust.graph
-    V = e.W - e.audited_front.smoothest
-    pairs, rows = largest_causes(graph.edges, graph.strengths, V)
-    return {"pairs": pairs, "rows": rows}
+    shares = e.shares
+    yield AuditFinding("main effects", shares.main_effects, "%")
+    yield AuditFinding("required", shares.required, "%")
+    yield AuditFinding("removable differences", shares.removable, "%")
+    change = math.sqrt(shares.halving_cost)
+    yield AuditFinding("change to halve them", change, "%", basis="proved")
 
 
 def _background(e: AuditEvidence) -> Iterator[AuditFinding]:
@@ -315,7 +273,7 @@ def audit(
     Returns
     -------
     Audit
-        Checks with their verdicts, numbers, and the pairs and rows that differ most.
+        Checks with their verdicts, numbers, and the similar rows that differ most.
 
     Raises
     ------
@@ -373,13 +331,12 @@ def audit(
     e.refuse_other_outputs()
     diagnosis = diagnose(e)
     findings = [_row_sums(e, diagnosis), _base(e, diagnosis), *_values(e, diagnosis)]
-    findings += [*_signs_and_first(e, diagnosis), _unused(e)]
-    causes: dict[str, Any] = {}
+    findings += [*_signs_and_first(e, diagnosis), *_unused(e)]
+    pairs: tuple[Cause, ...] = ()
     if e.has_similar_rows:
         findings += _explained_differences(e)
-        if e.audited_front.is_rough:  # some of these differences are removable
-            findings += [*_directions(e), *_changes(e)]
-            causes = _pairs_and_rows(e)
+        if e.shares.removable > _NOTHING:
+            pairs = largest_causes(e.similar.edges, e.similar.strengths, e.shares.rest)
     findings += _background(e)
     return Audit(
         findings=tuple(findings),
@@ -394,7 +351,7 @@ def audit(
             **e.function.metadata(e.points),
         ),
         exact=e.E if e.is_exact else None,
-        **causes,
+        pairs=pairs,
         settings=_settings(e),
         record=Record.of(model, X=X, data=data),
     )

@@ -21,8 +21,11 @@ from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.text import Outcome, QuantityKind, Reason, plural
 from propopt.explaining.contributions import ContributionRule
-from propopt.explaining.explainers.main_effects import MainEffects, main_effects_of
-from propopt.explaining.fidelity_front import FidelityRoughnessFront
+from propopt.explaining.explainers.main_effects import (
+    DifferenceShares,
+    MainEffects,
+    main_effects_of,
+)
 from propopt.explaining.sources import (
     ReferenceHypothesis,
     ReferenceSources,
@@ -35,7 +38,6 @@ from propopt.functions.models import NumericalModel
 from propopt.functions.outputs import Target, outputs_of
 from propopt.functions.wrapping import ReferenceTable, wrap_with_table
 from propopt.laws.background import N_BACKGROUND, Background, Reference
-from propopt.losses import PairwiseRobustness
 from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.audit import LARGE_SHARE
 from propopt.results.explanation import Explanation
@@ -521,31 +523,21 @@ class AuditEvidence:
             rows = rows.ordered(self.function.schema).thinned(N_BACKGROUND)
         return main_effects_of(self.function, self.points, self.labels, rows)
 
-    def front(
-        self, aim: Attributions, n_neighbors: int | None = None
-    ) -> FidelityRoughnessFront:
-        """The trade-off of similar rows, without main effects, against the aim."""
-        graph = self.graph
-        if graph is None:  # nearest neighbours in columns over their deviations
-            deviations = sizes_of(self.function, self._reference, "std")
-            positions = coordinates_of(self.function, self.points, deviations)
-            count = self.n_neighbors if n_neighbors is None else n_neighbors
-            graph = knn_graph(positions, min(count, len(positions) - 1))
-        G = self.main_effects.explanation.attributions
-        robust = PairwiseRobustness(graph, offset=G)
-        return FidelityRoughnessFront(aim, robust, self.used)
+    @cached_property
+    def similar(self) -> Graph:
+        """The similar rows: nearest in columns over their deviations, if not given."""
+        if self.graph is not None:
+            return self.graph
+        deviations = sizes_of(self.function, self._reference, "std")
+        positions = coordinates_of(self.function, self.points, deviations)
+        return knn_graph(positions, min(self.n_neighbors, len(positions) - 1))
 
     @cached_property
-    def audited_front(self) -> FidelityRoughnessFront:
-        """The trade-off that starts from the audited values."""
-        return self.front(self.W)
-
-    @cached_property
-    def exact_front(self) -> FidelityRoughnessFront:
-        """The trade-off that starts from the exact values."""
-        return FidelityRoughnessFront(self.E, self.audited_front.robust, self.used)
+    def shares(self) -> DifferenceShares:
+        """The differences of similar rows by their cause."""
+        return DifferenceShares.of(self.W, self.main_effects, self.similar, self.used)
 
     @property
     def has_similar_rows(self) -> bool:
         """True if there are similar rows with different values."""
-        return len(self.W) > 2 and self.audited_front.plain > 0.0
+        return len(self.W) > 2 and self.similar.differences.energy(self.W) > 0.0

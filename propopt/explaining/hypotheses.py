@@ -85,12 +85,13 @@ def diagnose(e: AuditEvidence) -> Diagnosis:
         return start if start.is_wrong else _unknown(OPTIMIZED)
     if not e.is_exact:
         return _unknown(FUNCTION)
-    sources = (one for one in e.hypotheses if one.compute is not None)
-    for source in sources:
-        if (finding := _agreement(e, source)) is not None:
-            return finding
-    sources = (one for one in e.hypotheses if one.compute is not None)
-    changed = [one for source in sources for one in _changes_of(e, source)]
+    tried = []
+    for source in e.hypotheses:
+        if source.compute is not None:
+            if (finding := _agreement(e, source)) is not None:
+                return finding
+            tried.append(source)
+    changed = [one for source in tried for one in _changes_of(e, source)]
     if changed:
         return min(changed, key=itemgetter(0))[1]
     for finding in (_correlated(e), _other_class(e), _constant_factor(e)):
@@ -334,7 +335,7 @@ def _are_draws(e: AuditEvidence) -> bool:
     errors = (e.W - e.E)[:, used]
     if ((np.abs(errors) <= e.tolerance).mean(axis=0) > MAJORITY).any():
         return False
-    first, second = e.audited_front.robust.graph.edges.T
+    first, second = e.similar.edges.T
     alike = float(np.vdot(errors[first], errors[second]))
     alike /= 0.5 * float((errors[first] ** 2 + errors[second] ** 2).sum())
     interactions = e.E - e.main_effects.explanation.attributions

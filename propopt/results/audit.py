@@ -49,17 +49,11 @@ Verdict: TypeAlias = Literal["exact", "wrong", "not reproduced"]
 CHECKS: Final = ("row sums", "base", "values")
 """The labels of the checks, which have verdicts, in their order."""
 
-CHANGES: Final = (
-    *("change to remove 10%", "change to halve them", "change to remove 90%"),
-)
-"""The labels of changes of the values that remove removable differences."""
-
 NUMBERS: Final = (
     *("power", "R² with exact", "slope with exact"),
     *("large signs", "top 3 features", "unused features"),
     *("main effects", "required", "removable differences"),
-    *("possible similarity", "possible closeness", *CHANGES),
-    "change with half background",
+    *("change to halve them", "change with half background"),
 )
 """The labels of numbers without a verdict, in their order."""
 
@@ -76,7 +70,7 @@ _PRECISION: Final = 1e-15  # relative rounding of sums in double precision
 _SHOWN_AS_ZERO: Final = 1e-6
 # largest difference of numbers that are computed again after loading
 _TOLERANCE: Final = 1e-9
-MAX_CAUSES: Final = 10  # number of pairs, and of rows, that an audit lists
+MAX_CAUSES: Final = 10  # number of pairs that an audit lists
 
 
 @final
@@ -90,8 +84,6 @@ class AuditFinding:
     verdict: Verdict | None = None  # None for numbers
     basis: Basis = "computed"
     turned: float = field(missing=True, default=math.nan)  # share of large signs
-    low: float = field(missing=True, default=math.nan)  # with 4 and 16 neighbours
-    high: float = field(missing=True, default=math.nan)
     cause: str = ""  # such as "another background" or "single slips"
     source: str = ""  # of the values or the base, such as "path-dependent values"
     count: int = field(low=0, default=0)  # the rows, columns or values of the cause
@@ -104,17 +96,12 @@ class AuditFinding:
 @final
 @dataclass(frozen=True)
 class Cause:
-    """A pair of rows, or one row, with its share of the removable differences."""
+    """A pair of similar rows with its share of the removable differences."""
 
     first: int = field(low=0)
-    second: int | None = field(low=0)  # None for a single row
+    second: int = field(low=0)
     share: float = field(low=0.0, high=1.0)
     feature: int = field(low=0)  # the column with the largest difference
-
-    @property
-    def rows(self) -> list[int]:
-        """The positions of the one or two rows in the table."""
-        return [self.first, *([] if self.second is None else [self.second])]
 
 
 @final
@@ -132,9 +119,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         base values, the predictions, the rows and what the model predicts.
     exact : array (N, D) or None
         The exact Shapley values for the background; None if they cannot be computed.
-    pairs, rows : tuple of Cause
-        The ten pairs and rows with the largest share of the removable differences;
-        empty if rows are not compared.
+    pairs : tuple of Cause
+        The ten pairs of rows with the largest share of the removable differences; empty
+        if rows are not compared.
     settings : mapping
         The source of the numbers, the background, the similar rows, the seed.
     record : Record or None
@@ -158,7 +145,6 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
     explanation: Explanation = field()
     exact: Array | None = field("N D", default=None)
     pairs: tuple[Cause, ...] = field(default=())
-    rows: tuple[Cause, ...] = field(default=())
     settings: Mapping[str, str] = field(factory=dict)
     record: Record | None = field(default=None)
     tolerance: float | None = field(default=None, low=0.0)
@@ -199,15 +185,13 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
                 raise InvalidInput(
                     f"findings: {x.name} names a row or a column that is not there"
                 )
-        for name, causes, n_rows in (("pairs", self.pairs, 2), ("rows", self.rows, 1)):
-            for cause in causes:
-                last = max(cause.rows), cause.feature
-                if len(cause.rows) != n_rows or (last >= np.array(W.shape)).any():
-                    raise InvalidInput(
-                        f"{name}: expected the positions of {plural(n_rows, 'row')} "
-                        f"below {W.shape[0]} and of a column below {W.shape[1]}, got "
-                        f"{cause}"
-                    )
+        for pair in self.pairs:
+            last = max(pair.first, pair.second), pair.feature
+            if (last >= np.array(W.shape)).any():
+                raise InvalidInput(
+                    f"pairs: expected the positions of rows below {W.shape[0]} and of "
+                    f"a column below {W.shape[1]}, got {pair}"
+                )
 
     def _refuse_verdict(self, finding: AuditFinding) -> None:
         """Refuse exact sums, or values of the given game, with a large error.
@@ -318,22 +302,24 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         return pd.DataFrame(lines).rename(columns={"name": "check"}).set_index("check")
 
     def causes_to_frame(self) -> pd.DataFrame:
-        """A table of the pairs of similar rows that differ most, then of the rows.
+        """A table of the pairs of similar rows that differ most.
 
-        Columns are ``row``, ``other`` (empty for single rows), ``share`` of the
-        removable differences, the ``feature`` with the largest difference, and the
-        attribution and the value of both rows in it.
+        Columns are ``row``, ``other``, the ``share`` of the removable differences, the
+        ``feature`` with the largest difference, and the attribution and the value of
+        both rows in it.
         """
         explanation = self.explanation
-        lines = []
-        for cause in (*self.pairs, *self.rows):
-            j = cause.feature
-            line = {"share": cause.share, "feature": self._features[j]}
-            for n, ending in zip(cause.rows, ("", "_other"), strict=False):
-                line["row" if not ending else "other"] = str(explanation.labels.row(n))
-                line[f"attribution{ending}"] = float(explanation.attributions[n, j])
-                line[f"value{ending}"] = explanation.value_of(n, j)
-            lines.append(line)
+        lines = [
+            (
+                *map(self._row, (pair.first, pair.second)),
+                pair.share,
+                self._features[pair.feature],
+                *explanation.attributions[[pair.first, pair.second], pair.feature],
+                explanation.value_of(pair.first, pair.feature),
+                explanation.value_of(pair.second, pair.feature),
+            )
+            for pair in self.pairs
+        ]
         columns = ["row", "other", "share", "feature"]
         columns += ["attribution", "attribution_other", "value", "value_other"]
         return pd.DataFrame(lines, columns=columns)
@@ -392,7 +378,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
             dangers=[*self._dangers()],
             blocks=[
                 Table.of(("check", "verdict", "error", "where"), checks),
-                Facts([*self._sheet.tolerances(), *self._facts(_ON_CARD)]),
+                Facts([*self._sheet.tolerances(), *self._facts()]),
             ],
             settings=self.settings,
             chapters=self._chapters,
@@ -425,19 +411,18 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         count = f"{x.count:,} of {plural(len(self._base), 'row')}: " if x.rows else ""
         return f"{count}{', '.join(names)}"
 
-    def _facts(self, names: Sequence[str]) -> Iterator[Fact]:
-        """Numbers as facts, with the large signs that turn, and their range."""
-        findings = self._by_name
-        for x in (findings[name] for name in names if name in findings):
+    def _facts(self) -> Iterator[Fact]:
+        """Numbers as facts; shares of main effects and predictions are notes."""
+        numbers = {x.name: x.number for x in self.findings}
+        for x in self.findings[len(CHECKS) :]:
             note = ""
-            if x.name == "removable differences" and "required" in findings:
-                note = f"required {share_text(findings['required'].number)}"
+            if x.name == "removable differences":
+                parts = ("main effects", "required")
+                note = ", ".join(f"{k} {share_text(numbers[k])}" for k in parts)
             elif math.isfinite(x.turned):
                 note = f"{share_text(x.turned)} of large signs turn"
-            elif math.isfinite(x.low):
-                note = f"{share_text(x.low)} to {share_text(x.high)} with 4 to 16 "
-                note += "neighbours"
-            yield Fact(x.name, x.number, x.unit, x.basis, note)
+            if x.name not in ("main effects", "required"):
+                yield Fact(x.name, x.number, x.unit, x.basis, note)
 
     def _dangers(self) -> Iterator[str]:
         """The first mistake, or another thing that is not ok, and the next step."""
@@ -493,31 +478,19 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         }
 
     def _chapters(self) -> list[Chapter]:
-        """The chapters of the page: numbers, rows, values, causes, record."""
+        """The chapters of the page: rows, values, one row, the record."""
         digests = {
             f"predictions for {plural(len(self._base), 'row')}": self._prediction,
             "rows, as numbers": self.explanation.points,
             "audited values": self.explanation.attributions,
             "exact values": self.exact,
         }
-        others = [*self._facts([x for x in NUMBERS if x not in _ON_CARD])]
         return [
-            *([Chapter("Similar rows", [Facts(others)])] if others else []),
             *self._sheet.chapters(),
             *self._explorers(),
-            *self._causes(),
             record_chapter(self.record, digests),
             SIGNATURES,
         ]
-
-    def _causes(self) -> Iterator[Chapter]:
-        """The pairs with most of the removable differences; a file has rows, too."""
-        table = self.causes_to_frame().rename(columns=_HEADS)
-        table[_HEADS["share"]] = table[_HEADS["share"]].map(share_text)
-        n = len(self.pairs)
-        if n:
-            blocks = [Table(table[:n], "Pairs of similar rows.")]
-            yield Chapter("Largest removable differences", blocks)
 
     @property
     def _sheet(self) -> ReviewSheet:
@@ -538,11 +511,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         return self.settings.get("unit", "the unit of the output")
 
     def _explorers(self) -> Iterator[Chapter]:
-        """Each row next to the most similar one: as audited, and along the front."""
+        """Each row next to the most similar one; a row with errors is shown first."""
         similar = Neighbours.by_values(self.explanation)
-        wrong = [n for name in ("values", "row sums") for n in self[name].rows]
-        pairs = [n for pair in self.pairs for n in pair.rows]
-        first = [*dict.fromkeys([*wrong, *pairs])]
+        first = [n for name in ("values", "row sums") for n in self[name].rows]
+        if self.exact is not None:
+            differences = np.abs(self.explanation.attributions - self.exact)
+            first.append(int(differences.max(axis=1).argmax()))
         yield Explorer(
             title="Two similar rows" if similar else "One row",
             lead=f"Audited values, in {self._unit}.",
@@ -550,7 +524,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
             dashed="" if self.exact is None else "Dashed: exact values.",
             best=self.explanation,
             neighbours=similar,
-            first_rows=first,
+            first_rows=[*dict.fromkeys(first)],
         ).chapter()
 
     def __repr__(self) -> str:
@@ -559,14 +533,6 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         )
         return f"Audit({printable(verdicts)})"
 
-
-_ON_CARD: Final = (
-    *NUMBERS[:3],
-    "removable differences",
-    "change to halve them",
-    "change with half background",
-)
-"""The numbers of a card; the page has the others."""
 
 _ROWS_DO_NOT_ADD_UP: Final = (
     "The sums of {count} of {n_rows} rows differ from the prediction minus the base."
@@ -671,16 +637,6 @@ _DANGERS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The mistake, as far as it was reproduced, and the next step, for each cause."""
 
-_HEADS: Final = {
-    "other": "other row",
-    "share": "share of removable",
-    "attribution": "contribution",
-    "attribution_other": "of the other row",
-    "value_other": "its value",
-}
-"""Columns of the tables of pairs and rows, as a page names them."""
-
-
 # ---- Which similar rows have most of the removable differences
 
 
@@ -688,22 +644,16 @@ def largest_causes(
     edges: NDArray[np.intp],  # (E, 2): each pair of similar rows once
     similarities: Array,  # (E,)
     V: Array,  # (N, D): the removable part of the values
-) -> tuple[tuple[Cause, ...], tuple[Cause, ...]]:
-    """The pairs and rows with most of Σ S ‖v_n − v_n'‖²."""
+) -> tuple[Cause, ...]:
+    """The pairs with most of Σ S ‖v_n − v_n'‖²."""
     squares = similarities[:, None] * (V[edges[:, 0]] - V[edges[:, 1]]) ** 2
-    total = float(squares.sum()) or 1.0
-    shares = squares.sum(axis=1) / total
-    pairs = tuple(
-        Cause(int(i), int(j), min(float(shares[e]), 1.0), int(squares[e].argmax()))
-        for e in np.argsort(-shares, kind="stable")[:MAX_CAUSES].tolist()
-        for i, j in edges[[e]]
+    shares = squares.sum(axis=1) / squares.sum()
+    return tuple(
+        Cause(
+            first=int(edges[k, 0]),
+            second=int(edges[k, 1]),
+            share=min(float(shares[k]), 1.0),
+            feature=int(squares[k].argmax()),
+        )
+        for k in np.argsort(-shares, kind="stable")[:MAX_CAUSES].tolist()
     )
-    by_row = np.zeros(V.shape)
-    for end in (0, 1):
-        np.add.at(by_row, edges[:, end], 0.5 * squares)
-    sums = by_row.sum(axis=1) / total
-    rows = tuple(
-        Cause(n, None, min(float(sums[n]), 1.0), int(by_row[n].argmax()))
-        for n in np.argsort(-sums, kind="stable")[:MAX_CAUSES].tolist()
-    )
-    return pairs, rows

@@ -21,12 +21,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sized
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Attributions, Points
+from propopt.base.arrays import Attributions, Mask, Points
 from propopt.base.cards import N_ON_CARD, to_text
 from propopt.base.checks import read_count, read_option
 from propopt.base.declared import field
@@ -44,14 +45,13 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import NameKind, suggests_arguments
 from propopt.base.text import plural, printable
-from propopt.explaining.fidelity_front import FidelityRoughnessFront
 from propopt.explaining.main_effect_rule import MainEffectRule, partial_dependence
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.background import Background, Reference, affordable_rows
-from propopt.losses import GradientMatching, PairwiseRobustness
+from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.graphs.points import Graph
 from propopt.results.clear import unit_of
 from propopt.results.explanation import Explanation
@@ -172,13 +172,16 @@ class MainEffects(
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class DifferenceShares:
     """Shares of the squared differences between similar rows, by their cause.
 
     Shares of Σ S ‖φ_n − φ_n'‖² that main effects explain, that row sums require, and
     that are removable. They sum to one and are not clipped.
     """
+
+    # (N, D): Φ without main effects and without what row sums require
+    rest: Attributions = dataclass_field(repr=False)
 
     main_effects: float  # explained by main effects; may be negative
     required: float  # the part of interactions that row sums require; 0 for slopes
@@ -200,19 +203,29 @@ class DifferenceShares:
         phi: Attributions,
         effects: MainEffects,
         graph: Graph,
+        used: Mask | bool = False,
     ) -> DifferenceShares:
-        """Split the differences of contributions Φ (N, D) by their main effects."""
+        """Split the differences of contributions Φ (N, D) by their main effects.
+
+        ``used`` are columns of zeros that may have values, as the model uses them.
+        """
         G = effects.explanation.attributions
         loss = PairwiseRobustness(graph, offset=G)
-        front = FidelityRoughnessFront(phi, loss)
-        adds_up = effects.explanation.units == "output"
-        total = front.plain
-        remaining = front.roughness
-        required = front.least if adds_up else 0.0
-        required = min(required, remaining)  # up to rounding
+        energy = graph.differences.energy
+        total = energy(phi)
+        rest = phi - G
+        remaining = energy(rest)
+        required = 0.0
+        sums: list[Completeness] = []
+        if effects.explanation.units == "output":
+            columns = used | phi.any(axis=0) | G.any(axis=0)
+            weights = np.where(columns | ~columns.any(), 1.0, 0.0)
+            needed = rest.sum(axis=1, keepdims=True) * weights / weights.sum()
+            required = min(energy(needed), remaining)  # up to rounding
+            rest = rest - needed
+            sums.append(Completeness(phi @ weights, weights))
         cost = 0.0
         if remaining - required > _ROUNDING * max(total, remaining):
-            sums = [front.totals] if adds_up else []
             limit = loss <= (remaining + required) / 2.0
             best = solve(GradientMatching(phi), subject_to=[limit, *sums])
             cost = best.losses["gradient_matching"]
@@ -222,9 +235,10 @@ class DifferenceShares:
         if count is not None and graph.again is not None:
             for other in sorted({max(count // 2, 1), min(2 * count, len(phi) - 1)}):
                 differences = graph.again(other).differences
-                rest = differences.energy(phi - G)
-                others[other] = 1.0 - _share(rest, differences.energy(phi))
+                without = differences.energy(phi - G)
+                others[other] = 1.0 - _share(without, differences.energy(phi))
         return cls(
+            rest=rest,
             main_effects=1.0 - _share(remaining, total),
             required=_share(required, total),
             removable=_share(remaining - required, total),

@@ -75,7 +75,7 @@ class AuditSection(JobSection):
     ``<name>.npz``        the audit: :meth:`Audit.save`
     ``<name>_findings.csv``
                           a row for each check and number, with verdict and cause
-    ``<name>_causes.csv`` the pairs and rows with most removable differences
+    ``<name>_causes.csv`` the pairs of rows with most removable differences
     ``<name>_exact.csv``  the exact values and their base, if available
     ``<name>.json``       what was audited and how
     ===================== =============================================================

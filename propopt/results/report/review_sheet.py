@@ -30,8 +30,12 @@ _ROUNDING: Final = (1e-9, 1e-6)
 """Differences below these shares of the largest value are rounding, shown as 0: in
 double precision, and in single precision unless the tolerance is smaller."""
 
-_COLUMNS: Final = 10
-"""The most columns of a table; wider ones list the largest values of each row."""
+_COLUMNS: Final = 13
+"""The most columns of values; the others of a wider table are summed."""
+
+_PER_TABLE: Final = 10
+_LINE: Final = 105
+"""The most columns, and about the most characters in a line, of a printed table."""
 
 
 @final
@@ -128,59 +132,58 @@ class ReviewSheet:
 
     def _of_values(self) -> Chapter:
         D = self._values.shape[1]
-        is_wide = D <= _COLUMNS
-        cells = D + 1 if is_wide else 6 * (_COLUMNS + 1)
-        rows = self._failing_first(max(CELLS_ON_PAGE // cells, 1))
-        if is_wide:
-            names = pd.Index([*map(str, self._names)], name="feature")
-            lines = [[self._cell(n, j) for j in range(D)] for n in rows]
-            table = pd.DataFrame(lines, index=self._index(rows), columns=names)
-            has_exact = self.exact is not None
-            words = (
-                f"{self.noun} ({self.other}, where they differ)" if has_exact else ""
-            )
-            if has_exact and self.tolerance is not None and self._fails.any():
-                words += " · ✗: beyond the tolerance"
-        else:
-            table = pd.DataFrame([line for n in rows for line in self._lines(n)])
-            table = table.set_index("row")
-            words = f"the {_COLUMNS} largest values of each row"
-        return Chapter("Values", [Table(table, self._caption(len(rows), words))])
+        columns = [*range(D)]
+        words = []
+        if D > _COLUMNS:  # those with the largest differences, then the largest values
+            sizes = np.abs(self._values).mean(axis=0)
+            errors = np.zeros(D)
+            if self._differences is not None:
+                errors = self._differences.max(axis=0)
+            columns = np.sort(np.lexsort((-sizes, -errors))[:_COLUMNS]).tolist()
+            words.append(f"{_COLUMNS} of {D} columns, the sum of the others")
+        if self.exact is not None:
+            words.append(f"{self.noun} ({self.other}, where they differ)")
+        if self.tolerance is not None and self._fails.any():
+            words.append("✗: beyond the tolerance")
+        parts = [(str(self._names[j]), [j]) for j in columns]
+        if rest := [*{*range(D)} - {*columns}]:
+            parts.append(("others", rest))
+        rows = self._failing_first(max(CELLS_ON_PAGE // (len(parts) + 1), 1))
+        caption = self._caption(len(rows), *words)
+        cells = [[self._cell(n, at) for _, at in parts] for n in rows]
+        widest = max(len(cell) for line in cells for cell in line)
+        count = -(-len(parts) // min(max(_LINE // widest, 1), _PER_TABLE))
+        names = pd.Index([name for name, _ in parts], name="feature")
+        frame = pd.DataFrame(cells, index=self._index(rows), columns=names)
+        tables = [
+            Table(frame.iloc[:, few], "" if few[0] else caption)
+            for few in np.array_split(range(len(parts)), count)
+        ]
+        return Chapter("Values", tables)
 
-    def _cell(self, n: int, j: int) -> str:
-        """A value, the exact one if it differs, and a mark if it differs too much."""
-        value = _signed(float(self._values[n, j]))
+    def _cell(self, n: int, columns: list[int]) -> str:
+        """A sum of values, the exact one if it differs, and a mark if it is far."""
+        value = self._signed(self._values[n, columns])
         if self.exact is None or self._differences is None:
             return value
-        exact = _signed(float(self.exact[n, j]))
-        is_far = self.tolerance is not None and self._differences[n, j] > self.tolerance
+        exact = self._signed(self.exact[n, columns])
+        most = self._differences[n, columns].max()
+        is_far = self.tolerance is not None and most > self.tolerance
         if exact == value and not is_far:
             return value
-        mark = " ✗" if is_far else ""
-        return f"{value} ({exact}){mark}"
+        cell = f"{value} ({exact}){' ✗' if is_far else ''}"
+        return cell.replace(" ", "\N{NO-BREAK SPACE}")
 
-    def _lines(self, n: int) -> Iterator[dict[str, Any]]:
-        """Lines with the largest values of a row, and a line with the sum of others."""
-        size = np.abs(self._values[n])
-        if self.exact is not None:
-            size = np.maximum(size, np.abs(self.exact[n]))
-        order = np.argsort(-size, kind="stable")
-        for j in order[:_COLUMNS].tolist():
-            value = minus(self.result.value_of(n, j))
-            yield self._line(n, str(self._names[j]), value, [j])
-        if rest := order[_COLUMNS:].tolist():
-            yield self._line(n, f"{plural(len(rest), 'other')}, their sum", "", rest)
+    def _signed(self, values: Array) -> str:
+        """A sum of values with its sign, in as many decimals as all others."""
+        total = round(float(values.sum()), self._decimals)
+        return minus(f"{total:+.{self._decimals}f}") if total else "0"
 
-    def _line(self, n: int, name: str, value: str, at: list[int]) -> dict[str, Any]:
-        line: dict[str, Any] = {"row": self._row(n), "column": name, "value": value}
-        line[self.noun] = _signed(float(self._values[n, at].sum()))
-        if self.exact is not None and self._differences is not None:
-            most = float(self._differences[n, at].max())
-            line[self.other] = _signed(float(self.exact[n, at].sum()))
-            line["difference"] = f"{most:.3g}" if most else "0"
-            if self.tolerance is not None:
-                line["tolerance"] = "fail" if most > self.tolerance else "pass"
-        return line
+    @cached_property
+    def _decimals(self) -> int:
+        """Decimals that give the largest value three digits."""
+        largest = float(np.abs(self._values).max()) or 1.0
+        return max(2 - math.floor(math.log10(largest)), 0)
 
     def _failing_first(self, room: int) -> list[int]:
         """The rows that fit, in order; rows beyond the tolerance have priority.
@@ -219,11 +222,6 @@ class ReviewSheet:
 
     def _index(self, rows: Sequence[int]) -> pd.Index[Any]:
         return pd.Index([*map(self._row, rows)], name="row")
-
-
-def _signed(value: float) -> str:
-    """A contribution with its sign in four digits."""
-    return minus(f"{float(f'{value:.4g}'):+.10g}") if value else "0"
 
 
 # ---- The record and fields for signatures
