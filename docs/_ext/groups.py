@@ -95,11 +95,6 @@ GROUPS = {
         "After which changes": "by small_change",
         "What is explained": "labels quantity unit sampling_error",
     },
-    "propopt.results.Audit": {
-        "What was found": "findings pairs rows",
-        "What was audited": "explanation exact settings record",
-        "For review": "tolerance decision",
-    },
     "propopt.results.Comparison": {
         "What was compared": "kind names before after labels units quantity "
         "base_values",
