@@ -1,4 +1,4 @@
-"""Laws of perturbations: noise, antithetic pairs, replaced values."""
+"""Laws of perturbations: noise, antithetic pairs, neighbourhoods."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from typing import Final, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Indices, Points, Values
+from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, row_blocks, with_thread_fallback
 from propopt.laws.regressions import Neighbourhood
-from propopt.tables.columns import CategoricalColumn, ObservedValues, observed_values_of
-from propopt.tables.schema import TableSchema
 
 
 PERTURBED_POINTS: Final = Budget(2**23)
@@ -202,139 +200,44 @@ class AntitheticPairs:
         return np.asarray(np.linalg.solve(design.T @ design, design.T).T, np.float64)
 
 
-# ---- Neighbourhoods of noise: numbers are perturbed, other values resampled
+# ---- Neighbourhoods of noise, for regressions on it
 
 
-KEEP_PROBABILITY = 0.5
-"""The probability of an unchanged category, or of a number that stays missing."""
+def noisy_neighbourhoods(
+    noise: Perturbations,  # ε
+    kernel_width: float | None,  # π = exp(−‖ε‖² / (2 kernel_width²)); None: ones
+    scales: Array,  # (D,): factors of ε; 0 for constant columns
+    points: Points,
+    rng: np.random.Generator,
+) -> Iterator[tuple[slice, Neighbourhood]]:
+    """Samples x + ε around blocks of points; regressors are ε, with the origin x."""
+    still = scales == 0.0
+    units = np.where(still, 1.0, noise.scale * scales)
+    for rows, draws in noise.blocks(points.shape, rng, units=scales):
+        centres = points[rows]
+        weights = None
+        if kernel_width is not None:
+            weights = _kernel_weights(draws * (noise.scale / units), kernel_width)
+        yield (
+            rows,
+            Neighbourhood(
+                centres[:, None] + draws,
+                draws,
+                weights,
+                origin=np.where(still, 0.0, centres),
+                contrast=np.broadcast_to(~still * 1.0, centres.shape),
+                units=np.broadcast_to(units, centres.shape),
+            ),
+        )
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NoisyNeighbourhoods:
-    """Samples x + ε for numbers, and resampled categories and missing numbers.
-
-    A category stays with probability 1/2 and is drawn from the frequencies p otherwise,
-    independently by column, so that rare ones occur too. A missing number likewise
-    stays missing, or is drawn from the values of its column.
-
-    Regressors are ε for numbers, 1[c̃ = c] − p_c for categories, and for a missing
-    number 1 if it stays missing, else 0. Their origin is x, and zero for categories and
-    missing numbers; contrasts are 1, and 1 − p_c for categories.
-    """
-
-    noise: Perturbations  # ε
-    # π = exp(−‖ε‖² / (2 kernel_width²)), another category as 1; None: ones
-    kernel_width: float | None
-    # (D,): factors of ε; 0 for categories and constant columns
-    scales: Array
-    units: Array  # (D,): the size of each regressor: 1 for categories
-    schema: TableSchema | None  # of the function
-    observed: tuple[ObservedValues | None, ...] | None
-
-    def around(
-        self, points: Points, rng: np.random.Generator
-    ) -> Iterator[tuple[slice, Neighbourhood]]:
-        """Yield blocks of rows with samples around them."""
-        # separate streams, in the order point, sample, column, and for missing numbers
-        # in the order point, column, sample
-        of_codes = _separate_stream(rng) if self._frequencies else rng
-        of_missing = _separate_stream(rng) if np.isnan(points).any() else rng
-        for rows, draws in self.noise.blocks(points.shape, rng, units=self.scales):
-            yield rows, self._samples_around(points[rows], draws, of_codes, of_missing)
-
-    @cached_property
-    def _frequencies(self) -> dict[int, Array]:
-        """The frequencies of the categories of each categorical column."""
-        columns = () if self.schema is None else self.schema.columns
-        return {
-            j: column.frequencies
-            for j, column in enumerate(columns)
-            if isinstance(column, CategoricalColumn)
-        }
-
-    def _samples_around(
-        self,
-        points: Points,
-        draws: Array,
-        of_codes: np.random.Generator,
-        of_missing: np.random.Generator,
-    ) -> Neighbourhood:
-        """Samples around points (n, D), from noise (n, S, D), zero for categories."""
-        absent = np.isnan(points)
-        still = self.units == 0.0
-        categorical = absent.copy()
-        categorical[:, list(self._frequencies)] = True
-        samples = points[:, None] + draws
-        origin = np.where(still, 0.0, points)
-        contrast = np.tile(~still * 1.0, (len(points), 1))
-        numbers = of_codes.random((*draws.shape[:2], len(self._frequencies)))
-        for c, (j, shares) in enumerate(self._frequencies.items()):
-            codes_of_points = points[:, j, None]
-            u = numbers[..., c]
-            codes = _drawn_indices(
-                shares, (u - KEEP_PROBABILITY) / (1 - KEEP_PROBABILITY)
-            )
-            samples[..., j] = np.where(u < KEEP_PROBABILITY, codes_of_points, codes)
-            share = shares[codes_of_points.astype(np.intp)]
-            draws[..., j] = (samples[..., j] == codes_of_points) - share
-            origin[:, j] = 0.0
-            contrast[:, j] = 1 - share[:, 0]
-        if absent.any():
-            for n, j in np.argwhere(absent).tolist():
-                atoms = observed_values_of(self.observed, j)
-                u_missing, u = of_missing.random((2, draws.shape[1]))
-                if len(atoms.values) == 0:
-                    contrast[n, j] = 0.0
-                    continue
-                values = atoms.values[_drawn_indices(atoms.shares, u)]
-                samples[n, :, j] = np.where(
-                    u_missing < KEEP_PROBABILITY, np.nan, values
-                )
-            same = np.isnan(samples) & (contrast > 0)[:, None]
-            draws[:] = np.where(absent[:, None], same, draws)
-            origin[absent] = 0.0
-        sizes = np.where(absent | still, 1.0, self.units)
-        changeable = categorical & (contrast > 0)
-        weights = self._weights(draws, sizes, categorical, changeable)
-        return Neighbourhood(samples, draws, weights, origin, contrast, sizes)
-
-    def _weights(
-        self,
-        regressors: Array,
-        sizes: Array,
-        categorical: NDArray[np.bool_],
-        changeable: NDArray[np.bool_],
-    ) -> Array | None:
-        """The kernel weights π, (n, S)."""
-        if self.kernel_width is None:
-            return None
-        # ‖ε‖² in units of δ
-        scale = self.noise.scale
-        per_unit = np.where(categorical, 0.0, scale / sizes)
-        steps = regressors * per_unit[:, None]
-        squares = np.einsum("nsd,nsd->ns", steps, steps)
-        if categorical.any():
-            # 1[c̃ = c] − p is positive for the same category and not for another
-            changed = (regressors <= 0) & changeable[:, None]
-            squares = squares + changed.sum(axis=-1)
-        weights: Array = np.exp(-squares / (2 * self.kernel_width**2))
-        if weights.max(axis=1).min() < np.finfo(float).tiny:
-            raise InvalidInput(
-                f"kernel_width: {self.kernel_width} is so small relative to scale "
-                f"{scale} that all weights of a point round to zero"
-            )
-        return weights
-
-
-def _separate_stream(rng: np.random.Generator) -> np.random.Generator:
-    """A separate stream, seeded by one draw of another."""
-    return np.random.default_rng(rng.integers(2**63))
-
-
-def _drawn_indices(shares: Array, uniforms: Array) -> Indices:
-    """Indices drawn with shares p, from uniforms in [0, 1)."""
-    edges: Array = np.cumsum(shares)
-    # the last one with p > 0 gets the remainder of rounding
-    edges[np.flatnonzero(shares)[-1] :] = 1.0
-    return np.searchsorted(edges, uniforms, side="right")
+def _kernel_weights(steps: Array, kernel_width: float) -> Array:
+    """The weights π, (n, S), of steps ε (n, S, D) in units of the columns."""
+    squares = np.einsum("nsd,nsd->ns", steps, steps)
+    weights: Array = np.exp(-squares / (2 * kernel_width**2))
+    if weights.max(axis=1).min() < np.finfo(float).tiny:
+        raise InvalidInput(
+            f"kernel_width: {kernel_width} is so small relative to scale that all "
+            "weights of a point round to zero"
+        )
+    return weights

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pytest
-from baseline_checks import Z, worst_z
+from baseline_checks import Z
 from coalitions import all_orders
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import refusals
@@ -277,12 +277,10 @@ def test_what_is_refused(line, message):
 
 # ---- baselines, against closed forms and brute force
 IN_UNITS = SmoothGrad(scale=0.1, n_samples=4, relative=True)
-RELATIVE = Lime(scale=0.1, n_samples=40, relative=True)
 BASELINES = [
     Gradient(),
     SmoothGrad(scale=0.1, n_samples=4),
     IN_UNITS,
-    RELATIVE,
     Shap(),
     Shap(data=X[:5], units="gradient"),
     LimePackage(n_samples=40, data=X),
@@ -301,17 +299,12 @@ def test_explainers_keep_names_and_count(explainer, spy, function):
     assert result.units == getattr(explainer, "units", "gradient")
 
 
-def test_of_an_additive_model_smoothgrad_and_lime_are_its_gradient():
+def test_of_an_additive_model_smoothgrad_is_its_gradient():
     rows = SMALL[:6]
     slopes = SIMPLE.gradient(rows).to_numpy()
     for relative in (False, True):
         smooth = SmoothGrad(scale=0.3, n_samples=5, relative=relative)
         assert_allclose(smooth.explain(SIMPLE, rows).attributions, slopes, atol=1e-7)
-    for width in (None, 1.5):
-        lime = Lime(scale=0.5, relative=True, n_samples=4000, kernel_width=width)
-        result = lime.explain(SIMPLE, rows)
-        assert worst_z(result, slopes) < Z
-        assert result.standard_errors.max() < 0.2
 
 
 def test_smoothgrad_averages_effects_over_noise_in_the_numbers():
@@ -351,49 +344,28 @@ def test_noise_is_in_units_of_deviations_and_a_ball_has_the_dimension_of_numbers
 )
 def test_lime_is_a_weighted_ridge_regression_on_its_samples(settings):
     tables = []
+    numbers = X[["age", "bmi"]]
 
     def value(frame):
         tables.append(frame)
-        return interacting(frame).to_numpy()
+        return (frame["age"] * frame["bmi"]).to_numpy()
 
-    relative = "relative" in settings  # in deviations of the column
-    unit = SMALL["age"].std(ddof=0) if relative else 1.0
-    settings = {"scale": 3.0 / unit, **settings}
-    function, lime = of_small(value), Lime(n_samples=80, **settings)
-    function.value(SMALL[:1])
+    units = numbers.std(ddof=0) if "relative" in settings else 1.0
+    scale = 3.0 / numbers["age"].std(ddof=0)
+    lime = Lime(n_samples=80, **{"scale": scale, **settings})
+    function = po.wrap(value, data=numbers)
+    function.value(numbers[:1])
     tables.clear()  # of the trial
-    result = lime.explain(function, SMALL[:1])
-    samples, point = pd.concat(tables), SMALL.iloc[0]
-    same = samples[["colour", "job"]] == point[["colour", "job"]]
-    shares = (SMALL[["colour", "job"]] == point[["colour", "job"]]).mean()
-    design = np.column_stack([samples["age"], same - shares])
+    result = lime.explain(function, numbers[:1])
+    samples, point = pd.concat(tables), numbers.iloc[0]
     width = np.inf if lime.kernel_width is None else lime.kernel_width
-    squares = ((samples["age"] - point["age"]) / unit) ** 2 + (~same).sum(axis=1)
+    squares = (((samples - point) / units) ** 2).sum(axis=1)
     ridge = Ridge(lime.ridge, fit_intercept=lime.fit_intercept, tol=1e-12)
-    ridge.fit(design, interacting(samples), np.exp(-squares / (2 * width**2)))
-    slopes = ridge.coef_ * [1.0, *(1 - shares)]
-    assert_allclose(result.attributions[0], slopes, rtol=1e-6, atol=1e-9)
+    products = samples["age"] * samples["bmi"]
+    ridge.fit(samples, products, np.exp(-squares / (2 * width**2)))
+    assert_allclose(result.attributions[0], ridge.coef_, rtol=1e-6, atol=1e-9)
     constant = result.details["intercept"][0]
     assert_allclose(constant, ridge.intercept_, rtol=1e-6, atol=1e-9)
-
-
-def test_categories_that_a_table_never_has_and_those_that_all_rows_have():
-    sizes = pd.Categorical(list("ssslll"), list("sml"))
-    table = pd.DataFrame({"x": np.arange(6.0), "size": sizes})
-    parts = {"s": 1.0, "m": 5.0, "l": 2.0}
-
-    def value(own):
-        return own["size"].map(parts).astype(float) + own["x"]
-
-    rare = table[:1].assign(size=pd.Categorical(["m"], list("sml")))
-    lime = Lime(scale=0.1, n_samples=3000)
-    result = lime.explain(po.wrap(value, data=table), rare)
-    assert worst_z(result, np.array([[1.0, 3.5]])) < Z
-    table = SMALL.assign(colour="red")
-    weighted = Lime(scale=0.5, n_samples=100, kernel_width=1.0, ridge=0.1)
-    for explainer in (Gradient(), Lime(scale=0.5, n_samples=100), weighted):
-        result = explainer.explain(of_small(additive, table), table[:3])
-        assert_array_equal(result.attributions[:, 1], 0)
 
 
 def test_shap_replaces_whole_categories_and_leaves_them_in_slopes():

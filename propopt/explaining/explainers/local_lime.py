@@ -21,13 +21,14 @@ from propopt.explaining.explainers.baseline import (
     effect_of_the_word,
 )
 from propopt.functions.texts import DocumentFunction
-from propopt.laws.perturbations import NoisyNeighbourhoods, Perturbations
+from propopt.laws.perturbations import Perturbations, noisy_neighbourhoods
 from propopt.laws.regressions import Neighbourhood, Regressions
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.sampled_limits import around_rows
 from propopt.lime.text.word_limits import TextLaw
 from propopt.losses.faithfulness import Units
 from propopt.proofs.optimum import Parameter
+from propopt.tables.frames import listed
 
 
 def local_fit(
@@ -143,17 +144,7 @@ class Lime(Baseline):
     no kernel, the fit tends to SmoothGrad of the same scale as S
     grows (Stein's lemma). For the ``lime`` package see :class:`LimePackage`.
 
-    A category is retained with probability 1/2, else drawn by its frequencies p in the
-    schema of the function. Its regressor is 1[c̃_s = c_n] − p_{c_n}, its slope β is
-    given as β (1 − p_{c_n}), and in ‖ε_s‖² another category counts 1. For a model that
-    is linear in indicators, without interactions, this tends to
-    f(x) − Σ_c p_c f(x with c), as in gradients: β is f at c_n less its mean over the
-    other categories.
-    Numeric slopes then need more samples: other categories are noise to them.
-
-    A number that is missing gets no noise: it stays missing with probability 1/2 and is
-    else drawn from the values that were observed in its column, with the regressor 1
-    where it stayed. Its slope is f where it is missing less the mean of f over them.
+    Noise is added to numbers alone: for categories and missing numbers give a ``law``.
 
     With a ``law`` of :mod:`propopt.lime` in place of a ``scale``, its samples are
     drawn, weighted by it, and f is regressed on their bits: tabular LIME, of which
@@ -198,7 +189,8 @@ class Lime(Baseline):
     ------
     InvalidInput
         If a setting is outside its range, if not exactly one of ``scale`` and ``law``
-        is given, or if the samples do not determine the fit.
+        is given, if noise is added to categories or missing numbers, or if the samples
+        do not determine the fit.
     Refused
         If the samples of one point do not fit into memory.
 
@@ -304,16 +296,18 @@ class Lime(Baseline):
         if self.law is not None:
             law = self._law(self.law).aligned(request.labels, points.shape[1])
             return around_rows(law, self.n_samples, self.first_row, points, rng)
-        noise = self._noise()
-        units = noise.scale * request.feature_units(self.relative)
-        return NoisyNeighbourhoods(
-            noise=noise,
-            kernel_width=self.kernel_width,
-            scales=request.noise_units(self.relative),
-            units=np.where(request.categorical, 1.0, units),
-            schema=request.function.schema,
-            observed=request.function.observed,
-        ).around(points, rng)
+        fixed = np.flatnonzero(request.fixed.any(axis=0))
+        if len(fixed) > 0:
+            names = request.labels.feature_names(points.shape[1])
+            raise InvalidInput(
+                "scale: noise is added to numbers, and X has categories or missing "
+                f"numbers in {listed([names[j] for j in fixed])}; give "
+                "law=po.lime.TabularLaw.from_data(X, function.schema) in its place"
+            )
+        scales = request.feature_units(self.relative)
+        return noisy_neighbourhoods(
+            self._noise(), self.kernel_width, scales, points, rng
+        )
 
     def _law(self, law: LimeLaw) -> LimeLaw:
         width = self.kernel_width

@@ -154,19 +154,6 @@ def test_slopes_and_noise_leave_what_is_missing(table):
     np.testing.assert_allclose(mixed.attributions, result.attributions, rtol=1e-6)
 
 
-def test_lime_of_missing_numbers_does_not_depend_on_other_rows(monkeypatch):
-    function, lime = po.wrap(additive, data=HOLED), Lime(scale=0.5, n_samples=40)
-    joint = lime.explain(function, HOLED, rng=3).attributions
-    few = lime.explain(function, HOLED.iloc[:9], rng=3).attributions
-    np.testing.assert_allclose(few, joint[:9], rtol=1e-12)
-    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(1))
-    apart = lime.explain(function, HOLED, rng=3).attributions
-    np.testing.assert_allclose(apart, joint, rtol=1e-12)
-    empty = HOLED.assign(weight=np.nan)
-    result = lime.explain(po.wrap(additive, data=empty), empty)
-    np.testing.assert_array_equal(result.attributions[:, 2], 0.0)
-
-
 def test_a_baseline_of_missing_numbers_and_categories():
     def model(table):
         redness = 3.0 * (table["colour"] == "red").to_numpy()
@@ -177,9 +164,8 @@ def test_a_baseline_of_missing_numbers_and_categories():
     expected = np.column_stack([slopes_and_effects(), effects])
     result = Gradient().explain(function, COLOURED).attributions
     np.testing.assert_allclose(result, expected, rtol=1e-8)
-    lime = Lime(scale=0.5, n_samples=4000).explain(function, COLOURED)
-    scores = (lime.attributions - expected) / np.maximum(lime.standard_errors, 1e-9)
-    assert np.abs(scores).max() <= 5.0  # false alarm 7e-5 over 120 scores
+    with pytest.raises(InvalidInput, match=r"added to numbers, .* 'age'"):
+        Lime(scale=0.5).explain(function, COLOURED)
 
 
 def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
