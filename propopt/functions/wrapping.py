@@ -91,14 +91,15 @@ def wrap(
     """Make a function of one output of a model, with its gradient.
 
     Gradients are exact for models of scikit-learn with smooth outputs, behind scalers,
-    PCA, polynomial and random features: linear models, logistic regression, multi-layer
+    PCA and polynomial features: linear models, logistic regression, multi-layer
     perceptrons, support vector machines, kernel ridge and Gaussian process regression
-    with smooth kernels, generalized linear models, discriminant analysis and Gaussian
-    naive Bayes. They are exact, by automatic differentiation, for torch modules, and
-    for every :class:`Function`. Other models are differentiated by central differences;
-    ``gradient_method`` of the result names the method. Unknown models are first tested
-    for jumps by some thousand evaluations between the rows, unless ``step`` or
-    ``gradient`` is given; a warning reports jumps, and ``jumps`` has them.
+    with RBF, Matérn or polynomial kernels, generalized linear models, discriminant
+    analysis and Gaussian naive Bayes. They are exact, by automatic differentiation, for
+    torch modules, and for every :class:`Function`. Other models are differentiated by
+    central differences; ``gradient_method`` of the result names the method. Unknown
+    models are first tested for jumps by some thousand evaluations between the rows,
+    unless ``step`` or ``gradient`` is given; a warning reports jumps, and ``jumps`` has
+    them.
 
     Parameters
     ----------

@@ -41,7 +41,6 @@ class Radial(Kernel):
 
     shape: str  # a key of RADIAL
     lengthscale: Any  # ℓ: a number, or an array (D,)
-    settings: tuple[float, ...] = ()  # further parameters of φ
 
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
         """The kernel matrix, and the pullback Σ_m C_nm 2φ′_nm (x_n − z_m) / ℓ²."""
@@ -49,7 +48,7 @@ class Radial(Kernel):
         x = (points - origin) / self.lengthscale
         z = (centers - origin) / self.lengthscale
         squares = cdist(x, z, "sqeuclidean")
-        values, slopes = RADIAL[self.shape](squares, *self.settings)
+        values, slopes = RADIAL[self.shape](squares)
 
         def pullback(cotangents: Array) -> Array:
             pulls = 2.0 * cotangents * slopes
@@ -91,26 +90,10 @@ def _matern52(s: Array) -> _Both:
     return (1.0 + t + t * t / 3.0) * decay, -5.0 / 6.0 * (1.0 + t) * decay
 
 
-def _rational_quadratic(s: Array, alpha: float) -> _Both:
-    base = 1.0 + s / (2.0 * alpha)
-    values = base**-alpha
-    return values, -0.5 * values / base
-
-
-def _periodic(s: Array, width: float, period: float) -> _Both:
-    # φ′ = −(π / p w²) φ sin(2πr/p) / r,  and sin(2πr/p) / r = (2π/p) sinc(2r/p)
-    r = np.sqrt(s)
-    values = np.exp(-2.0 * (np.sin(np.pi * r / period) / width) ** 2)
-    rate = 2.0 * (np.pi / (period * width)) ** 2
-    return values, -rate * values * np.sinc(2.0 * r / period)
-
-
-RADIAL: Final[Mapping[str, Callable[..., _Both]]] = {
+RADIAL: Final[Mapping[str, Callable[[Array], _Both]]] = {
     "gaussian": _gaussian,  # exp(−s/2)
     "Matérn 3/2": _matern32,  # (1 + t) exp(−t), t = √(3s)
     "Matérn 5/2": _matern52,  # (1 + t + t²/3) exp(−t), t = √(5s)
-    "rational quadratic": _rational_quadratic,  # (1 + s / 2α)^(−α)
-    "periodic": _periodic,  # exp(−2 sin²(π √s / p) / w²)
 }
 """φ and φ′ as functions of the squared scaled distance s."""
 
@@ -120,18 +103,12 @@ def _polynomial(p: Array, gamma: float, offset: float, degree: float) -> _Both:
     return base**degree, degree * gamma * base ** (degree - 1)
 
 
-def _sigmoid(p: Array, gamma: float, offset: float) -> _Both:
-    values = np.tanh(gamma * p + offset)
-    return values, gamma * (1.0 - values * values)
-
-
 def _constant(p: Array, constant: float) -> _Both:
     return np.full(p.shape, constant), np.zeros(p.shape)
 
 
 INNER_PRODUCTS: Final[Mapping[str, Callable[..., _Both]]] = {
     "polynomial": _polynomial,  # (γ p + c)^degree
-    "sigmoid": _sigmoid,  # tanh(γ p + c)
     "constant": _constant,  # c; white noise is 0 off the data, so that c = 0
 }
 """ψ and ψ′ as functions of the inner product p."""
@@ -158,24 +135,6 @@ class KernelPair(Kernel):
         return first * second, (
             lambda C: through_first(C * second) + through_second(C * first)
         )
-
-
-@dataclass(frozen=True)
-class KernelPower(Kernel):
-    """A kernel raised to a power, k^p."""
-
-    kernel: Kernel
-    exponent: float
-
-    @property
-    def n_parts(self) -> int:
-        return 1 + self.kernel.n_parts
-
-    def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The kernel matrix, and the chain rule with p k^(p − 1)."""
-        base, through_base = self.kernel.linearized(points, centers)
-        slopes = self.exponent * base ** (self.exponent - 1.0)
-        return base**self.exponent, lambda C: through_base(C * slopes)
 
 
 @dataclass(frozen=True)

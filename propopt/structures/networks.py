@@ -128,16 +128,12 @@ class Affine(Network):
         return scores, lambda cotangents: cotangents @ self.coefficients
 
 
-_Slope: TypeAlias = Callable[[Array, Array], Array]
-
-ACTIVATIONS: Final[Mapping[str, tuple[Callable[[Array], Any], _Slope]]] = {
-    "logistic": (expit, lambda _, a: a * (1.0 - a)),
-    "tanh": (np.tanh, lambda _, a: 1.0 - a * a),
-    "relu": (lambda z: np.maximum(z, 0.0), lambda _, a: np.where(a > 0.0, 1.0, 0.0)),
-    "cosine": (np.cos, lambda z, _: -np.sin(z)),
+ACTIVATIONS: Final[Mapping[str, tuple[_Curve, Callable[[Array], Array]]]] = {
+    "logistic": (expit, lambda a: a * (1.0 - a)),
+    "tanh": (np.tanh, lambda a: 1.0 - a * a),
+    "relu": (lambda z: np.maximum(z, 0.0), lambda a: np.where(a > 0.0, 1.0, 0.0)),
 }
-"""Activation functions a(z), with a′ as a function of z and a(z); names of
-scikit-learn.
+"""Activation functions a(z), with a′ as a function of a(z); names of scikit-learn.
 
 The slope of ``relu`` at its kink is 0.
 """
@@ -158,7 +154,7 @@ class Activation(Network):
         """Activations, and the pullback C ↦ C ∘ a′."""
         bend, slope = ACTIVATIONS[self.name]
         bent = np.asarray(bend(points))
-        return bent, lambda cotangents: cotangents * slope(points, bent)
+        return bent, lambda cotangents: cotangents * slope(bent)
 
 
 @dataclass(frozen=True)

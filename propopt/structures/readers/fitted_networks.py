@@ -188,22 +188,6 @@ def _kernel_ridge(model: Any) -> Network | None:
     return _machine(model.kernel, settings, model.X_fit_, weights, zeros)
 
 
-def _nystroem(transformer: Any) -> Network | None:
-    """Features of Nystroem, k(x, landmarks) Σ^(−1/2)."""
-    if transformer.kernel_params is not None:
-        return None
-    settings = {
-        "gamma": transformer.gamma,
-        "coef0": 1.0 if transformer.coef0 is None else transformer.coef0,
-        "degree": 3 if transformer.degree is None else transformer.degree,
-    }
-    weights = floats(transformer.normalization_)
-    zeros = np.zeros(len(weights))
-    return _machine(
-        transformer.kernel, settings, transformer.components_, weights, zeros
-    )
-
-
 def _gaussian_process(model: Any) -> Network | None:
     """The posterior mean of GaussianProcessRegressor."""
     kernel = _process_kernel(model.kernel_)
@@ -246,8 +230,6 @@ def _named_kernel(
         case "poly" | "polynomial" if settings["degree"] >= 1:
             constants = rate, settings["coef0"], settings["degree"]
             return kernels.InnerProduct("polynomial", constants)
-        case "sigmoid":
-            return kernels.InnerProduct("sigmoid", (rate, settings["coef0"]))
         case _:
             return None
 
@@ -261,9 +243,6 @@ def _process_kernel(kernel: Any) -> kernels.Kernel | None:
             if first is None or second is None:
                 return None
             return kernels.KernelPair(first, second, kind == "sklearn.Product")
-        case "sklearn.Exponentiation":
-            base = _process_kernel(kernel.kernel)
-            return None if base is None else kernels.KernelPower(base, kernel.exponent)
         case "sklearn.ConstantKernel":
             return kernels.InnerProduct("constant", (kernel.constant_value,))
         case "sklearn.WhiteKernel":  # between the data and other points it is zero
@@ -274,18 +253,11 @@ def _process_kernel(kernel: Any) -> kernels.Kernel | None:
             return kernels.Radial("gaussian", floats(kernel.length_scale))
         case "sklearn.Matern" if kernel.nu in MATERN:
             return kernels.Radial(MATERN[kernel.nu], floats(kernel.length_scale))
-        case "sklearn.RationalQuadratic":
-            return kernels.Radial(
-                "rational quadratic", kernel.length_scale, (kernel.alpha,)
-            )
-        case "sklearn.ExpSineSquared":
-            constants = kernel.length_scale, kernel.periodicity
-            return kernels.Radial("periodic", 1.0, constants)
         case _:
             return None
 
 
-# ---- Steps before a model: scalers, principal components, random features
+# ---- Steps before a model: scalers, principal components
 
 
 SCALERS: Final = tuple(
@@ -328,14 +300,6 @@ def _frequencies(weights: Any) -> Network | None:
         return None
     zeros = np.zeros(weights.n_features_in_)
     return Scaling(zeros, weights.idf_ if weights.use_idf else zeros + 1.0, zeros)
-
-
-def _fourier(sampler: Any) -> Network:
-    frequencies = floats(sampler.random_weights_)
-    waves = Activation("cosine", frequencies.shape[1])
-    factor = np.full(frequencies.shape[1], np.sqrt(2.0 / frequencies.shape[1]))
-    angles = Affine(frequencies.T, floats(sampler.random_offset_))
-    return Chain(Chain(angles, waves), Scaling(0.0 * factor, factor, 0.0 * factor))
 
 
 # ---- All of them
@@ -392,9 +356,7 @@ NETWORKS: Final[Mapping[str, Reader]] = {
 STEP_MAPS: Final[Mapping[str, Callable[[Any], Network | None]]] = {
     **dict.fromkeys(SCALERS, _scaled),
     **dict.fromkeys(("sklearn.IncrementalPCA", "sklearn.PCA"), _components),
-    "sklearn.Nystroem": _nystroem,
     "sklearn.PolynomialFeatures": lambda features: Monomials(features.powers_),
-    "sklearn.RBFSampler": _fourier,
     "sklearn.TfidfTransformer": _frequencies,
     "sklearn.TruncatedSVD": lambda svd: Affine(
         floats(svd.components_), np.zeros(len(svd.components_))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import combinations_with_replacement
 from math import comb
 from typing import Final, TypeAlias
@@ -21,10 +20,6 @@ from propopt.structures.products.sums import SumOfProducts, padded_paths
 
 
 # ---- Kernel machines as sums of products
-
-
-MOST_FACTORS: Final = 4
-"""The highest power to which sums of kernels are expanded."""
 
 
 Terms: TypeAlias = Sequence[tuple[float, Array, int]]
@@ -67,8 +62,6 @@ def _terms(kernel: kernels.Kernel, D: int) -> Terms | Reason:
             if isinstance(other, Reason):
                 return other
             return _product(one, other) if is_product else [*one, *other]
-        case kernels.KernelPower(base, exponent):
-            return _power(_terms(base, D), exponent)
         case kernels.Radial(shape) | kernels.InnerProduct(shape):
             return Reason(
                 f"a {shape} kernel is no product of functions of one column each; the "
@@ -80,20 +73,6 @@ def _terms(kernel: kernels.Kernel, D: int) -> Terms | Reason:
 
 def _product(one: Terms, other: Terms) -> Terms:
     return [(a * b, p + q, d + e) for a, p, d in one for b, q, e in other]
-
-
-def _power(terms: Terms | Reason, exponent: float) -> Terms | Reason:
-    if isinstance(terms, Reason):
-        return terms
-    scale, precision, degree = terms[0]
-    if len(terms) == 1 and degree == 0 and scale >= 0.0:
-        return [(scale**exponent, exponent * precision, 0)]
-    if not float(exponent).is_integer() or not 1 <= exponent <= MOST_FACTORS:
-        return Reason(
-            f"its kernel is a sum of kernels to the power {exponent:g}; whole powers "
-            f"up to {MOST_FACTORS} are supported"
-        )
-    return reduce(_product, [terms] * int(exponent))
 
 
 # ---- Polynomials as sums of products of powers
