@@ -8,7 +8,6 @@ from propopt.inductive.bases import (
     FeatureBasis,
     GridFeatures,
     IndependentFeatures,
-    KroneckerFeatures,
 )
 from propopt.inductive.estimator import GaussianProcessExplainer
 from propopt.inductive.inputs import (
@@ -32,7 +31,6 @@ __all__ = [
     "GridFeatures",
     "IndependentFeatures",
     "InducingRule",
-    "KroneckerFeatures",
     "RandomInputs",
 ]
 

@@ -16,7 +16,7 @@ is cheaper than to form U = Q S, which takes 40 % of a whole eigendecomposition.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, final
 
@@ -91,7 +91,7 @@ def require_room(n_features: int) -> None:
         32.0 * n_features**2,
         f"a dense eigenbasis of {n_features} features",
         "give a FeatureBasis that does not store its eigenvectors, such as "
-        "GridFeatures or KroneckerFeatures for images",
+        "GridFeatures for images",
     )
 
 
@@ -143,88 +143,6 @@ class GridFeatures(FeatureBasis):
         down = _cosines(self.shape.height)
         across = _cosines(self.shape.width)
         return _both_sides(variances, self.shape, down**2, across**2)
-
-
-@final
-@suggests_arguments
-@dataclass(frozen=True, eq=False)
-class KroneckerFeatures(FeatureBasis):
-    """Pixels with similarities that are products over rows and columns.
-
-    The basis of 2 tr(W K_s⁻¹ Wᵀ) with K_s = I_C ⊗ K_row ⊗ K_column (Tadesse et al.
-    2024, Eq. 9): its eigenvectors are products of theirs, with ς_ab = 2/(ρ_a γ_b).
-    Stores H² + W² + D numbers; see :meth:`of_kernels`.
-
-    Parameters
-    ----------
-    shape : ImageShape
-        Channels, height and width.
-    spectrum : array (D,)
-        ς, what ``eigenvalues`` gives.
-    row_vectors : array (H, H)
-        V_row, eigenvectors in columns.
-    column_vectors : array (W, W)
-        V_col.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.inductive import KroneckerFeatures
-    >>> rows, columns = np.eye(2), np.array([[1.0, 0.5], [0.5, 1.0]])
-    >>> KroneckerFeatures.of_kernels(rows, columns).eigenvalues.round(6)
-    array([4.      , 1.333333, 4.      , 1.333333])
-    """
-
-    shape: ImageShape
-    spectrum: Array = field(repr=False)
-    row_vectors: Array = field(repr=False)
-    column_vectors: Array = field(repr=False)
-
-    @classmethod
-    def of_kernels(
-        cls, row_kernel: object, column_kernel: object, channels: int = 1
-    ) -> KroneckerFeatures:
-        """The basis of kernel matrices K_row (H, H) and K_column (W, W), in O(H³ + W³).
-
-        Parameters
-        ----------
-        row_kernel, column_kernel : array (H, H), array (W, W)
-            Similarities of rows, and of columns.
-        channels : int
-            C; different channels are not similar.
-
-        Returns
-        -------
-        KroneckerFeatures
-            The basis of images with C channels, H rows and W columns.
-
-        Raises
-        ------
-        InvalidInput
-            If a matrix is not symmetric and positive definite to rounding.
-        """
-        rho, row_vectors = positive_eigenbasis(row_kernel, "row_kernel")
-        gamma, column_vectors = positive_eigenbasis(column_kernel, "column_kernel")
-        count = read_count(channels, "channels")
-        spectrum = np.tile(2.0 / np.outer(rho, gamma).ravel(), count)
-        shape = ImageShape(count, len(rho), len(gamma))
-        return cls(shape, spectrum, row_vectors, column_vectors)
-
-    @property
-    def eigenvalues(self) -> Array:
-        return self.spectrum
-
-    def rotate(self, rows: Array) -> Array:
-        return _both_sides(rows, self.shape, self.row_vectors.T, self.column_vectors.T)
-
-    def unrotate(self, rows: Array) -> Array:
-        return _both_sides(rows, self.shape, self.row_vectors, self.column_vectors)
-
-    def unrotate_variances(self, variances: Array) -> Array:
-        # (V_row ⊗ V_col)² = V_row² ⊗ V_col², entry by entry
-        down = self.row_vectors**2
-        across = self.column_vectors**2
-        return _both_sides(variances, self.shape, down, across)
 
 
 def _both_sides(rows: Array, shape: ImageShape, down: Array, across: Array) -> Array:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import read_count, read_rng
+from propopt.base.checks import read_count, read_option, read_rng
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import NextSteps, suggests_arguments
 from propopt.functions import Function
@@ -29,7 +29,6 @@ from propopt.inductive.model import (
     CriterionName,
     Prior,
     WeightPair,
-    read_criterion,
     read_weights,
     tuned,
 )
@@ -175,10 +174,9 @@ class GaussianProcessExplainer(
         Scales that columns are divided by in distances; None does not scale. If
         ``function`` has a schema, categories are one-hot over √2, see
         :meth:`propopt.functions.TableSchema.coordinates`.
-    optimize : {"marginal_likelihood", "leave_one_out"} or None
-        Criterion to fit the kernel's hyper-parameters and the positive weights to the
-        gradients, from the given and two other starting points; needs
-        ``inducing=None``.
+    optimize : {"marginal_likelihood"} or None
+        Fit the kernel's hyper-parameters and the positive weights to the gradients,
+        from the given and two other starting points; needs ``inducing=None``.
     random_state : int, numpy.random.Generator, RandomState or None
         Seed for inducing inputs; None is seed 0.
 
@@ -294,14 +292,15 @@ class GaussianProcessExplainer(
         rule = read_inducing(self.inducing)
         rng = read_random_state(self.random_state)
         prior = self._prior(points, values)
-        criterion = read_criterion(self.optimize)
-        if criterion is not None and rule is not None:
-            raise InvalidInput(
-                "optimize: expected inducing=None; optimize without inducing inputs on "
-                "some of the points, then use the optimized parameters for all"
-            )
-        if criterion is not None:
-            prior = tuned(prior, criterion)
+        if self.optimize is not None:
+            read_option(self.optimize, CriterionName, "optimize")
+            if rule is not None:
+                raise InvalidInput(
+                    "optimize: expected inducing=None; optimize without inducing "
+                    "inputs on some of the points, then use the optimized parameters "
+                    "for all"
+                )
+            prior = tuned(prior)
         self._inputs = inputs
         self._targets = targets
         self._process = process = prior.condition(rule, rng)

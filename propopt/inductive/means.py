@@ -116,17 +116,6 @@ class Mean:
         del proper
         return 0
 
-    def left_out_cost(
-        self, residual: Array, leverage: Array, slope: Array, constants: Constants, /
-    ) -> float:
-        """−2 Σ_n log density of observation n given the others, up to a constant.
-
-        From residuals T⁻¹y, leverages diag T⁻¹ and slopes z = T⁻¹h without a constant
-        of effect h; with it C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j.
-        """
-        del slope, constants
-        return float((residual**2 / leverage - np.log(leverage)).sum())
-
 
 @final
 @dataclass(frozen=True)
@@ -150,13 +139,6 @@ class MeanPerFeature(Mean):
 
     def n_flat(self, proper: Array, /) -> int:
         return int((proper == 0).sum())
-
-    def left_out_cost(
-        self, residual: Array, leverage: Array, slope: Array, constants: Constants, /
-    ) -> float:
-        residual = residual - slope * (constants.targets / constants.ones)
-        leverage = leverage - slope**2 / constants.ones
-        return super().left_out_cost(residual, leverage, slope, constants)
 
 
 @final
@@ -189,20 +171,6 @@ class CommonMean(Mean):
 
     def n_flat(self, proper: Array, /) -> int:
         return int((self.loadings**2 * proper).sum() == 0)
-
-    def left_out_cost(
-        self, residual: Array, leverage: Array, slope: Array, constants: Constants, /
-    ) -> float:
-        # the block of row n in C⁻¹ is B = diag(t) − z zᵀ/s over features
-        ones, targets = self._pooled(constants)
-        slope = slope * self.loadings
-        residual = residual - slope * (targets / ones)
-        leverage = np.broadcast_to(leverage, residual.shape)
-        rest = ones - (slope**2 / leverage).sum(axis=1)
-        along = (slope * residual / leverage).sum(axis=1)
-        log_blocks = np.log(leverage).sum(axis=1) + np.log(rest / ones)
-        squares = (residual**2 / leverage).sum(axis=1) + along**2 / rest
-        return float((squares - log_blocks).sum())
 
     def _pooled(self, constants: Constants) -> tuple[float, float]:
         ones = self.loadings**2 * constants.ones

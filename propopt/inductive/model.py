@@ -190,8 +190,7 @@ class Prior:
 # ---- Optimal hyper-parameters and weights
 
 
-CriterionName: TypeAlias = Literal["marginal_likelihood", "leave_one_out"]
-Criterion: TypeAlias = Callable[[ExactPosterior, Array, float, Mean], float]
+CriterionName: TypeAlias = Literal["marginal_likelihood"]
 
 _WEIGHT_RANGE = (1e-8, 1e8)
 """Search range of weights, extended to the starting values."""
@@ -209,7 +208,7 @@ _AROUND = np.log(30.0)
 """Log range of random kernels around the given one."""
 
 
-def tuned(prior: Prior, criterion: Criterion) -> Prior:
+def tuned(prior: Prior) -> Prior:
     """The best prior of three searches.
 
     They vary log weights (a weight of zero for smoothness is fixed) and the log
@@ -236,7 +235,7 @@ def tuned(prior: Prior, criterion: Criterion) -> Prior:
         if key not in latest:
             latest.clear()
             latest[key] = tried.exact()
-        value = criterion(latest[key], tried.pull, tried.lam, tried.mean)
+        value = log_evidence(latest[key], tried.pull, tried.lam, tried.mean)
         return -value / tried.rotated.size
 
     start = np.concatenate([logs, prior.kernel.theta])
@@ -283,20 +282,6 @@ def _screened(
     return [np.array(z) for _, z in sorted(best)[:_N_RESTARTS]]
 
 
-def read_criterion(optimize: object) -> Criterion | None:
-    """The criterion with this name; None without optimization."""
-    if optimize is None:
-        return None
-    if optimize == "marginal_likelihood":
-        return log_evidence
-    if optimize == "leave_one_out":
-        return log_leave_one_out
-    raise InvalidInput(
-        "optimize: expected 'marginal_likelihood', 'leave_one_out' or None, got "
-        f"{optimize!r}"
-    )
-
-
 def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> float:
     """Log density of the gradients under the prior, summed over features.
 
@@ -314,27 +299,3 @@ def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> 
     volume += mean.log_volume(constants, proper)
     count = n_points * n_features - mean.n_flat(proper)
     return float(-0.5 * (squares + volume + count * np.log(2.0 * np.pi)))
-
-
-def log_leave_one_out(
-    state: ExactPosterior, pull: Array, lam: float, mean: Mean
-) -> float:
-    """Σ_n log density of gradient n given the others (Rasmussen and Williams, 5.11)."""
-    n_points, n_features = state.targets.shape
-    if n_points < 2:
-        raise InvalidInput("optimize: leaving one out needs at least two points")
-    constants = state.constants(1.0 + pull, lam)
-    cost = mean.left_out_cost(*left_out(state, pull, lam), constants)
-    return float(-0.5 * (cost + n_points * n_features * np.log(2.0 * np.pi)))
-
-
-def left_out(
-    state: ExactPosterior, pull: Array, lam: float
-) -> tuple[Array, Array, Array]:
-    """Residual, leverage and slope of every point without a constant, O(n² D)."""
-    kappa = state.eigenvalues[:, None]
-    vectors = state.basis.vectors
-    inverse = (lam + pull * kappa) / (lam + (1.0 + pull) * kappa)
-    slope = lam * state.ones[:, None] / (lam + (1.0 + pull) * kappa)
-    leverage = np.square(vectors) @ inverse
-    return vectors @ (inverse * state.targets), leverage, vectors @ slope
