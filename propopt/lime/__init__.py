@@ -9,7 +9,6 @@ A :class:`LimeLaw` is how LIME draws, codes and weights samples:
 
 - :class:`TabularLaw`: bins between quantiles or given edges, with weights by bits, as
   in the package ``lime``;
-- :class:`SmoothLaw`: the same bins, with weights by distance along each column;
 - :class:`GaussianLaw`: normal samples, with weights by distance;
 - :class:`GlimeLaw`: any other law, sampled from its weighted neighbourhood.
 
@@ -27,7 +26,7 @@ from propopt.lime.explaining import LimeExplainer, limits, text_limits
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
-from propopt.lime.laws.tabular_law import SmoothLaw, TabularLaw
+from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.plots import LimePlots
 from propopt.lime.rows import LimeRows
 from propopt.lime.text.word_limits import TextLaw
@@ -43,7 +42,6 @@ __all__ = [
     "LimeLaw",
     "LimePlots",
     "LimeRows",
-    "SmoothLaw",
     "TabularLaw",
     "TextLaw",
     "limits",

@@ -286,7 +286,7 @@ MODELS = {
     "svr": pipeline(sk.SVR(C=10.0)),
     "kernel ridge": pipeline(sk.KernelRidge(kernel="rbf", gamma=0.3)),
     "gaussian process": pipeline(
-        sk.GaussianProcessRegressor(ConstantKernel(3.0) * RBF(1.5) ** 1.5, alpha=0.1)
+        sk.GaussianProcessRegressor(ConstantKernel(3.0) * RBF(1.5), alpha=0.1)
     ),
     "polynomial": pipeline(sk.KernelRidge(kernel="poly", degree=3, coef0=1.0)),
     "splines": pipeline(sk.LinearRegression(), sk.SplineTransformer(4)),

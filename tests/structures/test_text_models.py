@@ -173,16 +173,10 @@ def test_vectorisers_of_linear_models(name):
     kind = Conjunctions if plain else NormalisedSum
     check(make_pipeline(first, LOGISTIC), TWO, "log_odds", 0, kind)
     check(make_pipeline(first, LOGISTIC), THREE, "margin", 2, kind)
-    for bayes in (
-        sk.BernoulliNB(),
-        sk.BernoulliNB(fit_prior=False),
-        sk.ComplementNB(norm=True),
-        sk.MultinomialNB(),
-    ):
+    for bayes in (sk.ComplementNB(norm=True), sk.MultinomialNB()):
         if name == "hashed":  # counts with signs have no logarithm
             continue
-        expected_kind = Conjunctions if isinstance(bayes, sk.BernoulliNB) else kind
-        check(make_pipeline(first, bayes), TWO, "log_odds", 0, expected_kind)
+        check(make_pipeline(first, bayes), TWO, "log_odds", 0, kind)
 
 
 @pytest.mark.parametrize("model", REGRESSIONS, ids=lambda model: short(model[-1]))
@@ -201,13 +195,8 @@ def test_sums_of_models(model):
 
 
 def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
-    above = counts(sk.BernoulliNB(binarize=1.0))
-    scaled = counts(sk.MaxAbsScaler(), sk.BernoulliNB(binarize=0.2))
     is_present = sk.Binarizer(), sk.SelectKBest(k=8)
-    for model in (
-        *(above, scaled, tfidf(sk.SelectKBest(k=8), sk.BernoulliNB())),
-        *(counts(*is_present, LOGISTIC), tfidf(*is_present, LOGISTIC)),
-    ):
+    for model in (counts(*is_present, LOGISTIC), tfidf(*is_present, LOGISTIC)):
         check(model, TWO, "log_odds", kind=Conjunctions)
     check(tfidf(sk.Binarizer(), sk.Normalizer(), LOGISTIC), TWO, "log_odds")
     hashed = make_pipeline(VECTORISERS["hashed"], sk.Binarizer(), FOREST)

@@ -15,7 +15,7 @@ from propopt.base.arrays import Array, Points
 from propopt.laws.background import Reference
 from propopt.laws.column_laws import CodedLaw, NoisyColumn
 from propopt.laws.data_law import DataLaw, NoiseLaw
-from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.tables.columns import ObservedValues
@@ -81,7 +81,6 @@ LAWS: Mapping[str, Callable[[Points, Codes], Law]] = {
     "noise": _noise,
     "tabular": _tabular,
     "given bins": _given,
-    "smooth": lambda X, codes: SmoothLaw.of(_tabular(X, codes)),
     "gaussian": _gaussian,
     "glime": lambda X, codes: GlimeLaw(_gaussian(X, codes)),
     "glime of bins": lambda X, codes: GlimeLaw(_tabular(X, codes)),

@@ -12,7 +12,7 @@ import numpy as np
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.checks import read_array, read_option
 from propopt.base.errors import InvalidInput
-from propopt.lime.laws.lime_law import LimeLaw, Tilt, distance_tilt, log_of_distance
+from propopt.lime.laws.lime_law import LimeLaw, Tilt
 from propopt.structures.products.families import Pieces
 from propopt.tables.columns import CategoricalColumn, Column
 from propopt.tables.frames import (
@@ -118,8 +118,7 @@ class BinnedColumn:
     """The bins of one column, with a separate law of samples in each bin.
 
     A sample falls into bin b with probability w_b. Its weight by bits is 1 if that is
-    the bin of the row, else ε = exp(−1 / (2 ν²)). Its weight by distance is
-    exp(−(ξ − V)² / (2 ν²)), with a distance of 1 if one of both is missing.
+    the bin of the row, else ε = exp(−1 / (2 ν²)).
     """
 
     pieces: Pieces  # the law of V_j in each bin, (B,)
@@ -128,7 +127,6 @@ class BinnedColumn:
     bins: tuple[str, ...]  # (B,): the words of bins, after the name of the column
     missing: int = -1  # the piece of missing numbers; −1 if there is none
     coded: bool = False  # whether pieces are codes, in increasing order
-    by_distance: bool = False  # whether samples are weighted by distance, not by bits
 
     @classmethod
     def of_numbers(
@@ -233,8 +231,6 @@ class BinnedColumn:
         A bin with the share 0 has no samples, so that bits of rows there are never 1.
         """
         row_bins = self.bin_index(x)
-        if self.by_distance:
-            return self._distance_tilt(x, widths, row_bins)
         rows = np.arange(len(x))
         w = self.shares[row_bins]
         inside = np.zeros((len(self.shares), len(x)))
@@ -256,24 +252,9 @@ class BinnedColumn:
             log_weight=log_weight,
         )
 
-    def _distance_tilt(self, x: Values, widths: Values, row_bins: Indices) -> Tilt:
-        """The weighted law with weights by distance."""
-        pieces = self.pieces
-        normal = ~self.pieces.single
-        with np.errstate(divide="ignore"):
-            log_heights = np.log(self.shares)
-        log_heights[normal] -= pieces.normals.log_mass
-        parts = pieces.mean, pieces.sd, pieces.low, pieces.high
-        shape = len(pieces), len(x)
-        each = [np.broadcast_to(part[:, None], shape) for part in parts]
-        ones = np.arange(len(pieces))[:, None] == row_bins
-        every = Pieces(pieces.single, *each)
-        return distance_tilt(every, log_heights[:, None], ones, x, widths)
-
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
-        """−(1 − z) / (2 ν²), or −(ξ − v)² / (2 ν²)."""
-        if self.by_distance:
-            return log_of_distance(values - x, x, values, width)
+        """−(1 − z) / (2 ν²)."""
+        del x, values
         return (bits - 1.0) / (2.0 * width**2)
 
 
@@ -290,10 +271,9 @@ def _deviation(part: Array) -> float:
 
 
 def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:
-    """The columns in bins, (D,); None for columns with weights by distance."""
+    """The columns in bins, (D,); None for columns of normal numbers."""
     return tuple(
-        column if isinstance(column, BinnedColumn) and not column.by_distance else None
-        for column in law.columns
+        column if isinstance(column, BinnedColumn) else None for column in law.columns
     )
 
 

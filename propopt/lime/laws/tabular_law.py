@@ -1,17 +1,16 @@
-"""Laws with bins of data or given bins: weights by bits, or by distance."""
+"""The law with bins of data, or given bins, and weights by bits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from propopt.base.arrays import Points
 from propopt.base.checks import read_positive
-from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
@@ -141,67 +140,3 @@ class TabularLaw(LimeLaw):
             for column, x in zip(self.columns, points.T, strict=True)
         ]
         return np.stack(indices, axis=1).astype(np.float64)
-
-
-@final
-@suggests_arguments
-@dataclass(frozen=True, eq=False, repr=False)
-class SmoothLaw(LimeLaw):
-    """The samples of a :class:`TabularLaw` with weights by distance between numbers.
-
-    π = exp(−Σ_j (ξ_j − x̃_j)² / (2 ν²))  (Garreau and von Luxburg 2020, Appendix A).
-    Bits are still those of bins, and weight categories. Coefficients depend on the
-    position of the row within its bins, and for linear functions on ν.
-
-    Parameters
-    ----------
-    columns : tuple of BinnedColumn (D,)
-        Numbers, weighted by distance, and categories.
-    kernel_width : float
-        ν.
-    labels : Labels
-        Names of the columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> bins = TabularLaw.from_data(np.random.default_rng(0).normal(size=(200, 2)))
-    >>> law = SmoothLaw.of(bins, kernel_width=0.5)
-    >>> law
-    SmoothLaw(2 columns, 8 bins, kernel_width=0.5)
-    >>> law.columns[0].tilt(np.array([0.1]), np.array([0.5])).alpha.round(2)
-    array([0.56])
-    """
-
-    columns: tuple[BinnedColumn, ...]
-
-    @classmethod
-    def of(cls, law: TabularLaw, kernel_width: float | None = None) -> SmoothLaw:
-        """Sampling in the bins of another law, with weights by distance.
-
-        Parameters
-        ----------
-        law : TabularLaw
-            The bins.
-        kernel_width : float, optional
-            ν > 0, in the unit of the columns, which has to be the same for all; by
-            default the width of the law.
-
-        Returns
-        -------
-        SmoothLaw
-            The law with weights by distance.
-
-        Raises
-        ------
-        InvalidInput
-            If the law is not a TabularLaw, or the width is not positive.
-        """
-        if not isinstance(law, TabularLaw):
-            raise InvalidInput(
-                "law: expected the bins of a TabularLaw, such as TabularLaw.from_data"
-                f"(X), got {type(law).__name__}"
-            )
-        columns = [replace(x, by_distance=not x.coded) for x in law.columns]
-        width = law.kernel_width if kernel_width is None else kernel_width
-        return cls(tuple(columns), read_positive(width, "kernel_width"), law.labels)

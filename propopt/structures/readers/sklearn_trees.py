@@ -132,31 +132,6 @@ def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
     return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
 
-def _presences(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum | None:
-    """Log p(k) + Σ_v log p or log(1 − p) of BernoulliNB, a stump for each feature v."""
-    present = floats(model.feature_log_prob_)
-    score = tree_score(output, 1, logit=1.0)
-    if score is None or output.name != "log_odds" or len(present) != 2:
-        return None
-    if model.binarize is None:  # it relies on numbers 0 and 1
-        return None
-    _, factor = score
-    logs = np.stack([np.log1p(-np.exp(present)), present])
-    n_features = present.shape[1]
-    features = np.full((n_features, 3), -1)  # of the root and two leaves
-    features[:, 0] = np.arange(n_features)
-    values = np.zeros((n_features, 3))
-    values[:, 1:] = (factor * (logs[:, 1] - logs[:, 0])).T
-    first = Tree.of(
-        features[0], [float(model.binarize), 0, 0], [1, -1, -1], [2, -1, -1], values[0]
-    )
-    same = first.threshold, first.missing_left, first.left, first.right
-    pairs = zip(features, values, strict=True)
-    stumps = [Tree(feature, *same, ends) for feature, ends in pairs]
-    priors = floats(model.class_log_prior_)
-    return sum_of_trees(stumps, factor * float(priors[1] - priors[0]), view)
-
-
 # ---- Gradient boosting on histograms
 
 
@@ -269,10 +244,6 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
     "sklearn.BaseGradientBoosting": _OF_SHAP,
     "sklearn.BaseHistGradientBoosting": _TREES,
     "sklearn.BaseWeightBoosting": _ENSEMBLE,
-    "sklearn.BernoulliNB": ModelReader(
-        trees=_presences,
-        inexact="output='log_odds' of two classes is a sum over its columns",
-    ),
     "sklearn.CalibratedClassifierCV": ModelReader(
         constant_if=lambda model: [m.estimator for m in model.calibrated_classifiers_],
         inexact="a calibrated probability bends the score; the score, "

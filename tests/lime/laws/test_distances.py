@@ -4,14 +4,12 @@ import lime_fixture as fixture
 import numpy as np
 import pandas as pd
 import pytest
-from lime_fixture import EDGES, MEANS, SDS
 from refusals import refusals
-from scipy.special import ndtr
 
 import propopt as po
 from papers.lime import gaussian_theory
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import draws_at
 
@@ -135,28 +133,13 @@ NU = 0.9
 BINS = fixture.law(NU, [SHARES] * 3)
 
 
-def test_means_of_weights_have_the_closed_form_of_appendix_a():
-    """e_b = ν/√(ν²+s²) exp(−(ξ−μ)²/(2(ν²+s²))) [Φ((q_b−m̃)/s̃)−Φ(...)]/[Φ(r)−Φ(l)]."""
-    total = NU**2 + SDS**2
-    for row_bin, x in enumerate(ROW[0]):
-        mm, ss = (NU**2 * MEANS + SDS**2 * x) / total, NU * SDS / np.sqrt(total)
-        inside = ndtr((EDGES[1:] - mm) / ss) - ndtr((EDGES[:-1] - mm) / ss)
-        whole = ndtr((EDGES[1:] - MEANS) / SDS) - ndtr((EDGES[:-1] - MEANS) / SDS)
-        density = NU / np.sqrt(total) * np.exp(-0.5 * (x - MEANS) ** 2 / total)
-        e = SHARES * density * inside / whole
-        tilt = SmoothLaw.of(BINS).columns[0].tilt(np.array([x]), np.array([NU]))
-        assert np.exp(tilt.log_weight[0]) == pytest.approx(e.sum(), rel=1e-13)
-        assert tilt.alpha[0] == pytest.approx(e[row_bin] / e.sum(), rel=1e-12)
-        assert tilt.alpha[0] + tilt.complement[0] == pytest.approx(1.0, rel=1e-14)
-
-
 def test_a_number_that_is_missing_on_one_side_is_as_far_as_one():
     x = np.array([0.0, 1.0, 2.0, 5.0, np.nan])  # one in five is missing
-    law = SmoothLaw.of(TabularLaw.from_data(x[:, None], n_bins=2), kernel_width=NU)
+    law = GaussianLaw.from_data(x[:, None], n_bins=2, kernel_width=NU)
     column, far = law.columns[0], np.exp(-0.5 / NU**2)
     around = column.tilt(np.array([np.nan]), np.array([NU]))
     assert np.exp(around.log_weight[0]) == pytest.approx(0.2 + 0.8 * far)
     around = column.tilt(np.array([0.3]), np.array([NU]))
-    share = around.outside[column.bin_index(np.array([np.nan]))[0], 0]
+    share = around.outside[3, 0]
     weight = share * around.complement[0] * np.exp(around.log_weight[0])
     assert weight == pytest.approx(0.2 * far, rel=1e-12)
