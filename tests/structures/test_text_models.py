@@ -85,7 +85,7 @@ def short(part):
 
 
 # ---- linear models of words
-LARGEST, UNIT = sk.MaxAbsScaler(), sk.StandardScaler(with_mean=False)
+LARGEST = sk.MaxAbsScaler()
 SVD = sk.TruncatedSVD(5, random_state=0)
 LOGISTIC = sk.LogisticRegression()
 FOREST = sk.RandomForestRegressor(4, random_state=0)
@@ -108,10 +108,6 @@ REGRESSIONS = [
                 [("a", sk.Ridge()), ("b", sk.LinearRegression())], weights=[1, 3]
             ),
         )
-    ),
-    *(
-        counts(LARGEST, sk.VotingRegressor([("a", make_pipeline(norm, sk.Ridge()))]))
-        for norm in (sk.Normalizer(), sk.TfidfTransformer())  # norms of members
     ),
 ]
 SEARCH = sk.GridSearchCV(tfidf(LOGISTIC), {"logisticregression__C": [1, 9]})
@@ -143,17 +139,6 @@ OF_CLASSES = [
             [sk.SelectKBest(k=8)],
             [SVD, sk.StandardScaler()],
             [sk.VarianceThreshold(1e-3), sk.SelectKBest(k=9), "passthrough", LARGEST],
-        )
-    ),
-    *(
-        (make_pipeline(first, *steps, LOGISTIC), TWO, "log_odds", None)
-        for first in (sk.CountVectorizer(), sk.TfidfVectorizer())
-        for steps in (  # norms behind other steps
-            [sk.Normalizer("l1")],
-            [sk.MaxAbsScaler(), sk.Normalizer("l2"), sk.SelectKBest(k=8)],
-            [sk.SelectKBest(k=8), sk.Normalizer("l1"), "passthrough", LARGEST],
-            [sk.SelectKBest(k=9), sk.TfidfTransformer(), UNIT],
-            [sk.TfidfTransformer(use_idf=False, norm=None), sk.Normalizer()],
         )
     ),
     (SEARCH, TWO, "log_odds", None),
@@ -198,7 +183,6 @@ def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
     is_present = sk.Binarizer(), sk.SelectKBest(k=8)
     for model in (counts(*is_present, LOGISTIC), tfidf(*is_present, LOGISTIC)):
         check(model, TWO, "log_odds", kind=Conjunctions)
-    check(tfidf(sk.Binarizer(), sk.Normalizer(), LOGISTIC), TWO, "log_odds")
     hashed = make_pipeline(VECTORISERS["hashed"], sk.Binarizer(), FOREST)
     check(hashed, NUMBERS, "value", kind=Conjunctions)
     both = np.column_stack([NUMBERS, NUMBERS**2])

@@ -325,8 +325,6 @@ def _behind(vectoriser: Vectoriser, output: ModelOutput) -> TextStructure | Reas
     """The model after a vectoriser, if it is a sum of trees or linear."""
     rest = vectoriser.rest
     view = ColumnView.of_counts(vectoriser.n_features)
-    if vectoriser.chosen is not None:
-        view = view.chosen(vectoriser.chosen)
     try:
         trees = read_trees(rest, output, view)
         if trees is not None:

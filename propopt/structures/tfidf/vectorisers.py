@@ -17,15 +17,12 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
-from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, Normalizer
 
 from propopt.base.arrays import Array, Indices, Mask, Sparse, Values
 from propopt.base.text import Reason
 from propopt.structures.kinds import fitted_value, has_fitted, working_steps
-from propopt.structures.networks import Scaling
-from propopt.structures.readers.fitted_networks import step_map
 from propopt.structures.subsets.sets import all_sets, random_sets
 from propopt.tables.documents import TextDocument
 
@@ -44,7 +41,7 @@ class Vectoriser:
     """A fitted vectoriser: from a text to V features, by counts, weights and a norm.
 
     g_v(n) is n, or 1 if ``binary``; its logarithm plus 1 if ``sublinear``; times idf_v,
-    the product of all weights before the last norm; and 0 for n = 0.
+    and 0 for n = 0.
     """
 
     counter: Any  # a fitted CountVectorizer, TfidfVectorizer or HashingVectorizer
@@ -53,7 +50,6 @@ class Vectoriser:
     # (V,): the inverse document frequencies; None if unused
     idf: Array | None
     norm: str | None  # the norm by which features are divided
-    chosen: Indices | None = None  # (F,): the features that are passed on; None for all
     rest: Any = None  # the model after it; None for a vectoriser alone
 
     @classmethod
@@ -93,11 +89,6 @@ class Vectoriser:
         if type(self.counter) is HashingVectorizer:
             return int(self.counter.n_features)
         return len(self.counter.vocabulary_)
-
-    @property
-    def columns(self) -> Indices:
-        """The features that are passed on to the model, shape (F,)."""
-        return np.arange(self.n_features) if self.chosen is None else self.chosen
 
     def counts(self, texts: Sequence[str]) -> Sparse:
         """Counts of each feature in texts, (n, V); hashed ones have signs."""
@@ -164,7 +155,7 @@ def _with_tfidf(vectoriser: Vectoriser, tfidf: Any) -> Vectoriser:
 
 
 def _with_steps(vectoriser: Vectoriser, later_steps: list[Any]) -> Vectoriser | Reason:
-    """The vectoriser with the steps before its last norm, and the rest as its model."""
+    """The vectoriser with a step of weights after it, and the rest as its model."""
     counted = (
         type(vectoriser.counter) is not TfidfVectorizer and vectoriser.norm is None
     )
@@ -179,14 +170,13 @@ def _with_steps(vectoriser: Vectoriser, later_steps: list[Any]) -> Vectoriser | 
             vectoriser, binary=True, sublinear=False, idf=None, norm=None
         )
         later_steps = later_steps[1:]
-    norms = [k for k, step in enumerate(later_steps) if takes_norm(step)]
-    n_before = norms[-1] + 1 if norms else 0
-    for step in later_steps[:n_before]:
-        result = _before_norm(vectoriser, step)
-        if isinstance(result, Reason):
-            return result
-        vectoriser = result
-    steps = [(f"step {k}", step) for k, step in enumerate(later_steps[n_before:])]
+    for step in later_steps:
+        if takes_norm(step):
+            return Reason(
+                f"{type(step).__name__} divides by a norm after other steps; the norm "
+                "of a vectoriser, or of a TfidfTransformer right after it, is exact"
+            )
+    steps = [(f"step {k}", step) for k, step in enumerate(later_steps)]
     rest = Pipeline(steps) if len(steps) > 1 else dict(steps).get("step 0")
     return replace(vectoriser, rest=rest)
 
@@ -195,34 +185,6 @@ def takes_norm(step: Any) -> bool:
     """Whether a step divides by a norm."""
     tfidf = type(step) is TfidfTransformer and step.norm is not None
     return tfidf or type(step) is Normalizer
-
-
-def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
-    """The vectoriser with a step before a norm, or with the norm of the step."""
-    columns = vectoriser.columns
-    norm = vectoriser.norm
-    weights = vectoriser.idf
-    idf = np.ones(vectoriser.n_features) if weights is None else weights.copy()
-    if isinstance(step, SelectorMixin):
-        support = np.asarray(step.get_support(), bool)
-        idf[columns[~support]] = 0.0
-        return replace(vectoriser, idf=idf, chosen=columns[support])
-    if type(step) is Normalizer and step.norm in ("l1", "l2"):
-        return replace(vectoriser, norm=step.norm)
-    if type(step) is TfidfTransformer:  # its weights, without its norm
-        norm = step.norm
-        step = copy(step)
-        step.norm = None
-    match step_map(step):
-        # scalers that take 0 to 0
-        case Scaling(center, factor, offset) if (center * factor == offset).all():
-            idf[columns] *= factor
-        case _:
-            return Reason(
-                f"a norm follows {type(step).__name__}, which may combine several "
-                "features"
-            )
-    return replace(vectoriser, idf=idf, norm=norm)
 
 
 # ---- The features that the words of a document contribute to
