@@ -49,8 +49,7 @@ GROUPS = {
     },
     "propopt.lime.text_limits": {
         "What is explained": "function documents words target output outcome",
-        "How it is computed": "law n_samples precision max_evaluations max_enumerated "
-        "rng progress",
+        "How it is computed": "law n_samples precision max_evaluations rng progress",
     },
     "propopt.problems.subject.subject.Subject": {
         "The rows": "points others columns target others_target sample_weight unscaled",

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, final
 import numpy as np
 
 from propopt.base.arrays import Mask, Points, Values
-from propopt.base.checks import read_count, read_seed
+from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, DrawPlan
 from propopt.base.suggestions import suggests_arguments
@@ -455,7 +455,6 @@ def text_limits(
     n_samples: int = 5000,
     precision: float | None = None,
     max_evaluations: int | None = None,
-    max_enumerated: int = 0,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
 ) -> LimeDocuments:
@@ -496,7 +495,8 @@ def text_limits(
         The samples of one run of LIME, for its noise and its mean; and the texts that
         the model evaluates for each estimated document, which then costs about as much
         as one run of LIME, with less noise. If a text has no more sets of words than
-        that (12 words by default), all of them are evaluated, and there is no error.
+        that (12 words by default, and never more than 16), all of them are evaluated,
+        and there is no error.
     precision : float, optional
         Estimate each document until the standard errors of its coefficients, √Σ e²,
         are this part of √Σ β², such as 0.02.
@@ -504,9 +504,6 @@ def text_limits(
         The most texts that the model evaluates for estimates, in equal parts for the
         documents; if they are too few for the precision, a warning reports the
         precision.
-    max_enumerated : int
-        Evaluate all 2^d sets of documents with at most so many words, up to 16, if the
-        structure of the model is unknown: 16 words take 65,536 texts.
     rng : int, numpy.random.Generator or None
         The seed of estimates; exact coefficients do not depend on it.
     progress : bool, optional
@@ -553,17 +550,11 @@ def text_limits(
         raise InvalidInput(
             f"law: expected a TextLaw of propopt.lime, got {type(law).__name__}"
         )
-    most = 0 if max_enumerated == 0 else read_count(max_enumerated, "max_enumerated")
-    if most > MOST_ENUMERATED:
-        raise InvalidInput(
-            f"max_enumerated: expected at most {MOST_ENUMERATED} words, got {most}"
-        )
     subject = TextSubject(
         function=function,
         law=TextLaw() if law is None else law,
         documents=split,
         draws=DrawPlan(n_samples, read_seed(rng), precision, max_evaluations),
-        max_enumerated=most,
     )
     return explain_documents(subject, names, progress=progress)
 
@@ -673,7 +664,7 @@ def _plan(subject: TextSubject, checked: CheckedDocument) -> SizePlan | int:
     n = subject.draws.n_samples
     if checked.refusal or not isinstance(checked.words, Reason):
         return 0
-    if d <= max(subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)):
+    if d <= min(MOST_ENUMERATED, n.bit_length() - 1):
         return int(2**d)
     return SizePlan.of(d, subject.law, n)
 

@@ -398,7 +398,6 @@ class TextSubject:
     law: TextLaw  # of the samples
     documents: tuple[TextDocument, ...]  # (N,): the texts
     draws: DrawPlan  # texts for each document with estimated limits
-    max_enumerated: int = 0  # all sets are evaluated for at most so many words
     # (N,): the means of f by number of words, which give limits at any bandwidth; None
     # for documents without coefficients
     means: tuple[WordMeans | None, ...] = ()

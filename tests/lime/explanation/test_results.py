@@ -63,7 +63,7 @@ def text_model():
 
 def documents():
     """One document by all sets, one that LIME says nothing of, one estimated."""
-    return text_limits(text_model(), TEXTS, n_samples=300, max_enumerated=7)
+    return text_limits(text_model(), TEXTS, n_samples=300)
 
 
 @pytest.fixture(

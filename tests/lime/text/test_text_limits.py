@@ -185,7 +185,7 @@ def lengths(texts):
     return [1.0 * len(text) for text in texts]
 
 
-FEW = {"n_samples": 20, "max_enumerated": 3, "output": "probability"}
+FEW = {"n_samples": 20, "output": "probability"}
 
 
 def limits_of_texts(X):
@@ -216,7 +216,7 @@ def test_estimates_cost_one_run_of_lime_and_few_words_all_their_sets(
         assert 2000 <= result.evaluations <= 2020 + d
     result = text_limits(interaction, [words(12, "good")])
     assert result.sources == ("exact (all 4,096 sets of words)",)
-    some = text_limits(interaction, [words(13, "good")], max_enumerated=13)
+    some = text_limits(interaction, [words(13, "good")], n_samples=2**13)
     assert some.sources == ("exact (all 8,192 sets of words)",)
     monkeypatch.setattr("propopt.functions.cost.WORTH_SAYING", 0.0)
     text_limits(lengths, ["a b c d e f g h i j"], progress=True)
@@ -363,7 +363,7 @@ TREE = words(13, "food", "about", "Everything")
 
 
 def limits_of(function, text, nu=0.25, **settings):
-    settings = {"max_enumerated": 16, **settings}
+    settings = {"n_samples": 2**16, **settings}
     return text_limits(function, [text], TextLaw(nu), **settings)
 
 
