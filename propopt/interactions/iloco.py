@@ -8,13 +8,10 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from propopt.base.arrays import Array
 from propopt.base.checks import read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
 from propopt.base.suggestions import NextSteps, suggests_arguments
@@ -25,7 +22,6 @@ from propopt.interactions.features import (
     SetChoice,
     read_sets,
 )
-from propopt.interactions.learning import read_learning_table
 from propopt.interactions.minipatches import Minipatches
 from propopt.interactions.refits import (
     ErrorChoice,
@@ -40,29 +36,6 @@ from propopt.tables.frames import column_names
 
 Scheme: TypeAlias = Minipatches | DataSplit
 """Ways to fit predictors without some features."""
-
-
-def _retains_learners(scheme: Scheme | None) -> bool:
-    """Whether the scheme can predict after the fit."""
-    return scheme.keep if isinstance(scheme, Minipatches) else scheme is not None
-
-
-def _predicts(model: ILOCO) -> bool:
-    if not _retains_learners(model.scheme):
-        raise AttributeError(
-            "ILOCO predicts by the learners of all patches, which were not retained; "
-            "fit with Minipatches(keep=True)"
-        )
-    return True
-
-
-def _predicts_probabilities(model: ILOCO) -> bool:
-    if not is_classifier(model.estimator):
-        raise AttributeError(
-            f"{type(model.estimator).__name__} is not a classifier and has no "
-            "probabilities"
-        )
-    return _predicts(model)
 
 
 # scikit-learn's classes have no types
@@ -207,7 +180,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         )
         _refuse_one_row(refits.n_rows)
         indices = read_sets(self.sets, self.order, refits.features)
-        self._check_columns(X, reset=True)
+        self._check_columns(X)
         self.error_ = refits.error
         if refits.classes is not None:
             self.classes_ = refits.classes
@@ -287,53 +260,6 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         main = errors.main_effects(self._quantity)
         return errors.scores(indices, main, quantity=self._quantity)
 
-    @available_if(_predicts)  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions for new rows; for minipatches the mean over all patches.
-
-        Parameters
-        ----------
-        X : array or DataFrame (n, D)
-            New rows.
-
-        Returns
-        -------
-        array (n,)
-            Numbers, or the classes with the largest probability.
-        """
-        result = self._predicted(X)
-        if not is_classifier(self.estimator):
-            return result
-        return self.classes_[result.argmax(axis=1)]
-
-    @available_if(_predicts_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, K) of the classes, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : array or DataFrame (n, D)
-            New rows.
-        """
-        return self._predicted(X)
-
-    @available_if(_predicts)  # type: ignore[untyped-decorator]
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of predictions for new rows, or the accuracy of a classifier.
-
-        Parameters
-        ----------
-        X : array or DataFrame (n, D)
-            New rows.
-        y : array (n,)
-            Their target.
-        sample_weight : array (n,), optional
-            Weights of rows.
-        """
-        of_classes = is_classifier(self.estimator)
-        measure = accuracy_score if of_classes else r2_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
-
     def _read_sets(self, sets: SetChoice, order: int) -> FeatureSets:
         """Indices of sets that the fitted predictors can score."""
         check_is_fitted(self, "refit_errors_")
@@ -341,14 +267,8 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         self.refit_errors_.check(indices, self.result_.order)
         return indices
 
-    def _predicted(self, X: Any) -> Array:
-        check_is_fitted(self, "refit_errors_")
-        table, _ = read_learning_table(X)
-        self._check_columns(X, reset=False)
-        return self.refit_errors_.predict(table)
-
-    def _check_columns(self, X: Any, *, reset: bool) -> None:
-        """Check number and names of columns by scikit-learn."""
+    def _check_columns(self, X: Any) -> None:
+        """Record the number and names of columns by scikit-learn."""
         names = column_names(X)
         seen = X
         if names is None:
@@ -356,7 +276,7 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         elif not all(isinstance(name, str) for name in names):
             seen = np.empty(X.shape)  # scikit-learn refuses such names
         try:
-            validate_data(self, seen, reset=reset, skip_check_array=True)
+            validate_data(self, seen, skip_check_array=True)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
 
@@ -391,10 +311,6 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.input_tags.string = inner.input_tags.string
-        if _retains_learners(self.scheme):
-            tags.estimator_type = inner.estimator_type
-            tags.classifier_tags = inner.classifier_tags
-            tags.regressor_tags = inner.regressor_tags
         return tags
 
 

@@ -242,9 +242,6 @@ class PatchErrors(RefitErrors):
         if self.coverage is not None and sets.shape[1] > order:
             check_counts(self.patches, sets, self.coverage, self.features.names)
 
-    def predict(self, table: Any) -> Array:
-        return np.mean([predict(table) for predict in self._learners], axis=0)
-
     @property
     def _learners(self) -> tuple[Prediction, ...]:
         """The fitted learners of all patches; refused if they were not retained."""
@@ -357,8 +354,8 @@ class Minipatches:
         m, features of a patch on average: a share, a number, or None for half of up to
         20, and a fifth of more.
     keep : bool
-        Retain the fitted learners, to predict new rows by their mean and to evaluate
-        scores there (:meth:`ILOCO.target`).
+        Retain the fitted learners, to compute scores on new rows
+        (:meth:`ILOCO.target`).
     folder : path, optional
         Folder for predictions, written every two seconds, after 1, 3, 7, ... patches
         and after each 200, so that an interrupted run continues from there. Each

@@ -220,10 +220,6 @@ class RefitErrors(ABC):
     def evaluate_on(self, table: Any, y: NDArray[Any]) -> RefitErrors:
         """The errors of the same predictors on new rows, which intervals estimate."""
 
-    @abstractmethod
-    def predict(self, table: Any) -> Array:
-        """Predictions (n, K) of the explained predictor for rows (n, D)."""
-
     def check(self, sets: FeatureSets, order: int) -> None:
         """Refuse sets that predictors for sets of size ``order`` cannot score."""
         del sets, order

@@ -134,16 +134,6 @@ class SplitErrors(RefitErrors):
             method=f"{self.method}, evaluated on new rows",
         )
 
-    def predict(self, table: Any) -> Array:
-        """The mean prediction over folds, refitted with the same seed."""
-        everything = np.ones(len(self.features), dtype=bool)
-        fit = self.refits.fit_predictor
-        parts = [
-            share * fit(fold.training, everything, self.plan.seed)(table)
-            for fold, share in self._shares
-        ]
-        return np.sum(parts, axis=0)
-
     @property
     def _shares(self) -> list[tuple[Fold, float]]:
         """Folds with weights in proportion to their test rows."""
