@@ -316,10 +316,7 @@ class ExactModel(WrappedModel):
             return Reason("the model does not record its number of columns")
         from propopt.structures.readers.model_products import network_products
 
-        products = network_products(self.network, self.link, self.columns.count)
-        if isinstance(products, SumOfProducts) or self.structure is None:
-            return products
-        return self.structure.products
+        return network_products(self.network, self.link, self.columns.count)
 
     @cached_property
     def links(self) -> tuple[LinkedScores, ...]:

@@ -147,25 +147,6 @@ def _between(
     return P, R
 
 
-FEW_VALUES: Final = 32
-"""Up to this many values of a column, measures are stored for each value."""
-
-
-def _stored(
-    mixing: Mixing, values: Array, at_values: tuple[Array, Array], x: Array
-) -> tuple[Array, Array]:
-    """Measures of sets at x (n,), (U, n): stored at increasing values, else computed.
-
-    ``at_values`` has both measures at the values (m,), (U, m) each.
-    """
-    index = np.minimum(np.searchsorted(values, x), len(values) - 1)
-    elsewhere = np.flatnonzero(values[index] != x)
-    P, R = (measure.take(index, 1) for measure in at_values)
-    if len(elsewhere) > 0:
-        P[:, elsewhere], R[:, elsewhere] = mixing(x[elsewhere])
-    return P, R
-
-
 # ---- A column of numbers: its local law and its contrast
 
 
@@ -266,10 +247,7 @@ class NumericLaw:
         if isinstance(factors, Sets):
             ends = self.runs(factors)
             whole = np.array([0, len(self.values)])
-            runs = of_runs(ends, factors.missing, whole, self._tables)
-            if 0 < len(self.values) <= FEW_VALUES:
-                return partial(_stored, runs, self.values, runs(self.values))
-            return runs
+            return of_runs(ends, factors.missing, whole, self._tables)
         return partial(self._mixed, factors)
 
     def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:

@@ -7,7 +7,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import refusals
 from sklearn.base import clone
@@ -207,33 +206,22 @@ def test_nothing_is_asked_before_a_fit():
             ask()
 
 
-_SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
 SPLIT = ILOCO(LogisticRegression(), DataSplit(), order=1)
 OF_PATCHES = ILOCO(
     Ridge(),
-    Minipatches(n_patches=80, keep=True, n_features=0.8),
+    Minipatches(n_patches=80, n_features=0.8),
     order=1,
 )
 
 
-def not_expected(_):
-    """Checks that cannot hold, with the reason; of sparse tables before 1.7."""
-    drawn = (
-        "rows are drawn: weighting a row is not the same as having it twice, in "
-        "patches or halves of other rows"
-    )
-    kinds = ("dense",) if _SKLEARN >= (1, 7) else ("dense", "sparse")
-    return {f"check_sample_weight_equivalence_on_{one}_data": drawn for one in kinds}
-
-
 @pytest.mark.filterwarnings("ignore")  # checks fit tables too small to say much
-@parametrize_with_checks([SPLIT], expected_failed_checks=not_expected)
+@parametrize_with_checks([SPLIT])
 def test_scikit_learns_own_checks_by_a_split(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([OF_PATCHES], expected_failed_checks=not_expected)
+@parametrize_with_checks([OF_PATCHES])
 def test_scikit_learns_own_checks_by_patches(estimator, check):
     check(estimator)

@@ -34,6 +34,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
+from scipy.stats import binom
 
 from propopt.base.arrays import Array, Indices, Values
 from propopt.structures.subsets.sets import Blocks
@@ -97,7 +98,7 @@ def _circles(d: int) -> _Circles:
 
 def _angles(d: int, p: float, sizes: Indices) -> tuple[Values, Array]:
     """The angles of a circle, and their weights for each of the sizes."""
-    pmf = _binomial(d, p)
+    pmf = binom.pmf(np.arange(d + 1), d, p)
     least = pmf[sizes].min()
     relevant = np.flatnonzero(pmf > _LITTLE * least)
     n_angles = max(int(relevant[-1] - sizes[0]), int(sizes[-1] - relevant[0])) + 1
@@ -110,17 +111,6 @@ def _angles(d: int, p: float, sizes: Indices) -> tuple[Values, Array]:
     phi = phi[logs > math.log(_LITTLE * least)]
     turned = np.exp(-1j * np.outer(sizes if p <= 0.5 else d - sizes, phi))
     return phi, turned * (2.0 / n_angles / pmf[sizes])[:, None]
-
-
-def _binomial(d: int, p: float) -> Values:
-    """Probabilities P(S = m), shape (d + 1,), by ratios starting at the mode."""
-    odds = p / (1.0 - p)
-    m = np.arange(d)
-    mode = min(int((d + 1) * p), d)
-    up = (d - m[mode:]) / (m[mode:] + 1.0) * odds
-    down = (m[:mode] + 1.0) / (d - m[:mode]) / odds
-    pmf = np.concatenate([np.cumprod(down[::-1])[::-1], [1.0], np.cumprod(up)])
-    return pmf / pmf.sum()
 
 
 def _product(z: Array) -> Array:
