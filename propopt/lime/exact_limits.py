@@ -121,30 +121,9 @@ class ExactLimits:
     def of(self, points: Points, widths: Values | None = None) -> Limits:
         """The limits at rows (n, D), with the width of the law or one for each (n,)."""
         widths = self.law.widths(points, widths)
-        first, which = self._distinct(points, widths)
-        x = points[first]
-        row_widths = widths[first]
-        result = Limits.joined(
-            [self._block(x[k], row_widths[k]) for k in self.blocks(len(x))]
+        return Limits.joined(
+            [self._block(points[k], widths[k]) for k in self.blocks(len(points))]
         )
-        if len(first) == len(points):
-            return result
-        tilts = self.law.tilts(points, widths)
-        alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
-        log_weight = np.sum([tilt.log_weight for tilt in tilts], axis=0)
-        return Limits(result.coefficients[which], result.mean[which], alpha, log_weight)
-
-    def _distinct(self, points: Points, widths: Values) -> tuple[Indices, Indices]:
-        """The distinct situations, and for each situation the index of its equal."""
-        cells = self.law.cells(points)
-        every = np.arange(len(points))
-        if cells is points:
-            return every, every
-        keys = np.column_stack([cells[:, self.function.columns], widths])
-        _, first, which = np.unique(
-            keys, axis=0, return_index=True, return_inverse=True
-        )
-        return (first, which.ravel()) if len(first) < len(points) else (every, every)
 
     def blocks(self, n: int) -> list[slice]:
         """The blocks of situations with tables that are computed together."""

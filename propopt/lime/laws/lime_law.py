@@ -402,14 +402,6 @@ class LimeLaw:
         columns = tuple(self.columns[j] for j in order.tolist())
         return replace(self, columns=columns, labels=self.labels.of_features(order))
 
-    def cells(self, points: Points) -> Points:
-        """The values (n, D) of each row that determine its weighted samples.
-
-        Rows with equal values have the same limits, which are computed once. By default
-        the rows themselves.
-        """
-        return points
-
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
         """The distribution of each column after weighting by the kernel, (D,).
 
@@ -564,10 +556,6 @@ class GlimeLaw(LimeLaw):
     def reordered(self, order: Indices) -> GlimeLaw:
         """The neighbourhood with columns in another order."""
         return GlimeLaw(self.law.reordered(order))
-
-    def cells(self, points: Points) -> Points:
-        """The values (n, D) of each row that determine samples of the wrapped law."""
-        return self.law.cells(points)
 
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
         """The distribution of each column in the wrapped law, where all weights are 1.

@@ -7,9 +7,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-import numpy as np
-
-from propopt.base.arrays import Points
 from propopt.base.checks import read_positive
 from propopt.base.suggestions import suggests_arguments
 from propopt.lime.laws.binned_columns import (
@@ -132,11 +129,3 @@ class TabularLaw(LimeLaw):
         names = labels.feature_names(points.shape[1])
         columns = columns_of(points, names, schema, coded, n_bins, weights)
         return cls.of(columns, kernel_width, labels.of_columns())
-
-    def cells(self, points: Points) -> Points:
-        """The bins (n, D) of each row, which determine its coefficients."""
-        indices = [
-            column.bin_index(x)
-            for column, x in zip(self.columns, points.T, strict=True)
-        ]
-        return np.stack(indices, axis=1).astype(np.float64)

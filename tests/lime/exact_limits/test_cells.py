@@ -19,7 +19,6 @@ from propopt.lime.exact_limits import (
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.paths import path_of_row
 from propopt.structures.products.normals import Normals
-from propopt.structures.products.sums import SumOfProducts
 
 
 NAMES = pytest.mark.parametrize("name", FUNCTIONS)
@@ -109,24 +108,6 @@ def test_limits_of_many_rows_are_those_of_each(name, X):
             for part, tolerance in TOLERANCES.items():
                 one, other = getattr(joint, part)[n], getattr(alone, part)[0]
                 np.testing.assert_allclose(one, other, **tolerance)
-
-
-def test_cells_of_columns_that_f_reads_are_computed_once(X, monkeypatch):
-    sizes, contrasts = [], SumOfProducts.contrasts
-
-    def counted(self, P, R):
-        sizes.append(P.shape[1])
-        return contrasts(self, P, R)
-
-    monkeypatch.setattr(SumOfProducts, "contrasts", counted)
-    law = TabularLaw.from_data(X, n_bins=3)
-    result = ExactLimits(FUNCTIONS["box"], law).of(X)
-    assert sum(sizes) == 9  # bins of the first two columns
-    assert len(np.unique(result.coefficients, axis=0)) <= 9
-    assert len(np.unique(result.alpha.round(12), axis=0)) == 1
-    normal = GaussianLaw.from_data(X, kernel_width=1.0)
-    assert normal.cells(X) is X
-    assert GlimeLaw(TabularLaw.from_data(X)).cells(X).max() == 3
 
 
 def test_a_wide_table_has_weights_at_every_width():
