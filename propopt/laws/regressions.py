@@ -53,10 +53,6 @@ def sums_of_other_blocks(sums: Array) -> Array:
     return sums.sum(axis=1, keepdims=True) - sums
 
 
-SAFE_PIVOTS = 1e-3
-"""Smallest ratio of pivots for which normal equations have ten digits."""
-
-
 @dataclass(frozen=True, eq=False)
 class Regressions:
     """Weighted ridge regressions min_β Σ_s π_s (y_s − z_sᵀβ)² + ‖ρ ∘ β‖², n of them."""
@@ -78,28 +74,19 @@ class Regressions:
 
     @cached_property
     def _solved(self) -> tuple[Array, Array]:
-        """R and β, by Cholesky if accurate, else by QR."""
+        """R and β, by QR."""
         design = self.design
         targets = self.targets
         if self.weights is not None:
             root: Array = np.sqrt(self.weights)
             design = design * root[..., None]
             targets = targets * root
-        equations = LeastSquares.of(design, targets).ridged(self.root_ridge**2)
-        factor = _cholesky(equations.gram)
-        if factor is None:
-            return _qr(design, targets, self.root_ridge)
-        inverse = _inverse_gram(factor)
-        slopes = _times(inverse, equations.moments)
-        # one step of refinement: H β = Zᵀ diag(π) y
-        residual = ((targets - _times(design, slopes))[:, None] @ design)[:, 0]
-        slopes += _times(inverse, residual - self.root_ridge**2 * slopes)
-        return factor, slopes
+        return _qr(design, targets, self.root_ridge)
 
     @cached_property
     def residuals(self) -> Array:
         """The residuals e = y − Zβ, shape (n, S)."""
-        return self.targets - _times(self.design, self.slopes)
+        return self.targets - (self.design @ self.slopes[..., None])[..., 0]
 
     @property
     def undetermined(self) -> NDArray[np.bool_]:
@@ -115,22 +102,11 @@ class Regressions:
         if self.weights is not None:
             scores = self.weights * scores
         influence = self.design * scores[..., None]
-        bread = _inverse_gram(self.factor)
+        inverse = np.linalg.inv(self.factor)
+        bread = inverse @ inverse.transpose(0, 2, 1)
         half = bread @ (influence.transpose(0, 2, 1) @ influence)
         squares = np.einsum("nde,ned->nd", half, bread)
         return np.sqrt(np.maximum(squares, 0.0))
-
-
-def _cholesky(H: Array) -> Array | None:
-    """R from the normal equations; None if they lose too many digits."""
-    try:
-        lower = np.linalg.cholesky(H)
-    except np.linalg.LinAlgError:
-        return None
-    pivots = np.diagonal(lower, axis1=1, axis2=2)
-    if (pivots.min(axis=1) < SAFE_PIVOTS * pivots.max(axis=1)).any():
-        return None
-    return np.asarray(lower.transpose(0, 2, 1))
 
 
 def _qr(design: Array, targets: Array, root_ridge: Array) -> tuple[Array, Array]:
@@ -151,16 +127,6 @@ def _qr(design: Array, targets: Array, root_ridge: Array) -> tuple[Array, Array]
         except np.linalg.LinAlgError:  # a pivot is zero: see ``undetermined``
             slopes = np.full(factor.shape[:2], np.nan)
     return factor, np.asarray(slopes, float)
-
-
-def _times(design: Array, slopes: Array) -> Array:
-    return (design @ slopes[..., None])[..., 0]
-
-
-def _inverse_gram(factor: Array) -> Array:
-    """The inverse H⁻¹ = R⁻¹R⁻ᵀ."""
-    inverse = np.linalg.inv(factor)
-    return inverse @ inverse.transpose(0, 2, 1)
 
 
 @final

@@ -335,3 +335,14 @@ def test_columns_that_are_numbers(column, dtype):
     assert learning.array_of_numbers(TABLE) is None
     for rows in (TABLE, TABLE.tolist(), pd.DataFrame(TABLE)):
         assert_array_equal(learning.array_of(rows), TABLE)
+
+
+def test_weights_of_rows_go_to_the_last_step_of_pipelines_in_pipelines():
+    inner = make_pipeline(StandardScaler(), Ridge())
+    outer = make_pipeline(StandardScaler(), inner)
+    name = learning.weight_name(outer)
+    assert name == "pipeline__ridge__sample_weight"
+    X = np.arange(4.0)[:, None]
+    weights = np.array([1.0, 0.0, 0.0, 1.0])
+    fitted = outer.fit(X, [0.0, 5.0, 5.0, 3.0], **{name: weights})
+    assert_allclose(fitted.predict(X).mean(), 1.5, atol=1e-9)  # by the rows of weight
