@@ -209,7 +209,7 @@ class SmoothedFunction(DerivedFunction):
                 effects[others] += share * (even[others] - with_code)
             yield j, slice(None), effects
         for j, rows in missing_rows(points):
-            atoms = observed_values_of(self.function.observed, j)
+            atoms = observed_values_of(self.function.observed or (), j)
             if len(atoms.values) == 0:
                 yield j, rows, np.zeros((len(rows), self.n_samples))
                 continue

@@ -309,20 +309,15 @@ class ObservedValues:
 
 
 def observed_values_of(
-    observed: Sequence[ObservedValues | None] | None, j: int
+    observed: Sequence[ObservedValues | None], j: int
 ) -> ObservedValues:
-    """The observed values of a column; refused if there are none, or too many."""
-    values = None if observed is None else observed[j]
+    """The observed values of a column; refused if there are too many."""
+    values = observed[j]
     if values is None:
-        reason = (
-            "no table has them: give one, by wrap(model, data=X_train)"
-            if observed is None
-            else f"column {j} of the points has more than {MAX_OBSERVED_VALUES:,}; "
-            f"{DATA_LAW} uses fewer"
-        )
         raise InvalidInput(
             "data: effects of missing numbers compare f(x) with its mean over all "
-            f"observed values, but {reason}"
+            f"observed values, but column {j} of the points has more than "
+            f"{MAX_OBSERVED_VALUES:,}; {DATA_LAW} uses fewer"
         )
     return values
 
