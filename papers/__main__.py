@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import papers
+from papers.durations import durations_in_words
 from papers.engine import Paper, reproduce_paper
 from papers.engine.gate import try_gate
 from papers.engine.paper import require_name
@@ -54,6 +55,9 @@ def _reproduce(options: argparse.Namespace) -> int:
     chosen = papers.read_choices(options.figures, options.paper)
     if len(chosen) > 1 and options.csv is not None:
         raise InvalidInput("--csv is a table for one paper; name one")
+    console = PlainConsole(quiet=options.quiet)
+    for line in durations_in_words(chosen, full=options.full):
+        console.print(line, style="dim", markup=False)
     codes = []
     for paper, figures in chosen:
         folder = Path(options.output or "results")
@@ -155,10 +159,11 @@ def _parser() -> argparse.ArgumentParser:
         "figures",
         nargs="*",
         metavar="FIGURE",
-        help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, trends, errors, or "
-        "all; of another paper after its name (tabular-lime, linear-lime, text-lime, "
-        "iloco), which alone means all; one paper after another; nothing lists papers "
-        "and figures",
+        help="fig1, fig2, fig3, fig4, fig5, fig6, appendix, tables, trends or errors "
+        "of the paper on properties; a figure of another paper after its name "
+        "(tabular-lime, linear-lime, text-lime, iloco), which alone means all of its "
+        "figures; one paper after another; all means every figure of every paper; "
+        "nothing lists papers and figures",
     )
     parser.add_argument(
         "-o",

@@ -27,6 +27,7 @@ GATES: Final[dict[str, Gate]] = {
             "fig6": panels(0, 1),
             "fig7": _FIRST,
             "fig8": _FIRST,
+            "fig9": _FIRST,
             "fig10": panels(0, 1),
             "fig11": _FIRST,
             "fig12": _FIRST,
@@ -35,12 +36,16 @@ GATES: Final[dict[str, Gate]] = {
             "fig15": _FIRST,
             "fig16": _FIRST,
             "box": panels(0, 1),
+            "theory": panels(0, 1, 2),
             "errors": panels(0, 1, 2, 3, 4),
         },
         excused={
             ("fig2", "the kernel twice"): "it shows samples, without their weights",
             ("fig2", "bits of another sample"): "it shows samples, without their bits",
             ("fig7", "no intercept"): "coefficients alone are kept",
+        },
+        apart={
+            ("fig6", "f is another: its difference"): "of f itself at two rows",
         },
     ),
     "linear-lime": lime_gate(
@@ -51,17 +56,24 @@ GATES: Final[dict[str, Gate]] = {
             "fig5": _FIRST,
             "fig6": _FIRST,
             "fig7": _FIRST,
-            "fig8": _FIRST,
+            "fig8": panels(0, 1),
             "errors": panels(0, 1, 2, 3),
         },
         excused={
             ("fig2", "columns of limits permuted"): "there is one column",
             ("errors", "samples × 1.1"): "it is of bits and weights of the draws",
         },
+        apart={
+            (
+                "fig3",
+                "bins that end elsewhere: largest difference",
+            ): "of the bins of a law, without draws",
+        },
     ),
     "text-lime": lime_gate(
         {
             "fig1": _FIRST,
+            "fig2": _FIRST,
             "fig3": _FIRST,
             "fig4": _FIRST,
             "fig5": _FIRST,
@@ -74,7 +86,7 @@ GATES: Final[dict[str, Gate]] = {
             "fig15": _FIRST,
             "fig16": panels(0, 1),
             "fig17": _FIRST,
-            "rule": panels(0, 1),
+            "rule": panels(0, 1, 2),
             "bounds": panels(0, 1, 2),
             "errors": panels(0, 1),
         },

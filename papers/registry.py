@@ -10,6 +10,7 @@ from papers.linear_lime.paper import LINEAR_LIME
 from papers.properties.paper import PROPERTIES
 from papers.tabular_lime.paper import TABULAR_LIME
 from papers.text_lime.paper import TEXT_LIME
+from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 
 
@@ -95,7 +96,8 @@ def read_choices(
     Returns
     -------
     list of (Paper, tuple of str)
-        The papers in their order, each with the names of its figures.
+        The papers in their order, each with the names of its figures; every paper for
+        ``"all"`` alone.
 
     Raises
     ------
@@ -109,6 +111,8 @@ def read_choices(
     >>> [(one.name, figures) for one, figures in chosen]
     [('tabular-lime', ('fig7',)), ('linear-lime', ('all',))]
     """
+    if paper is None and list(names) == [ALL]:
+        return [(one, (ALL,)) for one in PAPERS.values()]
     starts = [k for k, name in enumerate(names) if k == 0 or name in PAPERS]
     ends = [*starts[1:], len(names)]
     parts = [names[a:b] for a, b in zip(starts, ends, strict=True)] or [names]
@@ -117,8 +121,25 @@ def read_choices(
     for one, figures in chosen:
         if user_choices.count(one.name) > 1:
             raise InvalidInput(f"figures: name the paper {one.name} once")
-        one.chosen(figures)
+        _require_figures(one, figures)
     return chosen
+
+
+def _require_figures(paper: Paper, figures: Sequence[str]) -> None:
+    """Refuse names that are no figures of a paper, with the figures of all papers."""
+    for name in figures:
+        if name in (*paper.figures, ALL):
+            continue
+        hint = did_you_mean(name, [*paper.figures, ALL])
+        homes = [one.name for one in PAPERS.values() if name in one.figures]
+        if homes:
+            hint = f" (did you mean {homes[0]!r} before it?)"
+        every = "; ".join(
+            f"{one.name}: {', '.join(one.figures)}" for one in PAPERS.values()
+        )
+        raise InvalidInput(
+            f"figure: there is no {name!r} in {paper.name}{hint}; there are {every}"
+        )
 
 
 def catalogue() -> Iterator[str]:

@@ -19,7 +19,7 @@ WORDS = (
     "not tested",
 )
 PAPERS = {
-    "properties": "`all` (properties)",
+    "properties": "`properties`",
     "tabular_lime": "`tabular-lime`",
     "linear_lime": "`linear-lime`",
     "text_lime": "`text-lime`",
@@ -41,10 +41,31 @@ def table() -> str:
 
 
 def counted(paper: str) -> Counter[str]:
-    """How many statements on record have each verdict."""
-    path = ROOT / "papers" / paper / "recorded.csv"
+    """How many claims have each verdict; statements of one claim count once."""
+    claims = {
+        (line["figure"], line["statement"]): line["claim"]
+        for line in rows_of(paper, "sentences")
+    }
+    if not claims:
+        return Counter(line["verdict"] for line in rows_of(paper, "recorded"))
+    alike: dict[str, set[str]] = {}
+    for line in rows_of(paper, "recorded"):
+        claim = claims[line["figure"], line["statement"]]
+        alike.setdefault(claim, set()).add(line["verdict"])
+    return Counter(map(joint, alike.values()))
+
+
+def rows_of(paper: str, name: str) -> list[dict[str, str]]:
+    """A table of a paper."""
+    path = ROOT / "papers" / paper / f"{name}.csv"
     with path.open(encoding="utf-8", newline="") as stream:
-        return Counter(line["verdict"] for line in csv.DictReader(stream))
+        return list(csv.DictReader(stream))
+
+
+def joint(verdicts: set[str]) -> str:
+    """That of one claim; what is not tested decides nothing."""
+    tested = verdicts - {"not tested"}
+    return "in part" if len(tested) > 1 else next(iter(tested or verdicts))
 
 
 def row(head: str, counts: Counter[str]) -> str:

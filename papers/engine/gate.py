@@ -4,6 +4,9 @@ An error changes what one call returns, in a copy of the figures that is cheap. 
 touches a figure if that call is made. It is seen if a check of ours fails, if a
 statement is not what it was without the error, or if a value on record moves. A crash
 is no catch.
+
+A statement that no error turns is blind, though others see the errors. What was
+measured is changed then in each of its numbers, until one change turns the statement.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from typing import Any, TypeAlias, final
 from rich.console import Console
 
 from papers.engine.figure import AnyPanel, PaperFigure
+from papers.engine.findings import Finding
+from papers.engine.perturbed import perturbed
 from papers.engine.tally import FigureReport, Recorded, RecordedValues
 from propopt.base.resources import threads_of_run
 
@@ -102,6 +107,8 @@ class Gate:
         Other figures, each with the reason.
     excused : mapping
         Figure and mistake, where that has no effect, each with the reason.
+    apart : mapping
+        Figure and statement, where that is of nothing measured, each with the reason.
     always : tuple of Mistake
         What makes runs cheap, with mistakes and without.
     """
@@ -110,6 +117,7 @@ class Gate:
     thinned: Mapping[str, Thinned]
     left_out: Mapping[str, str] = field(default_factory=dict)
     excused: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    apart: Mapping[tuple[str, str], str] = field(default_factory=dict)
     always: tuple[Mistake, ...] = ()
 
 
@@ -124,6 +132,8 @@ class Trial:
         Their names.
     seen : tuple of str
         Where it was seen.
+    turned : frozenset of str
+        The statements that it turned.
     touched : bool
         Whether it was made at all.
     crash : str
@@ -136,6 +146,7 @@ class Trial:
     figure: str
     mistake: str
     seen: tuple[str, ...] = ()
+    turned: frozenset[str] = frozenset()
     touched: bool = True
     crash: str = ""
     excuse: str = ""
@@ -207,10 +218,17 @@ def try_gate(
             record = {(c.figure, c.text, c.difference): c.now for c in right.claims}
             for failing in _failing(right):
                 yield Trial(paper=name, figure=figure, mistake="none", crash=failing)
+            checks = (s for s in right.invariants if s.n_holding == len(s.findings))
+            statements = {s.text for s in [*right.claims, *checks]}
             for mistake in gate.mistakes:
                 trial = _tried(name, figure, thin, mistake, record, kept)
+                statements -= trial.turned
                 excuse = gate.excused.get((figure, mistake.name), "")
                 yield replace(trial, excuse=excuse)
+            for text, change in _turned_by_changes(thin, statements):
+                excuse = gate.apart.get((figure, text), "")
+                trial = Trial(paper=name, figure=figure, mistake=f"what turns {text!r}")
+                yield replace(trial, seen=(change,) * bool(change), excuse=excuse)
         seconds = time.process_time() - began
         console.print(f"{name} {figure}: {seconds:.1f} s", style="dim", markup=False)
 
@@ -234,7 +252,40 @@ def _tried(
         *(f"{c.text}: {c.now.in_words()}" for c in report.changed),
         *(drift.in_words() for drift in report.drifted),
     ]
-    return replace(trial, seen=tuple(seen), touched=bool(calls))
+    turned = {c.text for c in report.changed}
+    turned |= {s.text for s in report.invariants if s.n_holding < len(s.findings)}
+    return replace(
+        trial, seen=tuple(seen), turned=frozenset(turned), touched=bool(calls)
+    )
+
+
+def _turned_by_changes(
+    figure: PaperFigure, statements: set[str]
+) -> Iterator[tuple[str, str]]:
+    """For each of these statements a change that turns it, or nothing."""
+    clear_caches()
+    found: dict[str, str] = dict.fromkeys(sorted(statements), "")
+    for panel in figure.panels if found else ():
+        with warnings.catch_warnings(), threads_of_run(0):
+            warnings.simplefilter("ignore")
+            measured = panel.measured()
+            for statement in panel.statements:
+                finding = statement(measured)
+                if found.get(finding.statement) == "":
+                    found[finding.statement] = _turning(statement, measured, finding)
+    yield from found.items()
+
+
+def _turning(statement: Callable[[Any], Finding], measured: Any, right: Finding) -> str:
+    """The first change of what was measured that turns a statement."""
+    for change, wrong in perturbed(measured):
+        try:
+            result = statement(wrong)
+        except Exception:  # noqa: BLE001  # numbers that no statement can take
+            continue
+        if result.holds is not right.holds:
+            return f"{change}: {result.value:.4g} for {right.value:.4g}"
+    return ""
 
 
 def _run(

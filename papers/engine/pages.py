@@ -211,7 +211,8 @@ part* if it holds in some panels. It *depends on a choice* if it holds under one
 and not under another, and the paper names none. It is *refuted* by a counterexample or
 a proof, and a *misprint* if the right form is known. It is *not tested* where something
 stands in for the paper's set-up, or where repetitions are too few to decide. A row has
-the panel where it is narrowest. Every finding stands in `statements.csv`."""
+what the paper says, in our words, and the panel where it is narrowest; rows that test
+the same claim count once. Every finding stands in `statements.csv`."""
 
 
 def _remarkable(reports: Sequence[FigureReport]) -> Iterator[str]:
@@ -257,8 +258,11 @@ def _statements(report: FigureReport, level: str) -> Iterator[str]:
     if report.claims:
         yield f"{level} Statements of the paper"
         yield markdown_table(
-            ("statement", "verdict", *_HEAD, "why"),
-            ((s.text, _told(s), *_decided(s), s.reason or "–") for s in report.claims),
+            ("statement", "the paper says", "verdict", *_HEAD, "why"),
+            (
+                (s.text, _said(s), _told(s), *_decided(s), s.reason or "–")
+                for s in report.claims
+            ),
         )
     if report.invariants:
         yield f"{level} Checks of ours"
@@ -279,6 +283,11 @@ def _decided(statement: Conclusion) -> tuple[str, ...]:
         f"{statement.n_holding} of {len(statement.findings)}",
         in_markdown(title) + _aside(finding.note),
     )
+
+
+def _said(statement: Conclusion) -> str:
+    """Where the paper says it, and what."""
+    return "–" if statement.sentence is None else statement.sentence.in_words()
 
 
 def _told(statement: Conclusion) -> str:

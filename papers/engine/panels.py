@@ -177,7 +177,7 @@ class Panel:
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            solved = self._solved()
+            solved = self.measured()
             pictures = self.pictures(solved)  # before, so that what is drawn is checked
             findings = tuple(statement(solved) for statement in self.statements)
         return PanelResult(
@@ -192,7 +192,8 @@ class Panel:
             seconds=time.perf_counter() - began,
         )
 
-    def _solved(self) -> Solved:
+    def measured(self) -> Solved:
+        """The problem, solved."""
         first, *others = map(self._solve, self._problems())
         return replace(first, redrawn=tuple(others))
 

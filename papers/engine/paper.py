@@ -10,6 +10,7 @@ from typing import TypeAlias
 from papers.engine.figure import PaperFigure
 from papers.engine.files import ProblemFiles
 from papers.engine.panels import Panel
+from papers.engine.sentences import Sentences, read_sentences
 from papers.engine.tally import Record, RecordedValues, read_record, read_values
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
@@ -54,6 +55,8 @@ class Paper:
         A CSV table of its statements with their verdicts, as in ``claims.csv``.
     values : path, optional
         A CSV table of values, as in ``values.csv``, of all panels or of some.
+    said : path, optional
+        A CSV table of what the paper says in each statement, and where.
     own_table : TableOption, optional
         What becomes of a table of the user's own; by default none is taken.
     full : Paper, optional
@@ -67,6 +70,7 @@ class Paper:
     problems: ProblemFiles | None = None
     recorded: Path | None = None
     values: Path | None = None
+    said: Path | None = None
     own_table: TableOption | None = None
     full: Paper | None = None
 
@@ -95,8 +99,23 @@ class Paper:
         """What was measured, by figure, panel, what has it, and the quantity."""
         return {} if self.values is None else read_values(self.values)
 
+    @property
+    def sentences(self) -> Sentences:
+        """What the paper says, and where, by figure and statement."""
+        return {} if self.said is None else read_sentences(self.said)
+
     def chosen(self, names: Iterable[str]) -> dict[str, PaperFigure]:
         """The figures of these names, or all.
+
+        Raises
+        ------
+        InvalidInput
+            For a name that is not known, or none.
+        """
+        return {name: self.figures[name]() for name in self.named(names)}
+
+    def named(self, names: Iterable[str]) -> list[str]:
+        """The names of these figures, or of all.
 
         Raises
         ------
@@ -108,8 +127,7 @@ class Paper:
             require_name(name, [*self.figures, ALL], "figure")
         if not choice:
             raise InvalidInput("figures: expected at least one, got none")
-        every = self.figures if ALL in choice else choice
-        return {name: self.figures[name]() for name in every}
+        return list(self.figures) if ALL in choice else choice
 
     def with_table(
         self,
@@ -130,9 +148,7 @@ class Paper:
         if own is None:
             raise InvalidInput(f"--csv: the paper {self.name} takes no table")
         if own.figure not in figures:
-            raise InvalidInput(
-                f"--csv is a table for the figure {own.figure}; add it, or all"
-            )
+            raise InvalidInput(f"--csv is a table for the figure {own.figure}; add it")
         figure = figures[own.figure]
         panels = (*figure.panels, own.panel(csv, target, task))
         return {**figures, own.figure: replace(figure, panels=panels)}

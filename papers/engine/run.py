@@ -144,6 +144,7 @@ class _Run:
         for name, figure in figures.items():
             report = self._figure(name, figure)
             interrupted = not report.complete
+            _print_claims(report, self.console)
             if report.results:
                 write_figure(report, self.folder)
                 reports.append(report)
@@ -173,6 +174,7 @@ class _Run:
             seconds=time.perf_counter() - began,
             record=self.paper.record,
             values=self.paper.values_on_record,
+            sentences=self.paper.sentences,
         )
 
 
@@ -199,13 +201,26 @@ def _print_panel(result: AnyResult, console: Console) -> None:
         style="red" if any(map(_fails, unmet)) else None,
     )
     for finding in unmet:
+        word = "FAIL" if _fails(finding) else "does not hold"
         console.print(
-            f"    {finding.verdict}: {finding.statement}: {finding.value:.6g}, "
+            f"    {word}: {finding.statement}: {finding.value:.6g}, "
             f"expected {finding.condition}{_aside(finding.note)}",
-            style="red" if _fails(finding) else "yellow",
+            style="red" if _fails(finding) else None,
             markup=False,
             soft_wrap=True,
         )
+
+
+def _print_claims(report: FigureReport, console: Console) -> None:
+    """The verdict of each statement of the paper that is not confirmed."""
+    for claim in report.claims:
+        if claim.verdict is not Verdict.CONFIRMED:
+            console.print(
+                f"  {claim.verdict}: {claim.text}{_aside(claim.reason)}",
+                style="yellow",
+                markup=False,
+                soft_wrap=True,
+            )
 
 
 def _aside(note: str) -> str:

@@ -68,12 +68,16 @@ class Study(Generic[_Measured]):
         """Column and row."""
         return ", ".join(filter(None, (self.column, self.row)))
 
+    def measured(self) -> _Measured:
+        """What statements are about."""
+        return self.measure()
+
     def run(self) -> StudyResult:
         """Measure, and check the statements; warnings are kept."""
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            measured = self.measure()
+            measured = self.measured()
             findings = tuple(statement(measured) for statement in self.statements)
         return StudyResult(
             panel=self,

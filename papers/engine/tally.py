@@ -23,6 +23,7 @@ from papers.engine.findings import (
     Verdict,
 )
 from papers.engine.panels import PanelResult
+from papers.engine.sentences import Sentence, Sentences
 
 
 class Recorded(NamedTuple):
@@ -68,11 +69,14 @@ class Conclusion:
         Titles of panels, each with its finding; at least one.
     recorded : Recorded, optional
         What is on record; None for a statement that is not there.
+    sentence : Sentence, optional
+        What the paper says, and where; None for a check of ours.
     """
 
     figure: str
     findings: tuple[tuple[str, Finding], ...]
     recorded: Recorded | None = None
+    sentence: Sentence | None = None
 
     @property
     def narrowest(self) -> tuple[str, Finding]:
@@ -261,6 +265,8 @@ class FigureReport:
         Wall-clock time.
     record, values : mapping
         The paper's verdicts and values on record.
+    sentences : mapping
+        What the paper says in each statement, and where.
     """
 
     name: str
@@ -269,6 +275,7 @@ class FigureReport:
     seconds: float
     record: Record = field(default_factory=dict)
     values: RecordedValues = field(default_factory=dict)
+    sentences: Sentences = field(default_factory=dict)
 
     @property
     def findings(self) -> list[tuple[str, Finding]]:
@@ -336,6 +343,7 @@ class FigureReport:
                 self.name,
                 tuple(group),
                 self.record.get((self.name, statement, difference)),
+                self.sentences.get((self.name, statement)),
             )
             for statement, alike in groups.items()
             for difference, group in alike.items()
@@ -344,14 +352,14 @@ class FigureReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """How many of each kind: invariants by panel, statements of the paper once.
+    """How many of each kind: invariants by panel, sentences of the paper once.
 
     Parameters
     ----------
     n_invariants, n_failed : int
         Findings on what theory promises, and how many of them fail.
     claims : mapping of Verdict to int
-        Statements of the paper by what became of them.
+        Claims of the paper by what became of them; statements with one claim are one.
     n_changed, n_drifted : int
         Statements of the paper that are not as on record: their verdict, or in how many
         panels they hold; values that are not those on record.
@@ -372,7 +380,7 @@ class Tally:
         return cls(
             n_invariants=total,
             n_failed=total - sum(s.n_holding for s in invariants),
-            claims=Counter(c.verdict for report in every for c in report.claims),
+            claims=Counter(verdicts_by_claim(every).values()),
             n_changed=sum(len(report.changed) for report in every),
             n_drifted=sum(len(report.drifted) for report in every),
         )
@@ -385,8 +393,28 @@ class Tally:
         changed += f" Values not as on record: {self.n_drifted}." * bool(self.n_drifted)
         return (
             f"Checks of ours: {held} of {self.n_invariants} PASS, {self.n_failed} "
-            f"FAIL. Statements of the paper: {claims}.{changed}"
+            f"FAIL. Claims of the paper: {claims}.{changed}"
         )
+
+
+def verdicts_by_claim(reports: Iterable[FigureReport]) -> dict[str, Verdict]:
+    """What became of each claim of the paper, in all figures together."""
+    alike: dict[str, list[Verdict]] = {}
+    for report in reports:
+        for own in report.claims:
+            claim = f"{own.text}{own.difference}"
+            if own.sentence is not None:
+                claim = own.sentence.claim
+            alike.setdefault(claim, []).append(own.verdict)
+    return {claim: joint_verdict(own) for claim, own in alike.items()}
+
+
+def joint_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+    """That of one claim from several statements; those not tested decide nothing."""
+    tested = {v for v in verdicts if v is not Verdict.NOT_TESTED}
+    if len(tested) > 1:
+        return Verdict.IN_PART
+    return tested.pop() if tested else Verdict.NOT_TESTED
 
 
 def findings_table(reports: Iterable[FigureReport]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from papers.engine.gate import Gate, Mistake, Thinned
-from papers.lime import runs
+from papers.lime import gaussian_theory, runs
 from papers.tabular_lime import bandwidth as tabular_bandwidth
 from papers.text_lime import bandwidth as text_bandwidth
 from papers.text_lime import runs as text_runs
@@ -113,6 +113,16 @@ LIME_MISTAKES: Final = (
         places=((runs, "expected_at"), (text_runs, "expected_words")),
         change=lambda fit: 1.1 * fit,
     ),
+    Mistake(
+        name="gains of normal samples with the other sign",
+        places=((gaussian_theory, "gains"),),
+        change=lambda own: replace(own, gain=-own.gain, theta=-own.theta),
+    ),
+    Mistake(
+        name="critical widths × 1.1",
+        places=((gaussian_theory, "critical_bandwidths"),),
+        change=lambda widths: 1.1 * widths,
+    ),
 )
 """What the three papers on LIME have to see."""
 
@@ -122,6 +132,7 @@ def lime_gate(
     *,
     left_out: Mapping[str, str] | None = None,
     excused: Mapping[tuple[str, str], str] | None = None,
+    apart: Mapping[tuple[str, str], str] | None = None,
 ) -> Gate:
     """The gate of a paper on LIME, with 20 runs in the place of 100."""
     return Gate(
@@ -129,6 +140,7 @@ def lime_gate(
         thinned=thinned,
         left_out=left_out or {},
         excused=excused or {},
+        apart=apart or {},
         always=(
             Mistake(
                 name="few runs",

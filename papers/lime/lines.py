@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from itertools import cycle
+from typing import Final, final
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from papers.lime.charts import RUNS, legend_on_white
+from papers.lime.charts import RUNS, THEORY, legend_on_white
 from propopt.base.arrays import Values
+
+
+_MARKS: Final = (("0.4", ":"), (THEORY, "-"), (THEORY, "--"))
+"""Colours and styles of vertical lines, by their place."""
 
 
 @final
@@ -82,10 +87,13 @@ class Lines:
                 curve.x, curve.y, curve.line, color=curve.colour, lw=1.4,
                 label=curve.label or None,
             )  # fmt: skip
-        for name, positions in self.marks.items():
+        styles = cycle(_MARKS)
+        for (name, positions), (colour, style) in zip(
+            self.marks.items(), styles, strict=False
+        ):
             for k, place in enumerate(positions):
                 axes.axvline(
-                    place, color="0.4", ls=":", lw=1, label=None if k else name
+                    place, color=colour, ls=style, lw=1, label=None if k else name
                 )
         if self.log:
             axes.set_xscale("log")

@@ -49,12 +49,14 @@ def theory_is_in_the_boxes(runs: Runs, *, difference: str = "") -> Claim:
     )
 
 
-def formula_as_printed(runs: Runs, *, name: str, tolerance: float = FORMULA) -> Claim:
+def formula_as_printed(
+    runs: Runs, *, name: str, tolerance: float = FORMULA, form: str = "as printed"
+) -> Claim:
     """What a formula of the paper gives is the limit that is computed here."""
     printed = np.nan if runs.printed is None else runs.printed
     off = np.abs(printed - runs.limit).max() / np.abs(runs.limit).max()
     return Claim(
-        statement=f"{name} as printed gives the limit: largest difference, of the "
+        statement=f"{name} {form} gives the limit: largest difference, of the "
         "largest coefficient",
         value=float(off),
         sense="<=",

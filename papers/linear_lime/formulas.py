@@ -9,15 +9,16 @@ from propopt.base.arrays import Values
 
 
 def printed_linear_limit(
-    slopes: Values, base: float, width: float, row: Values
+    slopes: Values, base: float, width: float, row: Values, *, root: bool = True
 ) -> Values:
     """β_j = −a_j θ_j / (α_j (1 − α_j)), intercept first, (D + 1,).
 
-    With s² = ν² / (ν² + 1), which the paper prints without the square.
+    With s² = ν² / (ν² + 1), or s itself as the paper prints it, without ``root``.
     """
     ends = norm.ppf(np.arange(5) / 4)
     place = np.searchsorted(ends, row, side="right") - 1
-    middle, s = row / (width**2 + 1.0), width / np.sqrt(width**2 + 1.0)
+    square = width**2 / (width**2 + 1.0)
+    middle, s = row / (width**2 + 1.0), np.sqrt(square) if root else square
     law = norm(middle, s)
     low, high = ends[place], ends[place + 1]
     alpha = law.cdf(high) - law.cdf(low)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.stats import norm
 
-from papers.engine.findings import Claim, Invariant, Refuted
+from papers.engine.findings import Claim, Invariant, Misprint, Refuted
 from papers.engine.studies import Study
 from papers.lime import functions
 from papers.lime.charts import RUNS, THEORY
@@ -39,10 +40,13 @@ class TwoDistances:
     ----------
     of_numbers, of_bits : array (K, 4)
         Samples weighted by ‖x − ξ‖, and by ‖1 − z‖ as in the package.
+    default : float
+        The width of the package for four columns.
     """
 
     of_numbers: Array
     of_bits: Array
+    default: float
 
 
 def signs_study() -> Study[Array]:
@@ -53,6 +57,7 @@ def signs_study() -> Study[Array]:
         statements=(
             wide_gains_are_known,
             roots_are_known,
+            no_scale_has_both,
             proportional_by_column,
             keep_signs,
             one_row,
@@ -66,7 +71,12 @@ def distances_study() -> Study[TwoDistances]:
     return Study(
         column="distances",
         measure=distances,
-        statements=(ends_are_known, bits_do_not_see_the_width, behave_alike),
+        statements=(
+            ends_are_known,
+            bits_do_not_see_the_width,
+            behave_alike,
+            default_as_printed,
+        ),
         charts=_distance_charts,
     )
 
@@ -95,6 +105,26 @@ def roots_are_known(result: Array) -> Invariant:
         np.nan_to_num(widths, nan=-1.0),
         np.nan_to_num(_CRITICAL, nan=-1.0),
         1e-4,
+    )
+
+
+def no_scale_has_both(result: Array) -> Invariant:
+    """By the standard deviation σ: the gain at ν = 1 where ν = 0.53 is critical.
+
+    ν² = σ² (2 ξ − q₋ − q₊) / (q₋ + q₊), in the two middle bins alone.
+    """
+    del result
+    scales = np.linspace(0.54, 5.0, 100)
+    end = float(norm.ppf(0.75))
+    rows = 0.5 * end * ((0.53 / scales) ** 2 + 1.0)  # in units of σ
+    pairs = zip(scales, rows, strict=True)
+    found = [gains(normal_law(1.0 / s, 1), [[u]]).gain[0, 0] * s for s, u in pairs]
+    return Invariant(
+        statement="whatever σ, the gain at ν = 1 of rows that are switched off at 0.53 "
+        "is below 0.41: largest",
+        value=float(np.max(found)),
+        sense="<=",
+        limit=0.3,
     )
 
 
@@ -139,8 +169,10 @@ def one_row(result: Array) -> Claim:
         limit=0.01,
         note="β_2 = −4.1 at ν = 1 needs ξ_2 = 0.0892, which has none",
         if_false=Refuted(
-            "β_2 = −4.1 at ν = 1 needs ξ_2 = 0.0892, where no width makes it zero; "
-            "ν = 0.53 needs ξ_2 = ±0.432"
+            "with σ = 1, β_2 = −4.1 at ν = 1 needs ξ_2 = 0.0892, where no width makes "
+            "it zero, and ν = 0.53 needs ξ_2 = ±0.432; σ is not printed, but no σ up "
+            "to 5 has both: gains at rows with this critical width are at most 0.19, "
+            "and −4.1 needs 0.41"
         ),
     )
 
@@ -155,7 +187,8 @@ def distances() -> TwoDistances:
     of_numbers, of_bits = (
         ExactLimits(f, law).of(points, _WIDTHS).coefficients for law in (numbers, bits)
     )
-    return TwoDistances(of_numbers=of_numbers, of_bits=of_bits)
+    default = TabularLaw.from_data(rows).kernel_width
+    return TwoDistances(of_numbers=of_numbers, of_bits=of_bits, default=default)
 
 
 def ends_are_known(result: TwoDistances) -> Invariant:
@@ -193,6 +226,18 @@ def behave_alike(result: TwoDistances) -> Claim:
             "f linear: with distances of bits β does not depend on ν, as weights "
             "factor; with those of numbers β_1 falls to 0.18 of its size"
         ),
+    )
+
+
+def default_as_printed(result: TwoDistances) -> Claim:
+    """It grows with the root of d."""
+    return Claim(
+        statement="the package's width is 0.75 d: relative difference for d = 4",
+        value=float(abs(0.75 * 4 / result.default - 1.0)),
+        sense="<=",
+        limit=1e-9,
+        note=f"3 where it is {result.default:g}",
+        if_false=Misprint("the package has 0.75 √d"),
     )
 
 

@@ -22,4 +22,5 @@ LINEAR_LIME = Paper(
     },
     recorded=Path(__file__).with_name("recorded.csv"),
     values=Path(__file__).with_name("values.csv"),
+    said=Path(__file__).with_name("sentences.csv"),
 )

@@ -18,10 +18,10 @@ from papers.engine.studies import Study, draw_charts
 from papers.lime import functions
 from papers.lime.charts import BoxPlots
 from papers.lime.runs import Runs, RunSettings, run_lime
-from papers.lime.statements import equals, formula_as_printed, mean_is_expected
+from papers.lime.statements import equals, mean_is_expected
 from papers.lime.studies import study_of_runs
 from papers.linear_lime.formulas import printed_linear_limit
-from papers.linear_lime.normals import normal_law
+from papers.linear_lime.normals import CLOSED_FORM, normal_law
 from propopt.base.arrays import Array, Values
 
 
@@ -62,13 +62,13 @@ def linear_models_figure() -> PaperFigure:
             study_of_runs(
                 partial(linear_model_runs, "diabetes"),
                 "diabetes",
-                (partial(formula_as_printed, name="the closed form"), slopes_are_known),
+                (CLOSED_FORM, slopes_are_known),
                 difference=_STAND_IN,
             ),
             study_of_runs(
                 partial(linear_model_runs, "make_regression"),
                 "make_regression",
-                (partial(formula_as_printed, name="the closed form"),),
+                (CLOSED_FORM,),
                 difference=_STAND_IN,
             ),
         ),

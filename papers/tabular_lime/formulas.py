@@ -26,6 +26,26 @@ def printed_linear(slopes: Values, base: float, law: TabularLaw, row: Values) ->
     return np.r_[base + slopes @ others, slopes * (own - others)]
 
 
+def printed_additive(means: Array, law: TabularLaw, row: Values) -> Values:
+    """Proposition 3, of E[f_j | bin b], (D, p)."""
+    p, eps, c = weights_of(law)
+    indices = places_of(law, row)
+    weights = np.full(means.shape, eps)
+    weights[np.arange(len(means)), indices] = 1.0
+    e = weights * means
+    slopes = p * c / (p * c - 1.0) * (_own(e, indices) - e.mean(axis=1) / c)
+    intercept = (e.sum() - _own(e, indices).sum()) / (p * c - 1.0)
+    return np.r_[intercept, slopes]
+
+
+def printed_wide(mean: float, with_bits: Values, n_bins: int) -> Values:
+    """Eqs. 9 and 10, of E[f] and E[z_j f] (D,)."""
+    p, d = n_bins, len(with_bits)
+    slopes = -p / (p - 1) * mean + p**2 / (p - 1) * with_bits
+    intercept = (1 + d / (p - 1)) * mean - p / (p - 1) * with_bits.sum()
+    return np.r_[intercept, slopes]
+
+
 def printed_gaussian(
     center: Values, width: float, law: TabularLaw, row: Values
 ) -> Values:

@@ -263,7 +263,10 @@ def _came_charts(curves: CameCurves) -> tuple[Lines, ...]:
                 ),
                 DrawnLine(label="theory", x=_WIDTHS, y=curves.limits, colour=THEORY),
             ),
-            marks={f"zero, ν = {curves.root:.3f}": (curves.root,)},
+            marks={
+                f"zero, ν = {curves.root:.3f}": (curves.root,),
+                "default of the package": (0.25,),
+            },
         ),
     )
 

@@ -74,7 +74,7 @@ def _mark(axes: Axes, place: tuple[int, int], length: int, share: float) -> None
     if share == 0.0:
         return
     x, y = place
-    colour = RUNS if share > 0.0 else OTHER
+    colour = OTHER if share > 0.0 else RUNS
     ends = [x - 0.2, x + length - 0.2]
     low, high = [y - 0.4] * 2, [y + 0.4] * 2
     strength = 0.15 + 0.5 * abs(share)

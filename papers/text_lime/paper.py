@@ -12,6 +12,7 @@ from papers.text_lime import (
     misprints,
     package,
     rule,
+    sampling,
     trees,
     weights,
 )
@@ -22,6 +23,7 @@ TEXT_LIME = Paper(
     title="Mardaoui and Garreau, An Analysis of LIME for Text Data (AISTATS 2021)",
     figures={
         "fig1": forests.highlighted_figure,
+        "fig2": sampling.sampling_figure,
         "fig3": weights.psi_figure,
         "fig4": bandwidth.widths_figure,
         "fig5": forests.forests_figure,
@@ -41,4 +43,5 @@ TEXT_LIME = Paper(
     },
     recorded=Path(__file__).with_name("recorded.csv"),
     values=Path(__file__).with_name("values.csv"),
+    said=Path(__file__).with_name("sentences.csv"),
 )

@@ -10,7 +10,7 @@ import pytest
 from figures_on_record import drawn_as_on_record
 
 from papers import PAPERS
-from papers.engine import Verdict
+from papers.engine.tally import joint_verdict
 from papers.properties.paper import PROPERTIES
 
 
@@ -51,19 +51,12 @@ def test_docs_tell_the_distances_on_record():
 
 
 REASONED = {"properties", "tabular-lime", "linear-lime", "text-lime"}
-NAMES_A_REASON = (
-    Verdict.IN_PART,
-    Verdict.DEPENDS,
-    Verdict.REFUTED,
-    Verdict.MISPRINT,
-    Verdict.NOT_TESTED,
-)
 
 
 @pytest.mark.parametrize("name", REASONED)
 def test_what_is_not_confirmed_has_its_reason_in_a_line(name):
     table = pd.read_csv(PAPERS[name].recorded, keep_default_na=False)
-    told = table[table["verdict"].isin([str(v) for v in NAMES_A_REASON])]
+    told = table[table["verdict"] != "confirmed"]
     assert len(told) > 0
     assert told.loc[told["reason"] == "", "statement"].tolist() == []
 
@@ -74,11 +67,28 @@ def test_the_page_has_the_counts_on_record():
     text = own["PAGE"].read_text(encoding="utf-8")
     assert own["page"](text) == text
     for name, paper in PAPERS.items():
-        verdicts = [str(recorded.verdict) for recorded in paper.record.values()]
+        alike = {}
+        for (figure, statement, _), recorded in paper.record.items():
+            claim = f"{figure}{statement}{_}"
+            if paper.sentences:
+                claim = paper.sentences[figure, statement].claim
+            alike.setdefault(claim, []).append(recorded.verdict)
+        verdicts = [str(joint_verdict(one)) for one in alike.values()]
         counts = [verdicts.count(word) for word in own["WORDS"]]
         head = own["PAPERS"][name.replace("-", "_")]
         assert f"| {head} | {' | '.join(map(str, counts))} |" in text
         assert sum(counts) == len(verdicts) > 0
+
+
+@pytest.mark.parametrize("name", [n for n, one in PAPERS.items() if one.sentences])
+def test_every_statement_has_its_place_and_claim_in_the_paper(name):
+    paper = PAPERS[name]
+    statements = {key[:2] for key in paper.record}
+    assert set(paper.sentences) == statements
+    for section, claim in paper.sentences.values():
+        assert re.search(r"\d", section + claim), claim
+        assert section
+        assert 3 < len(claim.split()) <= 15, claim
 
 
 PAGES = {
@@ -96,14 +106,19 @@ def test_every_verdict_on_record_stands_in_the_docs(name):
     is_alone = name == "properties"  # on its page
     head = r"(\w+)" if is_alone else rf"{name} (\w+): .*?"
     sections = dict(re.findall(rf"(?ms)^### {head}\n(.*?)(?=^##|\Z)", text))
-    record = PAPERS[name].record
+    paper = PAPERS[name]
+    record = paper.record
     for (figure, statement, difference), recorded in record.items():
         told = statement.replace("|", "\\|")
+        said = ""
+        if paper.sentences:
+            said = paper.sentences[figure, statement].in_words().replace("|", "\\|")
+            said = f" {said} |"
         shares = f"| {recorded.holding} of {recorded.panels} |"
         rows = [
             line
             for line in sections[figure].splitlines()
-            if line.startswith(f"| {told} | {recorded.verdict} |")
+            if line.startswith(f"| {told} |{said} {recorded.verdict} |")
             and shares in line
             and (not difference or line.endswith(f"| {difference} |"))
         ]

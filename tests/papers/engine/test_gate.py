@@ -3,6 +3,7 @@
 import sys
 from functools import cache, cached_property
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -13,6 +14,7 @@ from papers.__main__ import main
 from papers.engine import Claim, Invariant, Study
 from papers.engine.figure import PaperFigure
 from papers.engine.gate import Gate, Mistake, clear_caches, panels, try_gate
+from papers.engine.perturbed import perturbed
 from papers.gates import GATES, figures_in_turn
 
 
@@ -72,17 +74,18 @@ def is_small(x):
     return Claim(statement="small", value=x, sense="<=", limit=0.75)
 
 
-def trial(mistake, *statements, values=None, **settings):
+def trial(mistake, *statements, values=None, name=None, **settings):
     gate = Gate(mistakes=(mistake,), thinned={"tiny": panels(0)}, **settings)
     figures = {"tiny": lambda: made(*statements)}
-    found = try_gate("small", gate, figures, values or {}, Console(quiet=True))
-    return list(found)[-1]
+    found = list(try_gate("small", gate, figures, values or {}, Console(quiet=True)))
+    return next(one for one in found if one.mistake == (name or mistake.name))
 
 
 def wrong(change, name="number"):
     return Mistake(name="wrong", places=((HERE, name),), change=change)
 
 
+unseen = wrong(lambda x: x)
 VALUES = {("tiny", "panel", "x", "number"): 0.5}
 
 
@@ -103,6 +106,26 @@ def test_an_error_is_seen_by_a_check_a_statement_or_a_value(
     assert told in result.in_words()
     assert result.passes is ("NOT" not in told)
     assert number() == 2.0
+
+
+def is_blind(x):
+    return Claim(statement="blind", value=0.0 * x + 0.5, sense="<=", limit=0.75)
+
+
+def test_a_blind_statement_is_found_among_others():
+    """By changes of what was measured: the others see the error, and it does not."""
+    both = is_half, is_blind
+    assert trial(wrong(lambda x: 1.1 * x), *both).passes
+    result = trial(wrong(lambda x: 1.1 * x), *both, name="what turns 'blind'")
+    assert not result.passes
+    assert "NOT SEEN" in result.in_words()
+    apart = {("tiny", "blind"): "of nothing"}
+    assert trial(unseen, *both, name="what turns 'blind'", apart=apart).passes
+    measured = {"a": np.array([1.0, 3.0]), "b": (is_blind(2.0), "words", True)}
+    told = dict(perturbed(measured))
+    assert told["all: zero"]["b"][0].value == told["all: zero"]["a"].max() == 0.0
+    assert told["a: reversed"]["a"].tolist() == [3.0, 1.0]
+    assert told["a: reversed"]["b"] is measured["b"]
 
 
 def test_a_crash_is_no_catch_and_what_is_not_called_needs_none():
