@@ -247,12 +247,20 @@ def read_parts(
     n_outputs: int | None = None,
 ) -> ImportedAttributions:
     """The audited values in the order of the table, for the explained class."""
-    imported = read_attributions(
-        *(source, "attributions", labels, shape),
-        position=position,
-        n_outputs=n_outputs,
-        saved=Explanation.load,
-    )
+    try:
+        imported = read_attributions(
+            *(source, "attributions", labels, shape),
+            position=position,
+            n_outputs=n_outputs,
+            saved=Explanation.load,
+        )
+    except InvalidInput as error:
+        if "first is nan" not in str(error):
+            raise
+        raise InvalidInput(
+            f"{error}; if an export left values blank, replace these by 0, as "
+            "fillna(0) does: the others are checked"
+        ) from None
     if imported.explanation is not None and imported.units != "output":
         raise InvalidInput(
             "attributions: expected contributions, which add up to the output, got "

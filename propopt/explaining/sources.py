@@ -107,7 +107,6 @@ class ReferenceSources:
             values_of_package(function, self.points, self.labels, PATHS),
             values_of_package(function, self.points, self.labels, SAABAS),
             rescaled_scores(function, self.points, self.background, self.labels),
-            sums_of_indicators(function, self.points, self.background, self.labels),
         ):
             if candidate is not None:
                 yield candidate
@@ -121,6 +120,8 @@ class ReferenceSources:
                 )
         if self.structure is not None and self.base is not None:
             yield from self._summaries(self.base)
+        if (behind := behind_steps(self)) is not None:
+            yield from _summed(*behind)
 
     def _tables(self) -> Iterator[tuple[str, Points, Values | None]]:
         """Tables that may have been the background, with their weights."""
@@ -379,32 +380,28 @@ def rescaled_scores(
     )
 
 
-# ---- Sums over one-hot columns, for the model behind an encoder
+# ---- The model behind the steps of a pipeline, and sums over its columns
 
 
-SUMMED: Final = "sums of the exact values of one-hot columns"
-
-
-def sums_of_indicators(
-    function: Function, points: Points, background: Background, labels: Labels
-) -> ReferenceHypothesis | None:
-    """Exact values of the columns behind an encoder, summed for each table column.
+def behind_steps(outer: ReferenceSources) -> tuple[ReferenceSources, Array] | None:
+    """Sources of the final model at encoded rows, and each table column's columns.
 
     None if the function is no pipeline, or its steps do not name their columns.
     """
+    function = outer.function
     if not isinstance(function, NumericalModel) or function.structure is None:
         return None
     structure = function.structure
-    readout = function.readout
     steps = structure.model.before
-    final_model = structure.model.core
+    core = FittedModel.of(structure.model.core)
     if not steps:
         return None
-    D = background.points.shape[1]
+    labels = outer.labels
+    D = outer.points.shape[1]
     names = [str(c) for c in labels.columns or labels.feature_names(D)]
 
     def encoded(points: Points) -> Array:
-        table: Any = readout.table(points, labels.of_columns())
+        table: Any = function.readout.table(points, labels.of_columns())
         for step in steps:
             table = step.transform(table)
         return plain_array(table).astype(np.float64)
@@ -417,24 +414,58 @@ def sums_of_indicators(
 
     try:
         columns = [encoded_column(x) for x in steps[-1].get_feature_names_out()]
-        rows = encoded(background.points)
-        if len(columns) == D or None in columns or rows.shape[1] != len(columns):
+        background = replace(outer.background, points=encoded(outer.background.points))
+        points = encoded(outer.points)
+        if None in columns or points.shape[1] != len(columns):
             return None
+        target = structure.index
+        if core.classes is not None and target is not None:
+            target = core.classes[target]
         output: Any = structure.output
-        inner = wrap(final_model, structure.index, output, data=rows)
-        products = inner.products_in(rows.shape[1])
+        inner = wrap(core.estimator, target, output, data=background.points)
+        products = inner.products_in(len(columns))
         if isinstance(products, Reason):
             return None
-        game = Game(rows, weights=background.weights)
-        values = shapley_against(products, game).values(encoded(points))
-        base = float(background.mean(products.value(rows)))
+        game = Game(background.points, weights=background.weights)
+        exact = shapley_against(products, game).values(points)
     except Exception:  # noqa: BLE001 - transformers of other packages raise anything
         return None
-    sums = np.equal.outer(np.array(columns), np.arange(D)).astype(float)
-    exact = values @ sums
-    return ReferenceHypothesis(
-        words=SUMMED, base=base, compute=lambda: exact, cause="one-hot sums"
+    made = replace(
+        outer,
+        function=inner,
+        structure=products,
+        points=points,
+        background=background,
+        labels=Labels(),
+        exact=exact,
     )
+    return made, np.equal.outer(np.array(columns), np.arange(D)).astype(np.float64)
+
+
+def _summed(sources: ReferenceSources, sums: Array) -> Iterator[ReferenceHypothesis]:
+    """The values of sources, summed over the columns of each table column.
+
+    Games of the final model are those of the pipeline if no column is encoded as many.
+    """
+    is_same = (sums.sum(axis=0) <= 1.0).all()
+    games = (EXACT_VALUES, "another background")
+    for one in sources:
+        if one.compute is None or (is_same and one.cause in games):
+            continue
+        yield replace(
+            one,
+            words=one.words if is_same else f"{SUMMED}: {one.words}",
+            compute=partial(_sums_of, one, sums),
+            cause="one-hot sums" if one.cause in games else one.cause,
+        )
+
+
+SUMMED: Final = "sums over one-hot columns"
+
+
+def _sums_of(source: ReferenceHypothesis, sums: Array) -> Attributions:
+    """The values of a source, summed by table column."""
+    return source.values @ sums
 
 
 # ---- Sums of rows

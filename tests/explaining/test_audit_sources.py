@@ -3,7 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.base import is_classifier
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
 from propopt.explaining.sources import N_SAMPLED, shap_kmeans
@@ -49,6 +57,52 @@ def test_thresholds_in_single_precision_give_the_numbers_of_shap(model, n_rows):
     assert ("100 rows" in audit["values"].source) == (n_rows > N_SAMPLED)
     right = po.explainers.TreeShap(data=data[:n_rows]).explain(po.wrap(model), rows)
     assert po.audit(right, model, rows, **how).verdict == "exact"
+
+
+@pytest.mark.parametrize("has_background", [True, False])
+@pytest.mark.parametrize("is_one_hot", [True, False])
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestRegressor(10, max_depth=6, random_state=0),
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+    ],
+    ids=["forest", "histogram"],
+)
+def test_values_of_shap_for_the_model_behind_steps(model, is_one_hot, has_background):
+    """Computed for encoded rows, and summed over one-hot columns."""
+    rng = np.random.default_rng(7)
+    many = pd.DataFrame(rng.normal(size=(700, 3)).round(2), columns=list("abc"))
+    y = many["a"] * (many["b"] > 0.0) + many["c"]
+    encoder = StandardScaler()
+    if is_one_hot:
+        many["k"] = rng.choice(list("xyz"), 700)
+        y += many["a"] * (many["k"] == "x")
+        encoder = make_column_transformer(
+            (OneHotEncoder(sparse_output=False), ["k"]),
+            (OneHotEncoder(), []),  # never fitted
+            (StandardScaler(), list("abc")),
+        )
+    how = {}
+    if is_classifier(model):
+        y = np.where(y > 0.0, "yes", "no")
+        how = {"output": "log_odds"}
+    pipe = make_pipeline(encoder, model).fit(many, y)
+    rows = many[300:330]
+    data = many[400:460]
+    encoded = encoder.transform(data) if has_background else None
+    explainer = shap.TreeExplainer(pipe[-1], encoded)
+    phi = explainer.shap_values(encoder.transform(rows), check_additivity=False)
+    if is_one_hot:
+        phi = np.c_[phi[:, 3:], phi[:, :3].sum(axis=1)]
+    how["base"] = np.full(30, np.ravel(explainer.expected_value)[-1])
+    audit = po.audit(phi, pipe, rows, data=data, **how)
+    assert np.abs(phi - audit.exact).max() > 1e-3
+    expected = ("exact", "path-dependent")
+    if has_background:
+        expected = ("wrong", "single precision")
+    assert (audit.verdict, audit["values"].cause) == expected
+    assert audit["values"].source.startswith("sums over one-hot") == is_one_hot
 
 
 def walked(forest, rows):

@@ -435,7 +435,10 @@ def _in_parts(step: Any, view: ColumnView) -> Sources | None:
         if labels is None:  # perhaps fitted on a table, and given an array
             labels = fitted_value(step, "feature_names_in_")
         every = range(len(view.sources)) if labels is None else labels
-        sources = _sources(part, view.chosen(_positions(_listed(columns), every)))
+        positions = _positions(_listed(columns), every)
+        if not len(positions):  # scikit-learn does not fit it
+            continue
+        sources = _sources(part, view.chosen(positions))
         indices = range(*step.output_indices_[name].indices(2**62))
         if sources is None or len(sources) != len(indices):
             return None
