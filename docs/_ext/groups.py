@@ -121,11 +121,6 @@ GROUPS = {
         "The axes": "name caption scales",
         "Words": "title",
     },
-    "propopt.results.Shares": {
-        "Shares": "faithfulness_kept removed losses",
-        "Sizes": "differences target_differences rms target_rms n_zero size",
-        "What is explained": "quantity",
-    },
     "propopt.interactions.InteractionScores": {
         "The scores": "sets names scores standard_errors main not_used",
         "What they are scores of": "method error units quantity columns error_range",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -164,13 +165,14 @@ def level_of(
     versions: tuple[Any, Any],
     targets: Callable[[Any], Parts],
     progress: bool | None,
-) -> NullLevel:
-    """The level from refits, given the targets of each model; checks the argument."""
+) -> NullLevel | None:
+    """The level from refits, given the targets of each model; None without refits."""
+    if level is None:
+        return None
     is_pooled = isinstance(level, PooledRefits)
     least = _MIN_DIVISIONS if is_pooled else _MIN_REFITS
-    sides = level if isinstance(level, tuple | list) else ()
-    if isinstance(level, PooledRefits):
-        sides = (level.old, level.new)
+    given = (level.old, level.new) if is_pooled else level
+    sides = given if isinstance(given, tuple | list) else ()
     counts = [len(x) if isinstance(x, Sequence) else 0 for x in sides]
     if len(counts) != 2 or min(counts) < least:
         raise InvalidInput(
@@ -194,8 +196,8 @@ def level_of(
         tested, *distances = map(distances_of, old, new)
     else:
         tested = distances_of(np.mean(old, axis=0), np.mean(new, axis=0))
-        pairs = [zip(x[::2], x[1::2], strict=False) for x in (old, new)]
-        distances = [distances_of(*pair) for some in pairs for pair in some]
+        pairs = (zip(x[::2], x[1::2], strict=False) for x in (old, new))
+        distances = [distances_of(*pair) for pair in chain(*pairs)]
     sizes = _sizes([*parts[0], *parts[1]])
     return NullLevel(
         kind="pooled_refits" if is_pooled else "bootstrap_refits",
@@ -538,14 +540,11 @@ def compare(passed: _Arguments) -> Comparison:
         c = [*best.weights.values()][1]
         again = replace(problem, settings=replace(problem.settings, robustness=c))
         other = again.nearest(new, again.metric_of(new))
-    null = None
-    if level is not None:
 
-        def parts(model: Any) -> Parts:
-            targets = _targets(problem, model)
-            return targets.estimate.values, targets.base
+    def parts(model: Any) -> Parts:
+        targets = _targets(problem, model)
+        return targets.estimate.values, targets.base
 
-        null = level_of(level, (before, after), parts, progress)
     moved = other.attributions - best.attributions
     quantities = [x.estimate.quantity for x in (old, new) if x.estimate.quantity]
     return Comparison(
@@ -555,7 +554,7 @@ def compare(passed: _Arguments) -> Comparison:
         after=new.estimate.values,
         labels=old.estimate.labels,
         sources=(old.estimate.source, new.estimate.source),
-        level=null,
+        level=level_of(level, (before, after), parts, progress),
         base_values=_common_bases(old.base, new.base),
         units=best.units,
         quantity=problem.function.quantity,
@@ -606,9 +605,7 @@ def _compare_explanations(
         after=new_targets[indices],
         labels=old.labels,
         sources=(old_source, new_source),
-        level=None
-        if level is None
-        else level_of(level, (before, after), parts, progress),
+        level=level_of(level, (before, after), parts, progress),
         base_values=_common_bases(old.base_value, new.base_value),
         units=old.units,
         quantity=old.quantity,

@@ -8,7 +8,6 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from operator import itemgetter
@@ -243,9 +242,6 @@ class CompleteRows(OutOfSampleRows):
 # ---- Fitted explainers and their answers
 
 
-_SOON = 1.0
-"""Seconds after which a progress bar is shown by default."""
-
 _Item = TypeVar("_Item")
 
 
@@ -283,19 +279,10 @@ class FittedReference(ABC):
 
     @staticmethod
     def with_progress(items: Sequence[_Item], progress: bool | None) -> Iterator[_Item]:
-        """Iterate with a progress bar, by default only after a second of work."""
-        start = time.perf_counter()
-        bar = None
-        with ExitStack() as stack:
-            for n, item in enumerate(items):
-                if bar is not None:
-                    bar.advance(bar.task_ids[0])
-                elif progress or time.perf_counter() - start > _SOON:
-                    shown = progress_bar("explain", len(items), progress)
-                    bar = stack.enter_context(shown)
-                    bar.advance(bar.task_ids[0], n)
+        """Iterate with a progress bar."""
+        with progress_bar("explain", len(items), progress) as bar:
+            for item in items:
                 yield item
-            if bar is not None:
                 bar.advance(bar.task_ids[0])
 
     def answer(

@@ -546,9 +546,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """A column for the share of each loss; none without ends."""
         if self.ends is None:
             return {}
-        shares = [self.ends.shares(one.losses) for one in self.explanations]
-        columns = self.share_columns.items()
-        return {column: [row[name] for row in shares] for name, column in columns}
+        shares = pd.DataFrame([self.ends.shares(x.losses) for x in self.explanations])
+        return {to: shares[name].tolist() for name, to in self.share_columns.items()}
 
     def save(self, path: str | Path) -> None:
         """Write all explanations to one ``.npz`` file, with their attributions.
@@ -700,15 +699,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         axes.set(xlim=(-0.02 * right, right), ylim=(-0.02 * top, top))
         return axes
 
-    def __repr__(self) -> str:
-        state = ", interrupted" if self.interrupted else ""
-        explains = "" if self.quantity is None else f"; {printable(self.quantity)}"
-        return (
-            f"<TradeOffs of {printable(', '.join(self.losses))}: "
-            f"{len(self.optimized)} optimized, "
-            f"{len(self.baselines)} baselines{state}{explains}>"
-        )
-
     def document(self) -> Document:
         """Summarise the chosen optimum, by the aim or at the knee, as blocks to show.
 
@@ -857,16 +847,6 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             },
             **{name: f"removed.{name}" for name in others},
         }
-
-    def shares(self, explanation: Explanation) -> dict[str, float]:
-        """Retained shares of faithfulness, and removed shares of other losses.
-
-        Keys are the columns of the CSV files.
-        """
-        if self.ends is None:
-            return {}
-        shares = self.ends.shares(explanation.losses)
-        return {column: shares[name] for name, column in self.share_columns.items()}
 
 
 def _with_counts(frame: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ to G among the smoothest (:mod:`propopt.proofs.hessian`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -32,16 +32,12 @@ from propopt.base.errors import InvalidInput, NoTradeOff, Refused
 from propopt.base.text import Reason
 from propopt.losses import (
     GradientMatching,
-    MaxDifferenceRobustness,
     Objective,
-    PairwiseRobustness,
     Program,
     PropertyLoss,
-    SharedRobustness,
 )
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import Totals, along, is_completeness
-from propopt.losses.graphs.points import Graph
 from propopt.losses.maps import (
     Absolute,
     GroupMax,
@@ -322,26 +318,3 @@ def weighted(
     weights = explanation.weights if objective is None else objective.weights
     bounded = {bound.loss.name for bound in program.bounds}
     return {name for name, weight in weights.items() if weight > 0.0} | bounded
-
-
-def neighbour_differences(
-    program: Program, W: Attributions
-) -> Iterator[tuple[str, float]]:
-    """√(Σ S‖w_n − w_n'‖²/(D ΣS)) by loss name.
-
-    NaN without neighbours. A graph of several losses counts once.
-    """
-    seen: list[Graph] = []
-    for loss in program.all_losses:
-        match loss:
-            case PairwiseRobustness(graph=graph) | MaxDifferenceRobustness(graph=graph):
-                if not any(graph is other for other in seen):
-                    seen.append(graph)
-                    squares = graph.differences.energy(W)
-                    total = graph.total
-                    mean = squares / (W.shape[1] * total) if total > 0.0 else math.nan
-                    yield loss.name, math.sqrt(mean)
-    for loss in program.all_losses:
-        if isinstance(loss, SharedRobustness):
-            total = loss.entry_graph.total
-            yield loss.name, math.sqrt(loss.value_at(W) / total) if total else math.nan

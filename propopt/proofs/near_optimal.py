@@ -141,11 +141,6 @@ ZERO: Final = 1e-12
 """Attributions up to this share of the largest count as zero."""
 
 
-def rounded_to_zero(W: Attributions) -> Attributions:
-    """W with entries of at most 1e-12 max|w| set to zero."""
-    return np.where(np.abs(W) <= ZERO * np.abs(W).max(initial=0.0), 0.0, W)
-
-
 # ---- Errors of attributions due to an estimated target
 
 

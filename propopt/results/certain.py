@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Indices, Mask
 from propopt.base.checks import read_option
 from propopt.base.declared import field
-from propopt.base.document import Document, Fact, share_text
+from propopt.base.document import Document, Fact
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import BATCH_BUDGET
 from propopt.losses import Program
@@ -227,10 +227,6 @@ class NearOptimalConclusions(
             index=pd.Index(self.features, name="feature"),
         ).iloc[indices]
         return table.assign(distance_of_order=[*orders, np.nan][:count])
-
-    def __repr__(self) -> str:
-        signs = f"{share_text(self.certain_signs)} of {self.count:,} signs"
-        return f"NearOptimalConclusions({signs}, {self._change}; {self.unit})"
 
     def document(self) -> Document:
         """Summarise which signs and ranks all near-optimal explanations share."""

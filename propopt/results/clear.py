@@ -49,6 +49,7 @@ from propopt.base.document import (
     shape_text,
     share_text,
     subtitle_of,
+    table_chapter,
     title_of,
 )
 from propopt.base.errors import InvalidInput
@@ -106,24 +107,9 @@ class SignsAndRanks(Result):
 
     def _card(self, kind: str, columns: Mapping[str, str], fact: Fact) -> Document:
         """A card of the largest features, with labels for columns of shares."""
-        table = self.to_frame().dropna(subset="mean_size")  # others are in no row
-        table = table.sort_values("mean_size", ascending=False, kind="stable")
-        largest = table[:N_ON_CARD]
-        sizes = largest["mean_size"]
-        shares = {x: largest[name].map(share_text) for name, x in columns.items()}
-        return Document(
-            title=title_of(kind, self.quantity),
-            subtitle=subtitle_of(self.quantity, shape_text(*self.shape), self.unit),
-            blocks=[
-                Table(
-                    pd.DataFrame({"mean size": sizes, **shares}),
-                    total=len(table),
-                    bars={"mean size": [*map(Span.of, sizes)]},
-                ),
-                Facts([fact, error_fact(self.sampling_error)]),
-            ],
-            chapters=self._table,
-        )
+        facts = [fact, error_fact(self.sampling_error)]
+        parts = (shape_text(*self.shape), self.unit)
+        return card_of_shares(self, self.quantity, kind, columns, facts, parts)
 
     @property
     def _change(self) -> str:
@@ -215,10 +201,6 @@ class Clear(
         means = {name: values.mean(axis=0) for name, values in columns.items()}
         return pd.DataFrame(means, index=index)
 
-    def __repr__(self) -> str:
-        signs = share_text(self.clear_signs)
-        return f"Clear({signs} of signs, {self._change}; {self.unit})"
-
     def document(self) -> Document:
         """Summarise which signs no small change of their row of attributions flips."""
         labels = {
@@ -232,6 +214,39 @@ class Clear(
         card = self._card("Clear signs", labels, fact)
         has_all = self.shape[1] <= N_ON_CARD
         return replace(card, chapters=tuple) if has_all else card
+
+
+def card_of_shares(
+    result: Result,
+    quantity: Quantity | None,
+    kind: str,
+    columns: Mapping[str, str],
+    facts: Sequence[Fact],
+    parts: Sequence[str],
+) -> Document:
+    """A card of the features with the largest mean sizes, and some columns of shares.
+
+    The words for each column of :meth:`to_frame` are in ``columns``, and those of the
+    subtitle in ``parts``.
+    """
+    table = result.to_frame().dropna(subset="mean_size")  # others are in no row
+    table = table.sort_values("mean_size", ascending=False, kind="stable")
+    largest = table[:N_ON_CARD]
+    sizes = largest["mean_size"]
+    shares = {x: largest[name].map(share_text) for name, x in columns.items()}
+    return Document(
+        title=title_of(kind, quantity),
+        subtitle=subtitle_of(quantity, *parts),
+        blocks=[
+            Table(
+                pd.DataFrame({"mean size": sizes, **shares}),
+                total=len(table),
+                bars={"mean size": [*map(Span.of, sizes)]},
+            ),
+            Facts(facts),
+        ],
+        chapters=lambda: [table_chapter("Table", result.to_frame())],
+    )
 
 
 def dust_of(W: Attributions) -> Array:

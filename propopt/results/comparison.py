@@ -35,7 +35,7 @@ from propopt.base.document import (
     title_of,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, in_short, plural, printable
+from propopt.base.text import Quantity, in_short, plural
 from propopt.losses.faithfulness import Units
 from propopt.plots.drawing import draw
 from propopt.plots.style import Axes
@@ -506,15 +506,6 @@ class Comparison(
         table = self.to_frame().set_index("feature")
         table = table[[x for x in _HEADS if x in table]].dropna(axis=1, how="all")
         return [table_chapter("All features", table.rename(columns=_HEADS))]
-
-    def __repr__(self) -> str:
-        words = [self.kind, shape_text(*self.before.shape)]
-        if self.level is not None:
-            pairs = zip(self.features, self._verdicts(), strict=True)
-            words += [
-                f"{name} {verdict}" for name, verdict in pairs if verdict != _WITHIN
-            ]
-        return f"Comparison({printable(', '.join(words))})"
 
 
 def _change(

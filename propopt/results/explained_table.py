@@ -40,7 +40,7 @@ from propopt.base.extras import require
 from propopt.base.files import as_json, atomic_write
 from propopt.base.row_sample import RowSample
 from propopt.base.suggestions import NameKind
-from propopt.base.text import Quantity, in_short, plural, printable
+from propopt.base.text import Quantity, in_short, plural
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.near_optimal import OrderBy
 from propopt.proofs.optimum import Parameter, largest_gap_fact, sampling_fact
@@ -575,10 +575,6 @@ class ExplainedTable(
     def attributions(self) -> Attributions:
         """All attributions as an array (N, D), read from the folder."""
         return self.to_frame().to_numpy()
-
-    def __repr__(self) -> str:
-        parts = [shape_text(*self.shape), self.quantity or "", self.folder]
-        return f"ExplainedTable({', '.join(filter(None, map(printable, parts)))})"
 
     def document(self) -> Document:
         """Summarise the features of all rows, by their mean sizes."""

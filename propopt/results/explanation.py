@@ -971,8 +971,9 @@ class Explanation(
         >>> y = X @ [3.0, 1.0, 0.0] + noise
         >>> model = LinearRegression().fit(X, y)
         >>> refits = po.null_models.bootstrap_refits(model, X, y)
-        >>> po.explain(model, X[:100], data=X).stable(refits, k=1)
-        Stable(79% of reasons towards higher, by 10 retrained models)
+        >>> stable = po.explain(model, X[:100], data=X).stable(refits, k=1)
+        >>> round(stable.stable_reasons, 2)
+        0.79
         """
         return Stable.of(
             self, models, k=k, towards=towards, groups=groups, progress=progress
@@ -1010,8 +1011,8 @@ class Explanation(
         ...     po.graphs.chain_graph(2)
         ... )
         >>> mine = po.results.Explanation(attributions=G + 0.5, method="mine")
-        >>> mine.shares(objective)
-        Shares(50% kept, 0% of pairwise_robustness removed)
+        >>> mine.shares(objective).faithfulness_kept
+        {'gradient_matching': 0.5}
         """
         return shares_of(self, *self._program_of(objective, "shares"))
 

@@ -41,7 +41,7 @@ from propopt.base.document import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.base.row_sample import SHARE_LEVEL, RowSample
-from propopt.base.text import Quantity, plain_name, plural
+from propopt.base.text import Quantity, plain_name
 from propopt.proofs.near_optimal import in_order
 from propopt.proofs.optimum import Optimum, of_rows
 from propopt.results.clear import (
@@ -563,14 +563,6 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
             lines.append((*line, often))
         stable = ["stable rows"] * (self.stable is not None)
         return Table.of(("rank", "rows", "clear rows", *stable, "most often"), lines)
-
-    def __repr__(self) -> str:
-        shares = ", ".join(map(share_text, self.clear_rows)) or "none"
-        return (
-            f"Reasons({plural(len(self.rows), 'reason')} of "
-            f"{plural(len(self.names), 'row')} towards {self.towards}; clear by "
-            f"rank: {shares})"
-        )
 
 
 def _ranks(

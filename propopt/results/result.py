@@ -28,6 +28,7 @@ from propopt.base.suggestions import (
     missing_attribute,
     suggests_arguments,
 )
+from propopt.base.text import printable
 
 
 class Result(Declared, ABC):
@@ -171,6 +172,9 @@ class Result(Declared, ABC):
         """The card for notebooks, escaped, without scripts."""
         with np.errstate(over="ignore"):
             return to_card(self.document())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({printable(self.document().subtitle)})"
 
     def __str__(self) -> str:
         return self.to_text()

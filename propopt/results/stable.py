@@ -34,25 +34,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Values
-from propopt.base.cards import N_ON_CARD
 from propopt.base.checks import read_count, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
     Document,
     Fact,
-    Facts,
-    Span,
-    Table,
     shape_text,
     share_text,
-    subtitle_of,
-    title_of,
 )
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Quantity
 from propopt.proofs.near_optimal import in_order
 from propopt.proofs.optimum import Optimum
+from propopt.results.clear import card_of_shares
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
 
@@ -260,47 +255,20 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
 
     def document(self) -> Document:
         """Summarise how often the largest features are stable reasons."""
-        table = self.to_frame()
-        table = table.sort_values("mean_size", ascending=False, kind="stable")
-        shown = table[:N_ON_CARD]
-        sizes = shown["mean_size"]
-        names = ("listed", "stable_rows", "stably_first", "signal")
-        shares = {x.replace("_", " "): shown[x].map(share_text) for x in names}
         share = share_text(float(self.lines.any(axis=1).mean()))
         few = f"none is said below {_LEAST_ROWS} rows"
+        note = "" if self.n_rows >= _LEAST_ROWS else few
         facts = [
             Fact("stable reasons", self.stable_reasons, "%", note=f"{share} of rows"),
             Fact("retrained models", self.n_models),
-            Fact(
-                "stably first",
-                float(self.first.mean()),
-                "%",
-                note="" if self.n_rows >= _LEAST_ROWS else few,
-            ),
+            Fact("stably first", float(self.first.mean()), "%", note=note),
         ]
-        return Document(
-            title=title_of("Stable reasons", self.quantity),
-            subtitle=subtitle_of(
-                self.quantity,
-                shape_text(*self.contributions.shape),
-                decision_text(self.quantity, self.towards),
-            ),
-            blocks=[
-                Table(
-                    pd.DataFrame({"mean size": sizes, **shares}),
-                    total=len(table),
-                    bars={"mean size": [*map(Span.of, sizes)]},
-                ),
-                Facts(facts),
-            ],
-            chapters=self._table,
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"Stable({share_text(self.stable_reasons)} of reasons towards "
-            f"{self.towards}, by {self.n_models} retrained models)"
-        )
+        names = ("listed", "stable_rows", "stably_first", "signal")
+        columns = {name: name.replace("_", " ") for name in names}
+        decision = decision_text(self.quantity, self.towards)
+        parts = (shape_text(*self.contributions.shape), decision)
+        kind = "Stable reasons"
+        return card_of_shares(self, self.quantity, kind, columns, facts, parts)
 
 
 def side_of(best: Optimum, towards: str) -> Towards:

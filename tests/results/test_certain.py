@@ -1,7 +1,6 @@
 """Signs and orders that hold in every near-optimal explanation; of documents."""
 
 import dataclasses
-import math
 
 import cvxpy as cp
 import numpy as np
@@ -363,11 +362,6 @@ def test_shares_are_measured_between_the_target_and_means_over_shared_words():
     )
     removed = 1.0 - best.losses["shared_robustness"] / robust.value_at(PHI)
     assert shares.removed["shared_robustness"] == pytest.approx(removed)
-    difference = math.sqrt(robust.value_at(PHI) / robust.entry_graph.total)
-    assert shares.target_differences["shared_robustness"] == pytest.approx(difference)
-    assert (shares.n_zero, shares.size) == (0, PRESENT.sum())
-    rms = math.sqrt((best.attributions**2).sum() / PRESENT.sum())
-    assert shares.rms == pytest.approx(rms)
 
 
 def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed():
@@ -381,5 +375,4 @@ def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed():
     assert 0.0 < solved(SUMS).shares().faithfulness_kept["gradient_matching"] < 1.0
     baseline = po.results.Explanation(attributions=PHI + 0.1 * PRESENT, method="mine")
     shares = baseline.shares(OBJECTIVE)  # is measured over its words
-    assert shares.size == PRESENT.sum()
     assert 0.0 < shares.faithfulness_kept["gradient_matching"] < 1.0

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Final, Literal, TypeAlias
@@ -30,7 +28,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
 from propopt.functions import Function
-from propopt.functions.cost import Cost, cost_of
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.losses.faithfulness import Units
@@ -174,9 +171,6 @@ def effect_of_the_word(request: Request) -> Findings | None:
     return Findings(attributions=effect, details={"intercept": without})
 
 
-MANY_EVALUATIONS: Final = 10_000
-"""Evaluations from which the cost is measured and announced before."""
-
 PackageUnits: TypeAlias = Literal["gradient", "output"]
 """Units of attributions: slopes, or parts of the output as in packages."""
 
@@ -256,10 +250,9 @@ class Baseline(ABC):
         with progress_bar(self.method, len(points), progress) as bar:
             request = replace(request, advance=partial(bar.advance, bar.task_ids[0]))
             if isinstance(function, TextFunction):
-                findings = self._of_texts(function, X, request, progress)
+                findings = self._of_texts(function, X, request)
             else:
-                with self._announced([request], progress):
-                    findings = self._findings(request)
+                findings = self._findings(request)
         rows = function.calls.rows - before
         seconds = time.perf_counter() - start
         return self._explanation(request, findings, rows, seconds)
@@ -293,19 +286,16 @@ class Baseline(ABC):
             **fields,
         )
 
-    def _of_texts(
-        self, function: TextFunction, X: object, of: Request, progress: bool | None
-    ) -> Findings:
+    def _of_texts(self, function: TextFunction, X: object, of: Request) -> Findings:
         """Explain each document by itself, with a separate generator."""
         documents = function.documents_of(X)
         requests = [request_of_document(function, x, of.rng) for x in documents]
         findings = []
-        with self._announced(requests, progress):
-            for request in requests:
-                has_words = request.points.shape[1] > 0
-                none = Findings(attributions=np.zeros((1, 0)))
-                findings.append(self._words(request) if has_words else none)
-                of.advance(1)
+        for request in requests:
+            has_words = request.points.shape[1] > 0
+            none = Findings(attributions=np.zeros((1, 0)))
+            findings.append(self._words(request) if has_words else none)
+            of.advance(1)
         return _of_documents(function, documents, findings)
 
     def _texts_refusal(self) -> str | None:
@@ -337,32 +327,6 @@ class Baseline(ABC):
             for field in dataclasses.fields(self)
             if not (field.name in _UNLIMITED and getattr(self, field.name) is None)
         }
-
-    def _announced(
-        self, requests: list[Request], progress: bool | None
-    ) -> AbstractContextManager[None]:
-        """Announce the number of evaluations, if it is known and large."""
-        nonempty = [request for request in requests if request.points.shape[1] > 0]
-        expected = sum(map(self._expected, nonempty))
-        if expected == 0:
-            return nullcontext()
-        longest = max(nonempty, key=lambda request: request.points.shape[1])
-        at = longest.function
-        calls = sum(map(self._expected_calls, nonempty))
-        cost = Cost(expected, math.inf)
-        if expected >= MANY_EVALUATIONS:
-            cost = cost_of(at, longest.points, longest.labels, expected, calls)
-        return cost.announced(self.method, at.calls, progress)
-
-    def _expected(self, request: Request) -> int:
-        """The number of evaluations of a method, or 0 if unknown before."""
-        del request
-        return 0
-
-    def _expected_calls(self, request: Request) -> int:
-        """The least number of calls for these evaluations."""
-        del request
-        return 1
 
     @abstractmethod
     def _findings(self, request: Request) -> Findings:

@@ -14,7 +14,6 @@ from propopt.base.checks import read_count, read_option, read_positive
 from propopt.base.errors import EstimatedWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -216,14 +215,6 @@ class ExactLime(Baseline):
                 "kernel_width": width,
             }
         return super().parameters
-
-    def _expected(self, request: Request) -> int:
-        at = request.function
-        if isinstance(at, DocumentFunction) and at.function.has_structure:
-            return 0  # reading a document is as much work as its limits
-        if isinstance(request.function.products_in(request.points.shape[1]), Reason):
-            return len(request.points) * self.n_samples
-        return 0
 
     def _findings(self, request: Request) -> Findings:
         subject, limits = limits_or_estimates(self._subject(request))

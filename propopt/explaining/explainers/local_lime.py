@@ -253,9 +253,6 @@ class Lime(Baseline):
                 settings["law"] = repr(self._law(self.law))
         return {name: settings[name] for name in settings if name not in left_out}
 
-    def _expected(self, request: Request) -> int:
-        return len(request.points) * self.n_samples
-
     def _findings(self, request: Request) -> Findings:
         self._check_size(request.points.shape[1])
         blocks = []

@@ -241,19 +241,6 @@ class Shap(OfBackground):
         empty = request.function.schema.decode(np.zeros(request.points.shape))
         return super(Shap, replace(self, data=empty))._words(request)
 
-    def _expected(self, request: Request) -> int:
-        N, D = request.points.shape
-        if isinstance(self.data, int):
-            n_rows = min(self.data, N)
-        else:
-            n_rows = 1 if isinstance(self.data, str) else len(self.data)
-        exact = self._is_exact(D, n_rows)
-        subsets = 2**D if exact else 2 * D * self.n_permutations
-        return N * n_rows * subsets
-
-    def _expected_calls(self, request: Request) -> int:
-        return len(request.points)
-
     def _findings(self, request: Request) -> Findings:
         background = background_rows(self.data, request)
         empty = request.value(background)

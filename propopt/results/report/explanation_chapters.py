@@ -10,9 +10,8 @@ from propopt.base.document import (
     Chapter,
     Table,
     rows_on_page,
-    table_chapter,
 )
-from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
+from propopt.base.row_sample import RowSample
 from propopt.proofs.optimum import Optimum, is_sampled, of_rows
 from propopt.results.report.explorer import Explorer, FrontPath
 from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
@@ -38,15 +37,11 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
         or best.units != "output"
         or not all(np.isfinite(x).all() for x in (base, prediction, target))
     ):
-        N = best.shape[0]
-        if N <= SAMPLED_ABOVE:
-            frame = best.to_frame().rename_axis(columns="feature")
-            yield table_chapter("Attributions", frame)
-            return
-        sample = RowSample.of(N, rows_on_page(best.shape[1]))
+        sample = RowSample.of(best.shape[0], rows_on_page(best.shape[1]))
         frame = of_rows(best, sample.rows).to_frame().rename_axis(columns="feature")
         caption = f"{sample.in_words()}; the CSV file has all"
-        yield Chapter("Attributions", [Table(frame, caption)])
+        shown = Table(frame, "" if sample.is_whole else caption)
+        yield Chapter("Attributions", [shown])
         return
     yield from ReviewSheet(
         result=best,

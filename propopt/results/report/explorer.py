@@ -39,7 +39,7 @@ _MAX_BYTES: Final = 800_000
 """The most bytes of rows on a page."""
 
 _BYTES_PER_NUMBER: Final = 12
-"""Approximate bytes of an attribution on a page."""
+"""Approximate bytes of an attribution or a value on a page."""
 
 _N_FEATURES: Final = 10
 """Features of a row, those with the largest attributions."""
@@ -296,13 +296,10 @@ class Explorer:
             others = np.random.default_rng(1).permutation(others).tolist()
             pairs = zip(others, self._most_similar(others), strict=True)
             others = [n for pair in pairs for n in pair if n is not None]
-        rows = list[int]()
-        room = _MAX_BYTES
-        for n in dict.fromkeys([*first, *others]):
-            room -= self._bytes(n)
-            if room < 0 and len(rows) > 1:
-                break
-            rows.append(n)
+        D = self.best.shape[1]
+        numbers = D * (len(self._optima) + (self.reference is not None))
+        most = _MAX_BYTES // (_BYTES_PER_NUMBER * (numbers + D))
+        rows = [*dict.fromkeys([*first, *others])][: max(most, 2)]
         if is_whole:
             return rows
         return [*rows[: len(first)], *sorted(rows[len(first) :])]
@@ -318,13 +315,6 @@ class Explorer:
             return [None] * len(rows)
         neighbours = self.neighbours.at(rows)
         return [neighbours.nearest(n) for n in rows]
-
-    def _bytes(self, n: int) -> int:
-        """The approximate size of a row on the page: values in quotes and numbers."""
-        D = self.best.shape[1]
-        texts = sum(len(self.best.value_of(n, j).encode()) + 3 for j in range(D))
-        numbers = D * (len(self._optima) + (self.reference is not None))
-        return texts + _BYTES_PER_NUMBER * numbers
 
     @cached_property
     def names(self) -> list[str]:
