@@ -30,7 +30,6 @@ the optimum for similar weights it takes two or three steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, final
@@ -64,9 +63,6 @@ class LassoProblem:
 
 LassoOptimum: TypeAlias = tuple[Attributions, Array]
 """W (N, D) with exact zeros, and its dual Y (N, D): |Y| ≤ λ, close to −∇q(W)."""
-
-LassoMethod: TypeAlias = Callable[[LassoProblem, LassoOptimum | None], LassoOptimum]
-"""A function to the optimum for any weights, started at a similar one if given."""
 
 
 def best_dual(W: Array, slope: Array, weight: float) -> Array:

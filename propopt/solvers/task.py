@@ -91,7 +91,8 @@ class Auto(Dispatcher):
                                                             where that stalls
     the same, with one bound on one of these losses         ``one_bound``
     the same and sparsity                                   ``lasso``
-    the same and max-differences, with or without sparsity  ``splitting``
+    the same and max-differences, with or without           ``splitting``
+    sparsity; sparsity and a kernel
     other squared losses that determine W, such as          ``normal_equations``
     function matching with robustness
     anything else: bounds of all kinds, gradient matching   ``conic``: HIGHS for linear

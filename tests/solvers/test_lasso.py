@@ -13,14 +13,10 @@ from propopt.solvers.normal_equations import NormalEquations
 
 
 TOLERANCE = 1e-6
-GRAPHS = ("knn", "gaussian", "kernel", "lattice", "grid gaussian")
+GRAPHS = ("knn", "gaussian", "lattice", "grid gaussian")
 
 
 def robustness(kind: str, X: np.ndarray) -> po.losses.PropertyLoss:
-    if kind == "kernel":
-        return po.losses.KernelRobustness(
-            gaussian_kernel(X, 1.0) + 1e-4 * np.eye(len(X))
-        )
     axes = [np.arange(3), np.linspace(0, 2, len(X) // 3)]
     graph = {
         "knn": lambda: po.graphs.knn_graph(X, 2),
