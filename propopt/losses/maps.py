@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -423,9 +423,6 @@ def dense_matrix(matrix: Sparse | Array | Operator) -> Array:
 # ---- Convex penalties φ ≥ 0 of residuals R
 
 
-RowNorm: TypeAlias = Literal["l2", "l1", "linf"]
-
-
 class Penalty(ABC):
     """A convex function φ ≥ 0 with φ(0) = 0.
 
@@ -538,117 +535,62 @@ class Absolute(Penalty):
 @final
 @dataclass(frozen=True, eq=False)
 class GroupMax(Penalty):
-    """The sum of group maxima Σ_g max_{e ∈ g} h(r_e) over rows r_e of R (E, D).
+    """The sum of group maxima Σ_g max_{e ∈ g} ‖r_e‖² over rows r_e of R (E, D).
 
-    Groups are consecutive rows; h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1).
+    Groups are consecutive rows.
     """
 
     starts: NDArray[np.intp]  # the first row of each group; groups are not empty
     n_rows: int  # E
-    norm: RowNorm
 
-    @property
-    def degree(self) -> int:  # type: ignore[override]  # follows from the norm
-        return 2 if self.norm == "l2" else 1
+    degree = 2
 
     def value(self, R: Array) -> float:
-        largest = np.maximum.reduceat(_row_norms(R, self.norm), self.starts)
-        return float((largest**self.degree).sum())
+        largest = np.maximum.reduceat(_row_sizes(R), self.starts)
+        return float((largest**2).sum())
 
     def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         import cvxpy as cp
 
-        order = {"l2": 2, "l1": 1, "linf": "inf"}[self.norm]
-        norms = cp.norm(R, order, axis=1)
+        norms = cp.norm(R, 2, axis=1)
         if len(self.starts) == 1:
-            largest = cp.max(norms)
-            return cp.square(largest) if self.degree == 2 else largest
+            return cp.square(cp.max(norms))
         largest = cp.max(
             norms[self._members.ravel()].reshape(self._members.shape, "C"), axis=1
         )
-        return cp.sum_squares(largest) if self.degree == 2 else cp.sum(largest)
+        return cp.sum_squares(largest)
 
     def prox(self, V: Array, step: float) -> Array:
-        match self.norm:
-            case "l2":
-                return self._prox_l2(V, step)
-            case "linf":
-                return self._prox_linf(V, step)
-            case "l1":
-                return self._prox_l1(V, step)
-
-    def conjugate(self, Y: Array, weight: float) -> float:
-        if self.degree == 1:
-            return 0.0
-        return float((self._sum(_row_norms(Y, "l2")) ** 2).sum()) / (4.0 * weight)
-
-    def polar(self, Y: Array) -> float:
-        return 0.0 if self.degree == 2 else float(self._polars(Y).max())
-
-    def shrink(self, Y: Array, weight: float) -> Array:
-        if self.degree == 2:
-            return Y
-        shares = weight / np.maximum(self._polars(Y), weight)
-        return Y * shares[self.group][:, None]
-
-    def _polars(self, Y: Array) -> Array:
-        """For each group, Σ_e ‖y_e‖_* in the dual of the row norm."""
-        dual: RowNorm = "linf" if self.norm == "l1" else "l1"
-        return self._sum(_row_norms(Y, dual))
-
-    def _prox_l2(self, V: Array, step: float) -> Array:
         # rows longer than r are cut to r, where Σ_e (‖v_e‖ − r)₊ = 2·step·r
-        norms = _row_norms(V, "l2")
-        radius = self._level(norms, self.group, offset=0.0, slack=2.0 * step)
-        bound = radius[self.group]
+        norms = _row_sizes(V)
+        bound = self._level(norms, 2.0 * step)[self.group]
         shorter = np.divide(bound, norms, out=np.ones_like(norms), where=norms > bound)
         return V * shorter[:, None]
 
-    def _prox_linf(self, V: Array, step: float) -> Array:
-        # entries beyond r are cut to r, where Σ (|v| − r)₊ = step over the group
-        groups = np.repeat(self.group, V.shape[1])
-        level = self._level(np.abs(V).ravel(), groups, offset=step, slack=0.0)
-        bound = np.maximum(level, 0.0)[self.group][:, None]
-        return np.clip(V, -bound, bound)
+    def conjugate(self, Y: Array, weight: float) -> float:
+        sums = np.add.reduceat(_row_sizes(Y), self.starts)
+        return float((sums**2).sum()) / (4.0 * weight)
 
-    def _prox_l1(self, V: Array, step: float) -> Array:
-        # rows go to the ℓ1 ball of radius r: soft threshold θ_e(r), Σ_e θ_e(r) = step.
-        # Σ θ_e is convex and falls in r: Newton from r = 0 rises to the root, finitely.
-        sums = np.cumsum(-np.sort(-np.abs(V), axis=1), axis=1)
-        counts = np.arange(1, V.shape[1] + 1)
-        radius = np.zeros(len(self.starts))
-        for _ in range(100):
-            thresholds = (sums - radius[self.group][:, None]) / counts
-            active = thresholds.argmax(axis=1)
-            theta = np.maximum(thresholds.max(axis=1), 0.0)
-            excess = self._sum(theta) - step
-            if (excess <= 1e-14 * step).all():
-                break
-            slope = self._sum(np.where(theta > 0, 1.0 / counts[active], 0.0))
-            radius += np.maximum(excess, 0.0) / np.maximum(slope, np.finfo(float).tiny)
-        return np.sign(V) * np.maximum(np.abs(V) - theta[:, None], 0.0)
+    def polar(self, Y: Array) -> float:
+        del Y
+        return 0.0
 
-    def _level(
-        self, sizes: Array, groups: NDArray[np.intp], *, offset: float, slack: float
-    ) -> Array:
-        """For each group the root r of Σ (s − r)₊ = offset + slack·r.
+    def shrink(self, Y: Array, weight: float) -> Array:
+        del weight
+        return Y
 
-        With the k largest active, r_k = (Σ_{i≤k} s_i − offset)/(k + slack) never
-        exceeds the root and equals it for the right k: the root is their maximum.
+    def _level(self, sizes: Array, slack: float) -> Array:
+        """For each group the root r of Σ (s − r)₊ = slack·r.
+
+        With the k largest active, r_k = Σ_{i≤k} s_i/(k + slack) never exceeds the root
+        and equals it for the right k: the root is their maximum.
         """
-        if len(self.starts) == 1:
-            totals = np.cumsum(-np.sort(-sizes)) - offset
-            return np.array([(totals / (np.arange(1, len(sizes) + 1) + slack)).max()])
-        order = np.lexsort((-sizes, groups))
-        starts = np.flatnonzero(np.diff(groups, prepend=-1))
+        order = np.lexsort((-sizes, self.group))
         totals = np.cumsum(sizes[order])
-        before = np.concatenate([[0.0], totals])[starts]
-        rank = np.arange(len(sizes)) - starts[groups] + 1
-        roots = (totals - before[groups] - offset) / (rank + slack)
-        return np.maximum.reduceat(roots, starts)
-
-    def _sum(self, rows: Array) -> Array:
-        return np.add.reduceat(rows, self.starts)
+        before = np.concatenate([[0.0], totals])[self.starts]
+        rank = np.arange(len(sizes)) - self.starts[self.group] + 1
+        roots = (totals - before[self.group]) / (rank + slack)
+        return np.maximum.reduceat(roots, self.starts)
 
     @cached_property
     def group(self) -> NDArray[np.intp]:
@@ -664,11 +606,5 @@ class GroupMax(Penalty):
         return self.starts[:, None] + offsets
 
 
-def _row_norms(R: Array, norm: RowNorm) -> Array:
-    match norm:
-        case "l2":
-            return np.sqrt(np.einsum("ed,ed->e", R, R))
-        case "l1":
-            return np.abs(R).sum(axis=1)
-        case "linf":
-            return np.abs(R).max(axis=1)
+def _row_sizes(R: Array) -> Array:
+    return np.sqrt(np.einsum("ed,ed->e", R, R))

@@ -32,7 +32,6 @@ from propopt.losses.maps import (
     OverFeatures,
     OverPoints,
     Penalty,
-    RowNorm,
     Squared,
 )
 from propopt.tables.frames import Labels, differ, read_table
@@ -252,9 +251,6 @@ class MaxDifferenceRobustness(PropertyLoss):
         The graph with the edges between compared points.
     aggregate : {"max", "sum"}
         The maximum over all edges, or the sum of maxima per point.
-    norm : {"l2", "l1", "linf"}
-        The norm of differences. ``"l2"`` is squared; ``"l1"`` and ``"linf"`` are not,
-        so that their programs stay linear.
     name : str
         The name of the loss in weights, results and CSV columns.
 
@@ -277,21 +273,17 @@ class MaxDifferenceRobustness(PropertyLoss):
         self,
         graph: Graph,
         aggregate: Literal["max", "sum"] = "max",
-        norm: RowNorm = "l2",
         *,
         name: str = "max_difference_robustness",
     ) -> None:
         if aggregate not in ("max", "sum"):
             raise InvalidInput(f"aggregate: expected 'max' or 'sum', got {aggregate!r}")
-        if norm not in ("l2", "l1", "linf"):
-            raise InvalidInput(f"norm: expected 'l2', 'l1' or 'linf', got {norm!r}")
         if read_graph(graph).n_edges == 0:
             raise InvalidInput(
                 "graph: expected at least one edge, got a graph without edges"
             )
         self.graph = graph
         self.aggregate = aggregate
-        self.norm: RowNorm = norm
         self.name = name
         self.n_points = graph.n_nodes
         self.labels: Labels = Labels(points=graph.names)
@@ -307,10 +299,10 @@ class MaxDifferenceRobustness(PropertyLoss):
     def penalty(self) -> Penalty:
         n_edges = self.graph.n_edges
         if self.aggregate == "max":
-            return GroupMax(np.zeros(1, dtype=np.intp), n_edges, self.norm)
+            return GroupMax(np.zeros(1, dtype=np.intp), n_edges)
         source = _directed_edges(self.graph)[:, 0]
         first_of_each_point = np.flatnonzero(np.diff(source, prepend=-1))
-        return GroupMax(first_of_each_point, 2 * n_edges, self.norm)
+        return GroupMax(first_of_each_point, 2 * n_edges)
 
 
 def _directed_edges(graph: Graph) -> Edges:

@@ -122,9 +122,7 @@ class IdealNadir:
             far={loss.name: far(loss) for loss in losses},
             sizes=sizes,
             roots=tuple(
-                loss.name
-                for loss in others
-                if isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
+                loss.name for loss in others if isinstance(loss.penalty, GroupMax)
             ),
             offset=offset,
         )

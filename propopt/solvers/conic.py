@@ -150,7 +150,7 @@ def program_class(program: Program) -> ProgramClass:
     """The smallest class of convex programs that holds this one."""
     penalties = [loss.penalty for loss in program.losses]
     limited = [b.loss.penalty for b in program.bounds if not is_completeness(b)]
-    second_order = any(isinstance(p, GroupMax) and p.degree == 2 for p in penalties)
+    second_order = any(isinstance(p, GroupMax) for p in penalties)
     if second_order or any(p.degree == 2 for p in limited):
         return "SOCP"
     return "QP" if any(p.degree == 2 for p in penalties) else "LP"

@@ -1,4 +1,4 @@
-"""Newton's method on edge weights, for max-differences in l2.
+"""Newton's method on edge weights, for max-differences.
 
     F(W) = ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_i c_i φ_i(A_i W),
 
@@ -299,7 +299,7 @@ class Composite:
         return np.maximum(values, 0.0), vectors
 
 
-# ---- Newton's method on edge weights, for max-difference losses in l2
+# ---- Newton's method on edge weights, for max-difference losses
 
 
 _MATRIX_EDGES = 600
@@ -316,9 +316,9 @@ programs need it; it goes to zero with the gap, so that convergence stays fast.
 
 
 def is_applicable(program: Composite) -> bool:
-    """Whether every term is a max-difference in l2."""
+    """Whether every term is a max-difference."""
     return bool(program.terms) and all(
-        isinstance(t.penalty, GroupMax) and t.penalty.degree == 2 for t in program.terms
+        isinstance(term.penalty, GroupMax) for term in program.terms
     )
 
 

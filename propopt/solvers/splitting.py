@@ -5,7 +5,7 @@
 where each φ_i is an ℓ1 norm of W itself or a max-difference. Data and weights are
 normalised first (W = σW', F = aσ²F'). Then
 
-* where all φ_i are max-differences in l2, a few steps of ADMM find roughly which edges
+* where all φ_i are max-differences, a few steps of ADMM find roughly which edges
   carry weight, and Newton's method on those weights
   (:mod:`propopt.solvers.edge_newton`) takes over; if it stalls, ADMM runs
   twice as long before the next attempt;
@@ -62,8 +62,6 @@ from propopt.solvers.solver import Prepared, Solution, Solver
 
 
 _RELAXATION = 1.7
-_RELAXATION_LINEAR = 1.9
-"""For max-differences in l1 or linf only, where it takes half the steps of 1.7."""
 _CHECK_EVERY = 10
 _LARGEST = 1e8
 """Largest ρ/2 AᵀA: its sum with the identity is inverted in double precision."""
@@ -83,10 +81,6 @@ class Admm:
             for term, Z, Y in zip(program.terms, self._Z, duals, strict=True)
         ]
         self._U = [Y / rho for Y, rho in zip(duals, self.rho, strict=True)]
-        linear = all(
-            t.gram is not None and t.penalty.degree == 1 for t in program.terms
-        )
-        self._relaxation = _RELAXATION_LINEAR if linear else _RELAXATION
         self._n_steps = 0
         self._next_change = _CHECK_EVERY
         self._factorise()
@@ -123,7 +117,7 @@ class Admm:
         self._W = program.minimiser(self._system, right)
         for i, term in enumerate(program.terms):
             ahead = term.map(self._W) - self._Z[i]
-            V = self._Z[i] + self._relaxation * ahead + self._U[i]
+            V = self._Z[i] + _RELAXATION * ahead + self._U[i]
             Z = term.penalty.prox(V, term.weight / self.rho[i])
             self._Z[i] = Z
             self._U[i] = V - Z

@@ -532,13 +532,11 @@ class Task:
         return certificate
 
     def _details(self, solution: Solution) -> dict[str, Array]:
-        """Weights of the binding edges, for max-differences in l2."""
+        """Weights of the binding edges, for max-differences."""
         return {
             f"edge_weights.{loss.name}": read_only(edge_weights(loss, solution))
             for loss in self._active_program.losses
-            if isinstance(loss, MaxDifferenceRobustness)
-            and loss.norm == "l2"
-            and loss.name in solution.duals
+            if isinstance(loss, MaxDifferenceRobustness) and loss.name in solution.duals
         }
 
     def standard_errors(

@@ -111,8 +111,8 @@ def test_curvature_is_the_smallest_eigenvalue(limit, monkeypatch):
 BOUNDS = {
     "robustness": (1.0 * gradient, robustness, 0.3),
     "sparsity": (gradient + 0.3 * robustness, sparsity, 0.4),
-    "maximum": (1.0 * gradient, LOSSES["difference, max l2"], 0.3),
-    "sum of maxima": (gradient + 0.1 * sparsity, LOSSES["difference, sum l1"], 0.3),
+    "maximum": (1.0 * gradient, LOSSES["difference, max"], 0.3),
+    "sum of maxima": (gradient + 0.1 * sparsity, LOSSES["difference, sum"], 0.3),
     "absolute": (LOSSES["gradient l1"] + 0.0 * sparsity, robustness, 0.3),
     "faithfulness": (1.0 * sparsity, gradient, 0.3),
 }

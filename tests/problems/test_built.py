@@ -17,7 +17,7 @@ objective:
   function_matching: {reference: [0, 0, 0]}
   pairwise_robustness: {graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
   kernel_robustness: {lengthscale: 1, mean: none}
-  max_difference_robustness: {graph: {kind: threshold, threshold: 4}, norm: linf}
+  max_difference_robustness: {graph: {kind: threshold, threshold: 4}, aggregate: sum}
   smoothness: {graph: {kind: group, labels: [a, a, 1]}}
   sparsity: 0.5
 """

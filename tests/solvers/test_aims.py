@@ -11,7 +11,7 @@ import propopt as po
 
 MATCHING = LOSSES["gradient l2"]
 ROBUST, SMOOTH = LOSSES["pairwise, gaussian"], LOSSES["smoothness, chain"]
-SPARSE, LARGEST = LOSSES["sparsity"], LOSSES["difference, max l2"]
+SPARSE, LARGEST = LOSSES["sparsity"], LOSSES["difference, max"]
 COMBINED = po.PairwiseRobustness(ROBUST.graph, offset=np.sin(G), name="offset")
 MEAN = np.broadcast_to(G.mean(axis=0), SHAPE)  # costs robustness nothing
 TOTALS = [po.losses.Completeness(G.sum(axis=1) + 1.0)]

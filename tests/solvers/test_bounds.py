@@ -10,12 +10,12 @@ from propopt.base.errors import Infeasible
 
 
 gradient, sparsity = LOSSES["gradient l2"], LOSSES["sparsity"]
-robustness, largest = LOSSES["pairwise, gaussian"], LOSSES["difference, max l2"]
+robustness, largest = LOSSES["pairwise, gaussian"], LOSSES["difference, max"]
 BOUNDED = [
     (robustness, 0.3),
     (sparsity, 0.5),
     (largest, 0.2),
-    (LOSSES["difference, sum linf"], 0.4),
+    (LOSSES["difference, sum"], 0.4),
     (LOSSES["smoothness, chain"], 0.1),
     (LOSSES["kernel"], 0.05),
     (LOSSES["function"], 0.1),

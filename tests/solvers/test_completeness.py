@@ -136,7 +136,7 @@ def test_closed_forms_agree_with_clarabel(seed, weighted):
 LARGEST = po.losses.MaxDifferenceRobustness(
     po.graphs.knn_graph(instance(1)[1], 3), name="largest"
 )
-SUMS = po.losses.MaxDifferenceRobustness(LARGEST.graph, "sum", "l1", name="largest")
+SUMS = po.losses.MaxDifferenceRobustness(LARGEST.graph, "sum", name="largest")
 KINKED = {
     "sparsity": [po.Sparsity()],
     "largest difference": [LARGEST],

@@ -23,7 +23,7 @@ from propopt.solvers.task import find_solver
 
 REFERENCE = 2e-8  # relative accuracy of Clarabel as a reference
 gradient, sparsity = LOSSES["gradient l2"], LOSSES["sparsity"]
-robustness, largest = LOSSES["pairwise, gaussian"], LOSSES["difference, max l2"]
+robustness, largest = LOSSES["pairwise, gaussian"], LOSSES["difference, max"]
 function = LOSSES["function"]
 
 
@@ -51,7 +51,7 @@ OF_EACH_KIND = (
     "gradient, pairwise, smoothness",
     "gradient, pairwise, sparsity",
     "gradient, max",
-    "gradient l1, max linf",
+    "gradient l1, sparsity",
     "gradient l1, pairwise",
     "function, pairwise",
 )
@@ -120,7 +120,7 @@ def scaled(scale: float) -> dict[str, po.losses.Objective]:
         "function": function + 0.3 * robustness,
         "function, sparse": function + 0.3 * robustness + 0.1 * scale * sparsity,
         "max": gradient + 0.5 * largest,
-        "linear": absolute + 0.3 * LOSSES["difference, sum linf"],
+        "linear": absolute + 0.3 * sparsity,
         "absolute": absolute + 0.3 / scale * robustness,
     }
 
@@ -144,7 +144,7 @@ CHOSEN = {
     "gradient, pairwise, sparsity": "lasso",
     "gradient, max": "splitting",
     "function, pairwise": "normal_equations",
-    "gradient l1, max linf": "conic",
+    "gradient l1, sparsity": "conic",
 }
 
 
@@ -157,7 +157,7 @@ def test_automatic_choice_is_named_on_the_result():
 
 def test_program_has_the_smallest_class_that_holds_it():
     for name, kind in {
-        "gradient l1, max linf": "LP",
+        "gradient l1, sparsity": "LP",
         "gradient, pairwise, sparsity": "QP",
         "gradient l1, pairwise": "QP",
         "gradient l1, max": "SOCP",
@@ -282,8 +282,6 @@ BASES: dict[str, po.losses.Objective] = {
     "gradient l1, sparsity": absolute + 0.3 * sparsity,
     "gradient, max": plain + 0.3 * po.losses.MaxDifferenceRobustness(half),
     "gradient, sum": plain + 0.3 * po.losses.MaxDifferenceRobustness(half, "sum"),
-    "gradient, sum l1": plain
-    + 0.3 * po.losses.MaxDifferenceRobustness(half, "sum", "l1"),
     "function": 1.0 * local,
     "function, sparsity": local + 0.3 * sparsity,
     "function, pairwise": local + po.PairwiseRobustness(half, name="others"),
@@ -326,7 +324,7 @@ def test_sweeps_and_expressions_without_edges_are_flat(nothing):
     problem = cp.Problem(cp.Minimize(cost), [nothing.expression(W) <= 1.0])
     problem.solve(solver="HIGHS")
     assert problem.value == pytest.approx(0.0, abs=1e-9)
-    for phi in (Squared(), Absolute(), GroupMax(np.array([0]), 1, "l2")):
+    for phi in (Squared(), Absolute(), GroupMax(np.array([0]), 1)):
         assert phi.expression(np.zeros((0, SIX)) @ cp.Variable((SIX, 2))).value == 0.0
 
 

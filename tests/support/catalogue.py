@@ -114,11 +114,10 @@ LOSSES: dict[str, po.losses.PropertyLoss] = {
     "kernel": po.losses.KernelRobustness(KERNEL),
     "kernel, no mean": po.losses.KernelRobustness(KERNEL, mean="none"),
     **{
-        f"difference, {aggregate} {norm}": po.losses.MaxDifferenceRobustness(
-            POINT_GRAPHS["knn"], aggregate, norm
+        f"difference, {aggregate}": po.losses.MaxDifferenceRobustness(
+            POINT_GRAPHS["knn"], aggregate
         )
         for aggregate in ("max", "sum")
-        for norm in ("l2", "l1", "linf")
     },
     "difference, isolated point": po.losses.MaxDifferenceRobustness(
         po.graphs.group_graph([0, 0, 0, 1, 2, 2, 2]), "sum"
@@ -156,8 +155,7 @@ PENALTIES: dict[str, maps.Penalty] = {
     "squared": maps.Squared(),
     "absolute": maps.Absolute(),
     **{
-        f"{norm}, {name}": maps.GroupMax(np.array(starts, dtype=np.intp), N, norm)
-        for norm in ("l2", "l1", "linf")
+        name: maps.GroupMax(np.array(starts, dtype=np.intp), N)
         for name, starts in GROUPS.items()
     },
 }
@@ -168,8 +166,7 @@ _knn, _kernel = LOSSES["pairwise, knn, gaussian"], LOSSES["kernel"]
 _full, _beside = LOSSES["pairwise, gaussian"], LOSSES["pairwise, offset"]
 _shared = LOSSES["shared"]
 _chain, _sparsity = LOSSES["smoothness, chain"], LOSSES["sparsity"]
-_max, _sum = LOSSES["difference, max l2"], LOSSES["difference, sum l2"]
-_max_inf, _sum_l1 = LOSSES["difference, max linf"], LOSSES["difference, sum l1"]
+_max, _sum = LOSSES["difference, max"], LOSSES["difference, sum"]
 
 OBJECTIVES: dict[str, po.losses.Objective] = {
     "gradient": 1.0 * _gradient,
@@ -198,11 +195,10 @@ OBJECTIVES: dict[str, po.losses.Objective] = {
     "gradient, max": _gradient + 0.5 * _max,
     "gradient, sum": _gradient + 0.2 * _sum,
     "gradient, max, sparsity": _gradient + 0.5 * _max + 0.4 * _sparsity,
-    "gradient, sum l1, smoothness": _gradient + 0.5 * _sum_l1 + 0.2 * _chain,
+    "gradient, sum, smoothness": _gradient + 0.5 * _sum + 0.2 * _chain,
     "gradient, function, pairwise": _gradient + 0.5 * _function + 0.3 * _full,
     "gradient l1, sparsity": _gradient_l1 + 0.5 * _sparsity,
-    "gradient l1, max linf": _gradient_l1 + 0.8 * _max_inf,
-    "gradient l1, sum l1, sparsity": _gradient_l1 + 0.1 * _sum_l1 + 0.2 * _sparsity,
+    "gradient l1, sum, sparsity": _gradient_l1 + 0.1 * _sum + 0.2 * _sparsity,
     "gradient l1, pairwise": _gradient_l1 + 0.3 * _knn,
     "gradient l1, max": _gradient_l1 + 0.4 * _max,
     "function, pairwise": _function + 0.3 * _full,

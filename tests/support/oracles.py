@@ -91,14 +91,9 @@ def kernel_precision(loss):
 
 
 def _max_difference(loss, W):
-    size = {
-        "l2": lambda r: (r**2).sum(),
-        "l1": lambda r: np.abs(r).sum(),
-        "linf": lambda r: np.abs(r).max(),
-    }[loss.norm]
     linked = loss.graph.similarities.toarray() != 0
     worst = [
-        max((size(W[n] - W[m]) for m in np.flatnonzero(linked[n])), default=0.0)
+        max((sum((W[n] - W[m]) ** 2) for m in np.flatnonzero(linked[n])), default=0.0)
         for n in range(len(W))
     ]
     return max(worst) if loss.aggregate == "max" else sum(worst)

@@ -189,7 +189,7 @@ MIXED = [
     PairwiseRobustness(complete_graph(6)),
     Sparsity(),
     MaxDifferenceRobustness(complete_graph(6)),
-    MaxDifferenceRobustness(complete_graph(6), norm="linf"),
+    MaxDifferenceRobustness(complete_graph(6), "sum"),
 ]
 
 

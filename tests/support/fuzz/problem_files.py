@@ -36,7 +36,7 @@ NUMBERS = [
 WORDS = [
     "", "~", "true", "no", "=", "<<", "'<<'", "''", '"\\0"', '"\\ud800"', '"\\e[31m"',
     '"a\\nb"', "2024-01-01", "x", "y", "a", "chain", "knn", "gaussian", "grid_gaussian",
-    "complete", "correlation", "l1", "linf", "max", "iris", "diabetes", "mlp", "linear",
+    "complete", "correlation", "l1", "max", "iris", "diabetes", "mlp", "linear",
     "regression", "classification", "margin", "probability", "value", "log_odds",
     "exponential", "interactions", "sparsity", "city", "label", "inductive", "subset",
     "table.csv", ".", "/dev/null", "CLARABEL", "spectral", "conic", "krylov",

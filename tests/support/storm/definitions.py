@@ -154,19 +154,13 @@ class Precision(Quadratic):
 
 @dataclass(frozen=True, eq=False)
 class Largest(Definition):
-    """max over edges, or Σ_n max over neighbours, of ‖w_n − w_n'‖² (l1, linf: ‖·‖)."""
+    """max over edges, or Σ_n max over neighbours, of ‖w_n − w_n'‖²."""
 
     linked: np.ndarray
     aggregate: str
-    norm: str
 
     def value(self, W):
-        differences = np.abs(W[:, None] - W[None])
-        sizes = {
-            "l2": lambda r: (r**2).sum(axis=2),
-            "l1": lambda r: r.sum(axis=2),
-            "linf": lambda r: r.max(axis=2),
-        }[self.norm](differences)
+        sizes = ((W[:, None] - W[None]) ** 2).sum(axis=2)
         worst = np.where(self.linked, sizes, 0).max(axis=1)
         return worst.max() if self.aggregate == "max" else worst.sum()
 

@@ -142,17 +142,13 @@ def _smoothness(rng, X, shape, size):
 
 
 def _largest(rng, X, shape, size):
-    del shape
+    del shape, size
     graph, S = graphs.over_points(rng, X)
     if not S.any() or (0 < np.abs(S[S != 0]).min() < LEAST):
         return []  # refused: no difference to bound; or an edge that is one by rounding
     aggregate = str(rng.choice(["max", "sum"]))
-    norm = str(rng.choice(["l2", "l1", "linf"]))
-    unit = 1.0 if norm == "l2" else size  # as a square would weigh
-    loss = po.losses.MaxDifferenceRobustness(graph, aggregate, norm)
-    return [
-        Term(unit * _weight(rng), loss, definitions.Largest(S != 0, aggregate, norm))
-    ]
+    loss = po.losses.MaxDifferenceRobustness(graph, aggregate)
+    return [Term(_weight(rng), loss, definitions.Largest(S != 0, aggregate))]
 
 
 def _sparsity(rng, X, shape, size):
