@@ -6,16 +6,14 @@ from typing import cast
 
 import numpy as np
 
-from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.arrays import Array, Indices, Points
 from propopt.lime.exact_limits import ExactLimits, powers_in
 from propopt.lime.laws.lime_law import FactorMeans
 from propopt.structures.products.families import Powers
 from propopt.structures.products.sums import SumOfProducts
 
 
-def split_by_cells(
-    exact: ExactLimits, points: Points, widths: Values | None = None
-) -> Array:
+def split_by_cells(exact: ExactLimits, points: Points) -> Array:
     """Coefficients by how many columns of a cell are not in the row's bin, (n, M, D).
 
     Cells are those of the grid of all columns that f depends on. Those with m columns
@@ -31,9 +29,8 @@ def split_by_cells(
     """
     used = exact.function.columns
     products = _on_all_columns(exact.function, used)
-    means = _with_ones(
-        exact.factor_means(points, exact.law.widths(points, widths)), products.column
-    )
+    widths = exact.law.widths(points)
+    means = _with_ones(exact.factor_means(points, widths), products.column)
 
     def contrasts(t: complex) -> Array:
         out = cast("Array", t * means.zero)

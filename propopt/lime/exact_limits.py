@@ -190,13 +190,11 @@ def _mean(shares: Array, means: Array) -> Values:
 # ---- Means of a function by the bin of one column, and coefficients along its bins
 
 
-def bin_profiles(
-    exact: ExactLimits, points: Points, widths: Values | None = None
-) -> tuple[Array, ...]:
+def bin_profiles(exact: ExactLimits, points: Points) -> tuple[Array, ...]:
     """The profiles h_j(b) = E_Q[f | V_j in b], (n, B_j) each; NaN in empty bins."""
     binned = binned_columns(exact.law)
     columns = tuple(column for column in binned if column is not None)
-    row_widths = exact.law.widths(points, widths)
+    row_widths = exact.law.widths(points)
     parts = [
         _means(exact, columns, points[block], row_widths[block])
         for block in exact.blocks(len(points))
@@ -230,24 +228,20 @@ def _means(
 # ---- How many samples count
 
 
-def effective_share(
-    law: LimeLaw, points: Points, log_weight: Values, widths: Values | None = None
-) -> Values:
+def effective_share(law: LimeLaw, points: Points, log_weight: Values) -> Values:
     """The effective sample size over n, (E π)² / E π² = C(ν)² / C(ν / √2), (n,).
 
     ``log_weight`` is log C(ν). At 1 all samples have the same weight at any distance;
     close to 0 few samples count.
     """
-    squared = law.squared_widths(law.widths(points, widths))
+    squared = law.squared_widths(law.widths(points))
     return np.exp(2.0 * log_weight - law.log_weights(points, squared))
 
 
 # ---- The distance from the row at which coefficients arise
 
 
-def split_by_columns(
-    exact: ExactLimits, points: Points, widths: Values | None = None
-) -> Array:
+def split_by_columns(exact: ExactLimits, points: Points) -> Array:
     """The parts of coefficients by the number of other columns outside the row's bins.
 
     β_j = Σ_m β_j^(m), the coefficients of t^m in
@@ -257,7 +251,7 @@ def split_by_columns(
     """
     products = exact.function
     n_parts = int(products.lengths.max(initial=1))
-    all_widths = exact.law.widths(points, widths)
+    all_widths = exact.law.widths(points)
     parts = np.empty((len(points), n_parts, products.n_columns))
     for block in exact.blocks(len(points)):
         means = exact.factor_means(points[block], all_widths[block])

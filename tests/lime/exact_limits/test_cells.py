@@ -38,9 +38,10 @@ def test_constants_of_the_weighted_law():
     np.testing.assert_allclose(result.alpha, expected, rtol=0, atol=1e-12)
     c = np.exp(result.log_weight / 3)
     np.testing.assert_allclose(c, [0.737687106475, 0.829044719471, 1.0], atol=1e-12)
-    shares = effective_share(fixture.law(), rows, result.log_weight, fixture.WIDTHS)
-    expected = [0.832010355857, 0.938836666249, 1.0]
-    np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-9)
+    for n, share in enumerate([0.832010355857, 0.938836666249, 1.0]):
+        law = fixture.law(fixture.WIDTHS[n])
+        found = effective_share(law, ROW, result.log_weight[[n]])
+        np.testing.assert_allclose(found, share, rtol=0, atol=1e-9)
 
 
 def brute_parts(f, bits, weights, values):
@@ -135,16 +136,14 @@ def test_coefficients_along_a_column_are_contrasts_of_its_profile(name):
         assert even.of(moved).coefficients[:, j].sum() == pytest.approx(0.0, abs=1e-14)
 
 
-def test_rows_widths_and_neighbourhoods_have_their_own_profiles():
-    law = fixture.law()
+def test_rows_and_neighbourhoods_have_their_own_profiles():
+    law = fixture.law(0.8)
     exact, points = ExactLimits(BUMP, law), np.array([POINT, [0.1, 2.0, -2.0]])
-    widths = np.array([0.7, 3.0])
-    profiles = bin_profiles(exact, points, widths)
+    profiles = bin_profiles(exact, points)
     for n in range(2):
-        alone = bin_profiles(exact, points[[n]], widths[[n]])
+        alone = bin_profiles(exact, points[[n]])
         for j in range(3):
             np.testing.assert_allclose(profiles[j][n], alone[j][0], rtol=1e-13)
-    law = fixture.law(0.8)
     alone, glime = (
         bin_profiles(ExactLimits(BUMP, k), ROW) for k in (law, GlimeLaw(law))
     )
@@ -197,8 +196,7 @@ def test_parts_by_columns_are_what_others_add_when_they_leave(name):
 @NAMES
 @pytest.mark.parametrize("split", [split_by_cells, split_by_columns])
 def test_parts_sum_to_coefficients_at_every_width(name, split):
-    exact = ExactLimits(FUNCTIONS[name], fixture.law(shares=UNEQUAL))
-    widths, points = np.array([0.05, 0.7, 1.9, 40.0]), np.repeat(ROW, 4, axis=0)
-    expected = exact.of(points, widths).coefficients
-    result = split(exact, points, widths).sum(axis=1)
-    np.testing.assert_allclose(result, expected, atol=1e-14)
+    for width in (0.05, 0.7, 1.9, 40.0):
+        exact = ExactLimits(FUNCTIONS[name], fixture.law(width, UNEQUAL))
+        expected = exact.of(ROW).coefficients
+        np.testing.assert_allclose(split(exact, ROW).sum(axis=1), expected, atol=1e-14)
