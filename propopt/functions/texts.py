@@ -400,15 +400,13 @@ class TextFunction(WrappedModel):
             document = self.text_schema.document_of(document)
         return DocumentFunction(self, document)
 
-    def documents_of(self, X: Any, what: str = "X") -> list[TextDocument]:
+    def documents_of(self, X: Any) -> list[TextDocument]:
         """Convert strings to documents; unknown words raise an error.
 
         Parameters
         ----------
         X : sequence of str, Series or array (N,)
             The texts.
-        what : str
-            The name of the texts in error messages.
 
         Returns
         -------
@@ -420,9 +418,9 @@ class TextFunction(WrappedModel):
         InvalidInput
             If an item is no text, or has a word that is not in the vocabulary.
         """
-        texts, _ = read_texts(X, what)
+        texts, _ = read_texts(X, "X")
         documents = [self.text_schema.document_of(text) for text in texts]
-        self.text_schema.check_words(documents, what)
+        self.text_schema.check_words(documents, "X")
         return documents
 
     def documents_at(self, points: Points, labels: Labels) -> list[TextDocument]:

@@ -264,7 +264,6 @@ def single_run(
     points: Points,  # shape (n, D)
     fit: FiniteFit,
     *,
-    n_draws: int = RUN_DRAWS,
     rng: np.random.Generator | None = None,
     common: CommonDraws | None = None,
 ) -> SingleRun:
@@ -275,8 +274,7 @@ def single_run(
     """
     generator = np.random.default_rng(0) if rng is None else rng
     n_columns = points.shape[1]
-    size = read_count(n_draws, "n_draws")
-    (uniforms,) = stratified_uniforms(1, size, n_columns, generator)
+    (uniforms,) = stratified_uniforms(1, RUN_DRAWS, n_columns, generator)
     of_squares = law.squared_widths(law.widths(points))
     second = np.empty((len(points), n_columns + 1, n_columns + 1))
     shared = np.zeros(len(points), bool)

@@ -287,19 +287,18 @@ def read_data(
     X: Any,
     schema: TableSchema | None,
     categorical: Sequence[Hashable],
-    label: str = "X",
 ) -> tuple[Points, Labels, TableSchema | None, Mask]:
     """Encoded rows, labels, the schema, and whether columns hold categories."""
     if schema is not None and len(categorical) > 0:
         raise InvalidInput(
             "categorical: leave it out with a schema, which has the categories"
         )
-    if schema is None and len(categorical) > 0 and is_frame(X, label):
-        schema = TableSchema.of(X, categorical, what=label)
+    if schema is None and len(categorical) > 0 and is_frame(X, "X"):
+        schema = TableSchema.of(X, categorical, what="X")
     if schema is not None:
-        points, labels = schema.encode(X, label)
+        points, labels = schema.encode(X, "X")
         return points, labels, schema, schema.categorical
-    points, labels = read_points(X, label)
+    points, labels = read_points(X, "X")
     coded = np.zeros(points.shape[1], dtype=bool)
     unknown = [column for column in categorical if column not in range(len(coded))]
     if unknown:
