@@ -246,18 +246,17 @@ class GradientMatching(Faithfulness):
 class FunctionMatching(Faithfulness):
     """Faithfulness: squared errors of predicting changes of f from attributions.
 
-    After Tadesse et al. 2024, Eq. 12: through the origin, from a reference r with value
-    f(r), or locally over given perturbations,
+    After Tadesse et al. 2024, Eq. 12: through the origin, or locally over given
+    perturbations,
 
     .. math::
 
         Σ_n (f(x_n) − w_nᵀ x_n)²
 
-        Σ_n (f(x_n) − f(r) − w_nᵀ(x_n − r))²
-
         Σ_n Σ_s (f(x_n + ε_ns) − f(x_n) − w_nᵀ ε_ns)²
 
-    The first two alone do not determine W: N equations for N·D unknowns.
+    The first alone does not determine W: N equations for N·D unknowns. From a reference
+    r it is the loss of x_n − r and f(x_n) − f(r).
 
     Parameters
     ----------
@@ -265,8 +264,6 @@ class FunctionMatching(Faithfulness):
         The points x_n.
     values : array or Series (N,), or array (N, S)
         f(x_n); with ``perturbations`` the changes f(x_n + ε_ns) − f(x_n).
-    reference : (point, value), optional
-        The reference r (D,), an array or a Series, and f(r).
     perturbations : array (N, S, D), optional
         The perturbations ε_ns.
     quantity : Quantity, optional
@@ -292,7 +289,6 @@ class FunctionMatching(Faithfulness):
         self,
         X: object,
         values: object,
-        reference: tuple[object, float] | None = None,
         perturbations: object = None,
         *,
         quantity: Quantity | None = None,
@@ -305,11 +301,11 @@ class FunctionMatching(Faithfulness):
                 "GradientMatching, as gradients include effects of missing numbers"
             )
         if perturbations is None:
-            designs, target = _global_designs(points, self.labels, values, reference)
-        elif reference is None:
-            designs, target = _local_designs(points, values, perturbations)
+            vector = aligned_vector(values, self.labels.points, "values", "X")
+            target = _sized(vector, points.shape[:1], "values")
+            designs = points[:, None, :]
         else:
-            raise InvalidInput("give a reference or perturbations, not both")
+            designs, target = _local_designs(points, values, perturbations)
         refuse_overflow(designs, "X")
         refuse_overflow(target, "values")
         self.designs = designs
@@ -350,24 +346,6 @@ def _read_units(user_units: Units | None, target_units: Units | None) -> Units |
             "units out"
         )
     return user_units
-
-
-def _global_designs(
-    points: Points,
-    labels: Labels,
-    values: object,
-    reference: tuple[object, float] | None,
-) -> tuple[Array, Array]:
-    """Designs of one equation per point: f(x) − f(r) = wᵀ(x − r)."""
-    vector = aligned_vector(values, labels.points, "values", "X")
-    outputs = _sized(vector, points.shape[:1], "values")
-    if reference is None:
-        return points[:, None, :], outputs[:, None]
-    point, value = reference
-    aligned_point = aligned_vector(point, labels.features, "reference", "X")
-    origin = _sized(aligned_point, points.shape[1:], "reference")
-    base = float(read_array(value, "reference value", ndim=0))
-    return (points - origin)[:, None, :], (outputs - base)[:, None]
 
 
 def _local_designs(

@@ -33,7 +33,6 @@ from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
 from propopt.losses.graphs.points import PAIR_BYTES
 from propopt.problems.sections import (
-    Finite,
     KernelWidths,
     Label,
     Nonnegative,
@@ -47,7 +46,6 @@ from propopt.problems.sections import (
     wrong,
 )
 from propopt.problems.subject.subject import Subject
-from propopt.tables.frames import Labels, read_points
 
 
 # ---- Sections of losses and of their graphs
@@ -132,19 +130,6 @@ def _graph_of(section: Any, subject: Subject) -> graphs.Graph:
     return section.graph.build(subject.coordinates, len(subject.points))
 
 
-def _reference(section: Any, subject: Subject) -> tuple[list[float], float] | None:
-    if section.reference is None:
-        return None
-    if len(section.reference) != subject.n_features:
-        raise InvalidInput(
-            f"reference: expected {subject.n_features}, one for each feature, got "
-            f"{len(section.reference)}"
-        )
-    names = Labels(features=read_points(subject.points, "X")[1].features)
-    value = subject.function.value(names.table(np.array([section.reference])))
-    return section.reference, float(value[0])
-
-
 def _mean_slopes(section: Any, subject: Subject) -> MainEffects | None:
     if section.offset is None:
         return None
@@ -178,7 +163,6 @@ _FROM_SUBJECT: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
     "quantity": lambda _, subject: subject.function.quantity,
     "present": lambda _, subject: subject.table,
     "graph": _graph_of,
-    "reference": _reference,
     "offset": _mean_slopes,
     "kernel_matrix": _kernel,
 }
@@ -219,11 +203,7 @@ def _loss(
 
 _WRITTEN: Final[tuple[type[LossSection], ...]] = (
     _loss(losses.GradientMatching, "Σ ‖w − ∇f‖²."),
-    _loss(
-        losses.FunctionMatching,
-        "Σ (f(x) − wᵀx)², or from a reference point.",
-        reference=list[Finite] | None,
-    ),
+    _loss(losses.FunctionMatching, "Σ (f(x) − wᵀx)²."),
     _loss(
         losses.PairwiseRobustness,
         "Σ ‖w_n − w_n'‖² S_nn', or of what is left without main effects.",

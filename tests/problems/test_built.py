@@ -14,7 +14,7 @@ data: {grid: {low: -1, high: 1, per_dimension: 2, dimensions: 3}}
 function: {name: exponential}
 objective:
   gradient_matching: {weight: 2, norm: l1}
-  function_matching: {reference: [0, 0, 0]}
+  function_matching: 1
   pairwise_robustness: {graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
   kernel_robustness: {lengthscale: 1, mean: none}
   max_difference_robustness: {graph: {kind: threshold, threshold: 4}, aggregate: sum}

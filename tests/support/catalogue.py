@@ -95,7 +95,6 @@ LOSSES: dict[str, po.losses.PropertyLoss] = {
     "gradient l1": po.GradientMatching(G, norm="l1"),
     "gradient of a frame": po.GradientMatching(FRAME),
     "function": po.losses.FunctionMatching(X, VALUES),
-    "function, reference": po.losses.FunctionMatching(X, VALUES, (X.mean(axis=0), 0.3)),
     "function, local": po.losses.FunctionMatching(X, CHANGES, perturbations=NOISE),
     **{
         f"pairwise, {name}": po.PairwiseRobustness(graph)
@@ -209,7 +208,6 @@ OBJECTIVES: dict[str, po.losses.Objective] = {
     "local": 1.0 * _local,
     "local, max": _local + 5.0 * _max,
     "local, kernel": _local + 0.1 * _kernel,
-    "reference, pairwise": LOSSES["function, reference"] + 0.3 * _full,
 }
 SQUARED = {
     name: objective

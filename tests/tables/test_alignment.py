@@ -165,11 +165,10 @@ def test_names_equal_those_that_a_file_has_of_them(tmp_path, index, columns):
 
 # ---- whatever else has names
 def by_function_matching(turned):
-    """References and values, of another order or with other names."""
-    values, reference = pd.Series(range(7), ROWS), pd.Series([1.0, 2.0, 3.0], NAMES)
-    if turned:
-        values, reference = values.iloc[::-1], reference.iloc[::-1]
-    return po.losses.FunctionMatching(X, values, (reference, 0.5)).value(G)
+    values = pd.Series(range(7), ROWS)
+    return po.losses.FunctionMatching(X, values.iloc[::-1] if turned else values).value(
+        G
+    )
 
 
 def scaled(turned):
@@ -191,12 +190,10 @@ def test_it_is_read_by_name(read):
     assert_array_equal(read(True), read(False))
 
 
-def test_references_and_values_of_other_names_are_refused():
-    values, reference = pd.Series(range(7), ROWS), pd.Series([1.0, 2.0, 3.0], NAMES)
+def test_values_of_other_names_are_refused():
+    values = pd.Series(range(7), ROWS)
     with pytest.raises(InvalidInput, match="values: its labels are not those of X"):
         po.losses.FunctionMatching(X, values.reset_index(drop=True))
-    with pytest.raises(InvalidInput, match="reference: its labels are not those of X"):
-        po.losses.FunctionMatching(X, values, (reference.rename({"age": "size"}), 0.5))
 
 
 def test_names_of_bounds_reach_the_explanation():
