@@ -258,8 +258,8 @@ def read_parts(
         if "first is nan" not in str(error):
             raise
         raise InvalidInput(
-            f"{error}; if an export left values blank, replace these by 0, as "
-            "fillna(0) does: the others are checked"
+            f"{error}; if an export left values blank, replace these by 0, with "
+            "attributions.fillna(0): the others are checked"
         ) from None
     if imported.explanation is not None and imported.units != "output":
         raise InvalidInput(
