@@ -230,6 +230,7 @@ def card_of_shares(
     subtitle in ``parts``.
     """
     table = result.to_frame().dropna(subset="mean_size")  # others are in no row
+    named = table.rename(columns=lambda name: name.replace("_", " "))
     table = table.sort_values("mean_size", ascending=False, kind="stable")
     largest = table[:N_ON_CARD]
     sizes = largest["mean_size"]
@@ -245,7 +246,7 @@ def card_of_shares(
             ),
             Facts(facts),
         ],
-        chapters=lambda: [table_chapter("Table", result.to_frame())],
+        chapters=lambda: [table_chapter("All features", named)],
     )
 
 

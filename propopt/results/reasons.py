@@ -536,13 +536,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
             ranks = self._by_rank
             card = self._card([ranks, Facts(facts)], "Reasons", sample.in_words())
         frame = self.to_frame()[["row", "rank"]].join(listed)
+        chapters = [table_chapter("Reasons, row by row", frame)][: len(self.names) - 1]
         return replace(
             card,
             settings={
                 "features": f"{self.n_features:,}",
                 "least share": share_text(self.least_share),
             },
-            chapters=lambda: [table_chapter("Reasons, row by row", frame)],
+            chapters=lambda: chapters,
         )
 
     @property
