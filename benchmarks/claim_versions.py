@@ -1,11 +1,13 @@
 """How often ``po.compare`` alarms without a change, and which planted changes it finds.
 
-``python -m benchmarks.claim_versions [--pairs 200] [--planted 5] [--level refits]``
-adds outcomes to ``claim_versions.csv`` next to this file, and prints the tables of
-``background/version_changes.md``; ``--pairs 0`` only prints.
+``python -m benchmarks.claims versions [--full]`` compares versions on fresh tables of
+the populations of :mod:`benchmarks.claims`. ``--full`` adds the outcomes that
+``claim_versions.csv`` next to this file lacks: 200 pairs without a change and three
+plantings of each change with refits; one of each with pooled divisions. ``python -m
+benchmarks.claim_versions`` prints the tables of ``background/version_changes.md``.
 
-A table is split in two at random. The old version is trained on one half, the new one
-on the other half, without a change or with one:
+The old and the new version are trained on two tables of a population, without a change
+or with one:
 
 ============== ====================================================================
 shuffled       a column is joined to the wrong rows
@@ -13,175 +15,125 @@ unit           a column is 60 times as large: seconds for minutes
 label noise    10 % of the outcomes are flipped, or exchanged if they are numbers
 dropped        a column is constant, so its contributions are 0
 duplicated     a fifth of the rows is there ten times
-threshold      the least outcome of the upper class is the 65 % quantile, not the 50 %
+threshold      15 % of the rows leave the upper class, those with its least scores
 other features half of the columns are constant
 scaled         outcomes are 1.5 times as large
-categories     the codes of a column are permuted
+categories     the categories of a column are permuted
 subgroup       outcomes are flipped in half of the rows of a subgroup of a fifth
 ============== ====================================================================
 
-The column is the one with the largest mean size in the old version, except for unit (a
-number) and categories. ``--level refits`` has 20 bootstrap refits of each version and
-explains rows of the old table. ``--level pooled`` has 19 divisions, and explains rows
-of neither table.
+The column is the one with the largest mean size in the old version, among numbers for
+unit, and among categories for categories. ``refits`` are 20 bootstrap refits of each
+version, and rows of the old table are explained. ``pooled`` are 19 divisions, and rows
+of neither table are explained.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import lightgbm
 import numpy as np
 import pandas as pd
-from sklearn import datasets
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import propopt as po
+from benchmarks.claims import POPULATIONS, Population
 
 
 OUTCOMES: Final = Path(__file__).with_suffix(".csv")
-ROWS: Final = {"numbers": 2000, "classes": 2000, "zones": 1400}
-"""Rows of synthetic tables; each version has half of them."""
-TABLES: Final = (*ROWS, "diabetes", "cancer")
 CASES: Final = [
     (table, kind)
-    for table in TABLES
+    for table in POPULATIONS
     for kind in ("linear", "trees")
-    if (table, kind) != ("zones", "linear")
+    if (table, kind) != ("categories", "linear")
 ]
 CHANGES: Final = (
     *("shuffled", "unit", "label noise", "dropped", "duplicated"),
     *("threshold", "other features", "scaled", "categories", "subgroup"),
 )
-LEVELS: Final = ("refits", "pooled")
-CODES: Final = ("code", "zone", "sex")
+OF_COLUMNS: Final = ("shuffled", "unit", "dropped", "categories")
+"""Changes of a single column."""
+
+LEVELS: Final = {"refits": (200, 3), "pooled": (len(CASES), 1)}
+"""Pairs without a change on record, and how often each change is planted in a case."""
+
 N_EXPLAINED = N_BACKGROUND = 30
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows and outcomes; of classes the score of which they are the upper half."""
-
-    X: pd.DataFrame
-    y: Any
-    score: Any = None
-
-    @property
-    def is_classes(self) -> bool:
-        """Whether outcomes are 0 and 1."""
-        return {*np.unique(self.y).tolist()} == {0.0, 1.0}
-
-    def rows(self, places: Any) -> Table:
-        """Some of them."""
-        score = None if self.score is None else self.score[places]
-        X = self.X.iloc[places].reset_index(drop=True)
-        return Table(X, self.y[places], score)
-
-
-@cache
-def bundled(name: str) -> Table:
-    """A table of scikit-learn."""
-    load = {"diabetes": datasets.load_diabetes, "cancer": datasets.load_breast_cancer}
-    result = load[name](as_frame=True)
-    y = result.target.to_numpy(dtype=float)
-    if name == "diabetes":
-        return Table(result.data, y / 50.0)
-    return Table(result.data.iloc[:, :10], y)
-
-
-def synthetic(name: str, rng: np.random.Generator) -> Table:
-    """Numbers and codes; in zones also categories with few rows each."""
-    n = ROWS[name]
-    X = pd.DataFrame(rng.normal(size=(n, 4)), columns=["x0", "x1", "x2", "no"])
-    X["x1"] = 0.5 * X["x0"] + np.sqrt(0.75) * X["x1"]
-    if name == "zones":
-        score = 0.6 * X["x0"] + 0.4 * X["x2"]
-        # a fifth of the rows is in zones other than the first: some 137 of a version,
-        # above LightGBM's min_data_per_group of 100, and below it in halves
-        laws = {"zone": [0.8, *[0.2 / 6] * 6], "kind": [1 / 9] * 9, "id": [1 / 9] * 9}
-        for column, law in laws.items():
-            codes = rng.choice(len(law), n, p=law)
-            levels = [f"{column}{k}" for k in range(len(law))]
-            X[column] = pd.Categorical.from_codes(codes, levels)
-            effect = {"zone": [0.0, *[2.0] * 6], "kind": np.linspace(-1, 1, 9)}
-            score += np.asarray(effect.get(column, [0.0] * 9))[codes]
-        return Table(X, (score + rng.normal(size=n)).to_numpy())
-    X["code"] = rng.integers(4, size=n).astype(float)
-    X["b"] = (rng.random(n) < 0.2).astype(float)
-    effects = np.array([1.0, 0.6, 0.4, 0.0, 0.5, 1.0])
-    score = X.to_numpy() @ effects + 0.3 * (X["x0"] * X["x2"]).to_numpy()
-    if name == "numbers":
-        return Table(X, score + rng.normal(size=n))
-    score = score + rng.logistic(size=n)
-    return Table(X, (score > np.median(score)).astype(float), score)
-
-
-def learner(name: str, is_classes: bool) -> Any:
+def learner(name: str, population: Population) -> Any:
     """Not fitted."""
     if name == "linear":
-        model = LogisticRegression() if is_classes else LinearRegression()
-        return make_pipeline(StandardScaler(), model)
-    cls = lightgbm.LGBMClassifier if is_classes else lightgbm.LGBMRegressor
-    how: dict[str, Any] = {
-        "n_estimators": 20,
-        "num_leaves": 6,
-        "learning_rate": 0.2,
-        "random_state": 0,
-    }
-    return cls(min_child_samples=5, n_jobs=1, verbose=-1, **how)
+        linear = LogisticRegression if population.has_classes else LinearRegression
+        return make_pipeline(SimpleImputer(), StandardScaler(), linear())
+    trees: Any = lightgbm.LGBMRegressor
+    if population.has_classes:
+        trees = lightgbm.LGBMClassifier
+    how = {"n_estimators": 20, "num_leaves": 6, "learning_rate": 0.2, "random_state": 0}
+    return trees(min_child_samples=5, n_jobs=1, verbose=-1, **how)
 
 
 def changed(
-    table: Table, change: str, column: str, rng: np.random.Generator
-) -> Table | None:
-    """The new table with a change; None where it cannot have it."""
-    X, y, n = table.X.copy(), table.y.copy(), len(table.y)
+    population: Population,
+    scored: tuple[pd.DataFrame, Any],
+    change: str,
+    column: str,
+    rng: np.random.Generator,
+) -> tuple[pd.DataFrame, Any] | None:
+    """Rows and outcomes of a table with a change; None where it cannot have it."""
+    X, score = scored[0].copy(), scored[1]
+    y = population.outcomes(score)
+    n = len(y)
     match change:
         case "shuffled":
-            X[column] = X[column].to_numpy()[rng.permutation(n)]
-            X = X.astype(table.X.dtypes)
+            X[column] = X[column].iloc[rng.permutation(n)].array
         case "unit":
             X[column] *= 60.0
         case "label noise":
             part = rng.choice(n, n // 10, replace=False)
-            y[part] = 1.0 - y[part] if table.is_classes else rng.permutation(y[part])
+            y = np.array(y)
+            y[part] = (
+                1 - y[part] if population.has_classes else rng.permutation(y[part])
+            )
         case "dropped":
             X[column] = _constant(X[column])
         case "duplicated":
             part = rng.choice(n, n // 5, replace=False)
-            return table.rows(np.concatenate([np.arange(n), *[part] * 9]))
+            places = np.concatenate([np.arange(n), *[part] * 9])
+            return X.iloc[places].reset_index(drop=True), y[places]
         case "threshold":
-            if table.score is None:
+            if not population.has_classes:
                 return None
-            y = (table.score > np.quantile(table.score, 0.65)).astype(float)
+            lower = np.mean(score <= 0.0) + 0.15
+            y = population.outcomes(score, np.quantile(score, lower))
         case "other features":
             for lost in [x for x in X.columns if x != column][: X.shape[1] // 2]:
                 X[lost] = _constant(X[lost])
         case "scaled":
-            if table.is_classes:
+            if population.has_classes:
                 return None
             y = 1.5 * y
         case "categories":
             if not column:
                 return None
-            values = np.unique(X[column])
+            values = X[column].cat.categories
             order = dict(zip(values, rng.permutation(values), strict=True))
-            X[column] = X[column].map(order).astype(table.X[column].dtype)
+            X[column] = X[column].map(order).astype(X[column].dtype)
         case "subgroup":
-            first = X["b"] if "b" in X else X.iloc[:, 0]
-            group = (first >= np.quantile(first, 0.8)) & (rng.random(n) < 0.5)
-            y = np.where(group, (1.0 if table.is_classes else 2.0 * y.mean()) - y, y)
-    return Table(X, y)
+            first = X.iloc[:, 0]
+            group = (first >= first.quantile(0.8)) & (rng.random(n) < 0.5)
+            flipped = (1 if population.has_classes else 2.0 * y.mean()) - y
+            y = np.where(group, flipped, y)
+    return X, y
 
 
 def _constant(column: pd.Series[Any]) -> Any:
@@ -207,47 +159,42 @@ class Outcome:
 def outcomes(
     level: str, name: str, kind: str, seed: int, planted: bool
 ) -> Iterator[Outcome]:
-    """One split of a table: no change, and each that is planted."""
-    rng = np.random.default_rng([seed, TABLES.index(name), len(kind)])
-    whole = synthetic(name, rng) if name in ROWS else bundled(name)
-    order = rng.permutation(len(whole.y))
-    outside = whole.rows(order[:N_EXPLAINED]).X
-    order = order[N_EXPLAINED:]
-    half = len(order) // 2
-    old = whole.rows(order[:half])
-    new = whole.rows(order[half:])
-    model = learner(kind, old.is_classes)
+    """Two tables of a population: no change, and each that is planted."""
+    rng = np.random.default_rng([seed, len(kind)])
+    population = POPULATIONS[name]
+    X, y = population.table(seed, 0)
+    new = population.scored(seed, 1)
+    model = learner(kind, population)
     output: Any = "auto"
-    if old.is_classes:
+    if population.has_classes:
         output = "log_odds" if kind == "linear" else "margin"
-    rows = old.X[-N_EXPLAINED:] if level == "refits" else outside
+    rows = X[-N_EXPLAINED:]
+    if level == "pooled":
+        rows = population.table(seed, 2)[0][:N_EXPLAINED]
 
     def explained(fitted: Any) -> Any:
-        function = po.wrap(fitted, data=old.X, output=output)
-        shap = po.explainers.ExactShap(data=old.X[:N_BACKGROUND])
+        function = po.wrap(fitted, data=X, output=output)
+        shap = po.explainers.ExactShap(data=X[:N_BACKGROUND])
         return shap.explain(function, rows)
 
-    def version(table: Table) -> Any:
-        return explained(clone(model).fit(table.X, table.y))
-
-    def refits(table: Table) -> list[Any]:
+    def refits(*table: Any) -> list[Any]:
         made = po.null_models.bootstrap_refits
-        return [*map(explained, made(model, table.X, table.y, times=20, rng=seed))]
+        return [*map(explained, made(model, *table, times=20, rng=seed))]
 
-    def pooled(table: Table) -> Any:
-        tables = (old.X, old.y), (table.X, table.y)
-        divided = po.null_models.pooled_refits(model, *tables, rng=seed)
-        pairs = [(explained(a), explained(b)) for a, b in divided.pairs]
-        return po.null_models.PooledRefits(pairs)
+    def pooled(*table: Any) -> Any:
+        divided = po.null_models.pooled_refits(model, (X, y), table, rng=seed)
+        versions = ([*map(explained, x)] for x in (divided.old, divided.new))
+        return po.null_models.PooledRefits(*versions)
 
-    before = version(old)
-    of_old = refits(old) if level == "refits" else None
+    before = explained(clone(model).fit(X, y))
+    of_old = refits(X, y) if level == "refits" else None
     for change in ("none", *(CHANGES if planted else ())):
-        column = _column(before, old.X, change)
-        table = new if change == "none" else changed(new, change, column, rng)
+        column = _column(before, X, change)
+        table = changed(population, new, change, column, rng)
         if table is not None:
-            null = pooled(table) if of_old is None else (of_old, refits(table))
-            result = po.compare(before, version(table), level=null)
+            null = pooled(*table) if of_old is None else (of_old, refits(*table))
+            after = explained(clone(model).fit(*table))
+            result = po.compare(before, after, level=null)
             flags = [*result.flagged, result.total_flagged, result.base_flagged]
             names = [*result.features, "sum", "base"]
             flagged = "; ".join(x for x, flag in zip(names, flags, strict=True) if flag)
@@ -255,12 +202,11 @@ def outcomes(
 
 
 def _column(explained: Any, X: pd.DataFrame, change: str) -> str:
-    """The column to change: the largest, the largest number, or one with codes."""
+    """The column to change: the largest, the largest number, or with categories."""
     sizes = pd.Series(np.abs(explained.attributions).mean(axis=0), X.columns)
-    if change == "categories":
-        sizes = sizes[[x for x in CODES if x in sizes]]
-    elif change == "unit":
-        sizes = sizes[list(X.select_dtypes("number"))]
+    kinds = {"categories": "category", "unit": "number"}
+    if change in kinds:
+        sizes = sizes[list(X.select_dtypes(kinds[change]))]
     return str(sizes.idxmax()) if len(sizes) else ""
 
 
@@ -272,22 +218,22 @@ def read() -> pd.DataFrame:
     return pd.read_csv(OUTCOMES, keep_default_na=False)
 
 
-def measure(level: str, pairs: int, planted: int) -> None:
+def measure(level: str) -> None:
     """Add the outcomes that are not on record."""
     names = [x.name for x in fields(Outcome)]
     if not OUTCOMES.exists():
         OUTCOMES.write_text(",".join(names) + "\n")
     done = {tuple(row) for row in read()[names[:5]].astype(str).to_numpy()}
+    pairs, planted = LEVELS[level]
     for number in range(pairs):
         seed, place = divmod(number, len(CASES))
         key = (level, *CASES[place])
         changes = seed < planted
         last = "subgroup" if changes else "none"
         if (*key, last, str(seed)) not in done:
-            with warnings.catch_warnings(), OUTCOMES.open("a", newline="") as stream:
-                warnings.simplefilter("ignore")
-                writer = csv.writer(stream, lineterminator="\n")
-                writer.writerows(map(astuple, outcomes(*key, seed, changes)))
+            found = [*map(astuple, outcomes(*key, seed, changes))]
+            with OUTCOMES.open("a", newline="") as stream:
+                csv.writer(stream, lineterminator="\n").writerows(found)
 
 
 def tables(found: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -324,18 +270,15 @@ def page_tables(found: pd.DataFrame) -> list[str]:
     return lines
 
 
-def claims(full: bool) -> dict[str, pd.DataFrame]:
-    """The tables of fresh pairs: 200 without a change if ``full``, else one a case."""
-    found = []
-    for number in range(200 if full else len(CASES)):
-        seed, place = divmod(number, len(CASES))
-        how = (1000 + seed, full and seed < 3)
-        found += [asdict(x) for x in outcomes("refits", *CASES[place], *how)]
-    return tables(pd.DataFrame(found))
-
-
-OF_COLUMNS: Final = ("shuffled", "unit", "dropped", "categories")
-"""Changes of a single column."""
+def claims(full: bool = False) -> dict[str, pd.DataFrame]:
+    """The tables of all pairs on record if ``full``, else of a fresh one a case."""
+    warnings.simplefilter("ignore")
+    if full:
+        for level in LEVELS:
+            measure(level)
+        return tables(read())
+    fresh = (outcomes("refits", *case, 1000, False) for case in CASES)
+    return tables(pd.DataFrame(asdict(x) for found in fresh for x in found))
 
 
 def _cells(found: pd.DataFrame) -> dict[str, str]:
@@ -349,16 +292,5 @@ def _share(flags: pd.Series[Any]) -> str:
     return f"{flags.sum()}/{len(flags)}" if len(flags) else ""
 
 
-def main() -> None:
-    """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--pairs", type=int, default=200)
-    parser.add_argument("--planted", type=int, default=5)
-    parser.add_argument("--level", choices=LEVELS, default="refits")
-    options = parser.parse_args()
-    measure(options.level, options.pairs, options.planted)
-    print("\n".join(page_tables(read())))
-
-
 if __name__ == "__main__":
-    main()
+    print("\n".join(page_tables(read())))

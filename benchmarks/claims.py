@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import logit
 
 
 Rng: TypeAlias = np.random.Generator
@@ -36,15 +36,24 @@ CASES: Final = ("mixtures", "refits", "audits", "versions")
 
 @dataclass(frozen=True)
 class Population:
-    """A population of rows and outcomes, and the number of rows of a table of it."""
+    """A population of rows and scores, and the number of rows of a table of it."""
 
     draw: Callable[[Rng, int], Drawn]
     n_rows: int
     has_classes: bool = True
 
+    def scored(self, *seed: int) -> Drawn:
+        """A table of rows and scores."""
+        return self.draw(np.random.default_rng(seed), self.n_rows)
+
+    def outcomes(self, score: Any, threshold: float = 0.0) -> Any:
+        """The classes, 1 above the threshold, or else the scores themselves."""
+        return (score > threshold).astype(int) if self.has_classes else score
+
     def table(self, *seed: int) -> Drawn:
         """A table of rows and outcomes."""
-        return self.draw(np.random.default_rng(seed), self.n_rows)
+        X, score = self.scored(*seed)
+        return X, self.outcomes(score)
 
 
 def _categories(rng: Rng, n: int) -> Drawn:
@@ -65,7 +74,7 @@ def _categories(rng: Rng, n: int) -> Drawn:
     risk = risk + 0.7 * (np.log(amount) - 8.0) * (values["purpose"] < 3) - 0.4
     table = {"months": months, "amount": amount, "age": age}
     table |= {name: pd.Categorical(_words(name, x)) for name, x in values.items()}
-    return pd.DataFrame(table), (rng.random(n) < expit(risk)).astype(int)
+    return pd.DataFrame(table), risk - logit(rng.random(n))
 
 
 def _words(name: str, codes: Any) -> list[str]:
@@ -96,7 +105,7 @@ def _missing(rng: Rng, n: int) -> Drawn:
     measured[0] |= age > 60.0  # the old are tested
     for name, seen in zip(("sugar", "fat", "unused test"), measured, strict=True):
         table[name] = table[name].where(seen)
-    return table, (rng.random(n) < expit(risk)).astype(int)
+    return table, risk - logit(rng.random(n))
 
 
 def _correlated(rng: Rng, n: int) -> Drawn:
@@ -126,7 +135,7 @@ def _few(rng: Rng, n: int) -> Drawn:
     risk = risk + 0.6 * markers[1] - 0.3
     table = {f"marker {j + 1}": x for j, x in enumerate(markers[:4])}
     table |= {f"unused {j + 1}": x for j, x in enumerate([*noise, *markers[4:]])}
-    return pd.DataFrame(table), (rng.random(n) < expit(risk)).astype(int)
+    return pd.DataFrame(table), risk - logit(rng.random(n))
 
 
 POPULATIONS: Final[Mapping[str, Population]] = {
