@@ -20,8 +20,7 @@ from propopt.base.document import (
     cell_text,
     minus,
 )
-from propopt.base.row_sample import SAMPLED_ABOVE, RowSample
-from propopt.base.text import plural
+from propopt.base.row_sample import RowSample
 from propopt.proofs.optimum import Optimum
 from propopt.results.record import Decision, Record, digest_of_array
 
@@ -36,6 +35,10 @@ _COLUMNS: Final = 13
 _PER_TABLE: Final = 10
 _LINE: Final = 105
 """The most columns, and about the most characters in a line, of a printed table."""
+
+
+_OF_ROWS: Final = 8
+"""The most columns of the table of rows."""
 
 
 @final
@@ -58,11 +61,14 @@ class ReviewSheet:
         return self.result.attributions
 
     @cached_property
-    def _differences(self) -> Array | None:
+    def _expected(self) -> Array:
+        """The exact values, or else the values themselves, (N, D)."""
+        return self._values if self.exact is None else self.exact
+
+    @cached_property
+    def _differences(self) -> Array:
         """Absolute differences from the exact values, (N, D), without rounding."""
-        if self.exact is None:
-            return None
-        differences = np.abs(self._values - self.exact)
+        differences = np.abs(self._values - self._expected)
         return np.where(differences > self._rounding, differences, 0.0)
 
     @cached_property
@@ -81,10 +87,9 @@ class ReviewSheet:
     @cached_property
     def _fails(self) -> Mask:
         """Rows with a difference or a sum error beyond the tolerance, (N,)."""
-        wrong = np.abs(self._sum_errors) > (self.tolerance or 0.0)
-        if self._differences is not None:
-            wrong |= (self._differences > (self.tolerance or 0.0)).any(axis=1)
-        return wrong
+        tolerance = self.tolerance or 0.0
+        wrong = np.abs(self._sum_errors) > tolerance
+        return wrong | (self._differences > tolerance).any(axis=1)
 
     def tolerances(self) -> Iterator[Fact]:
         """The tolerance with the number of rows that fail, if one is set."""
@@ -100,9 +105,7 @@ class ReviewSheet:
         yield self._of_values()
 
     def _of_rows(self) -> Chapter:
-        n_columns = 3 + (self.decision is not None) + (self.tolerance is not None)
-        n_columns += 2 * (self._differences is not None)
-        rows = self._failing_first(CELLS_ON_PAGE // (n_columns + 1))
+        rows = self._failing_first(CELLS_ON_PAGE // _OF_ROWS)
         columns = dict[str, Sequence[Any]]()
         words = list[str]()
         if (self.base == self.base[0]).all():
@@ -113,7 +116,7 @@ class ReviewSheet:
         if self.decision is not None:
             columns["decision"] = [*map(self.decision.of, columns["prediction"])]
         columns["error of the sum"] = [*map(float, self._sum_errors[rows])]
-        if self._differences is not None:
+        if self.exact is not None:
             differences = self._differences[rows]
             indices = differences.argmax(axis=1).tolist()
             most = differences.max(axis=1)
@@ -136,9 +139,7 @@ class ReviewSheet:
         words = []
         if D > _COLUMNS:  # those with the largest differences, then the largest values
             sizes = np.abs(self._values).mean(axis=0)
-            errors = np.zeros(D)
-            if self._differences is not None:
-                errors = self._differences.max(axis=0)
+            errors = self._differences.max(axis=0)
             columns = np.sort(np.lexsort((-sizes, -errors))[:_COLUMNS]).tolist()
             words.append(f"{_COLUMNS} of {D} columns, the sum of the others")
         if self.exact is not None:
@@ -164,9 +165,7 @@ class ReviewSheet:
     def _cell(self, n: int, columns: list[int]) -> str:
         """A sum of values, the exact one if it differs, and a mark if it is far."""
         value = self._signed(self._values[n, columns])
-        if self.exact is None or self._differences is None:
-            return value
-        exact = self._signed(self.exact[n, columns])
+        exact = self._signed(self._expected[n, columns])
         most = self._differences[n, columns].max()
         is_far = self.tolerance is not None and most > self.tolerance
         if exact == value and not is_far:
@@ -186,29 +185,18 @@ class ReviewSheet:
         return max(2 - math.floor(math.log10(largest)), 0)
 
     def _failing_first(self, room: int) -> list[int]:
-        """The rows that fit, in order; rows beyond the tolerance have priority.
-
-        The others of a large table are a sample.
-        """
-        N = len(self.base)
-        if room >= N:
-            return [*range(N)]
-        if N <= SAMPLED_ABOVE:
-            order = np.argsort(~self._fails, kind="stable")[:room]
-            return sorted(order.tolist())
-        sample = RowSample.of(N, room).rows.tolist()
-        failing = list[int]()
-        if self.tolerance is not None:
-            failing = np.flatnonzero(self._fails)[:room].tolist()
-        return sorted(list(dict.fromkeys([*failing, *sample]))[:room])
+        """The rows that fit, in order: those of an audit that fail, then a sample."""
+        rows: list[int] = RowSample.of(len(self.base), room).rows.tolist()
+        if self.noun == "audited" and room < len(self.base):
+            failing = np.flatnonzero(self._fails).tolist()
+            rows = sorted([*dict.fromkeys([*failing, *rows])][:room])
+        return rows
 
     def _caption(self, shown: int, *words: str) -> str:
         """The unit, the rows that are shown, and more."""
-        N = len(self.base)
-        rows = plural(N, "row")
-        if shown < N:
-            rows = f"{shown:,} of {rows}"
-            rows = f"a sample of {rows}" if N > SAMPLED_ABOVE else rows
+        sample = RowSample.of(len(self.base), shown)
+        rows = sample.in_words()
+        if not sample.is_whole:
             rows += "" if self.tolerance is None else ", including those that fail"
             rows += "; the CSV files have all"
         return " · ".join(filter(None, (self.unit, rows, *words)))
