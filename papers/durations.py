@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from papers.engine.paper import Paper
+from papers.engine.paper import ALL, Paper
 
 
 _MINUTE = 60.0
@@ -16,7 +16,7 @@ _MINUTE = 60.0
 
 @cache
 def durations_on_record() -> Mapping[tuple[str, str], float]:
-    """Seconds of processor time, by paper and figure."""
+    """Seconds of processor time, by paper and figure; ``"all"`` is a whole paper."""
     table = pd.read_csv(Path(__file__).with_name("durations.csv"))
     rows = table[["paper", "figure", "seconds"]].itertuples(index=False, name=None)
     return {(paper, figure): float(seconds) for paper, figure, seconds in rows}
@@ -38,15 +38,23 @@ def durations_in_words(
     for paper, names in chosen:
         figures = paper.named(names)
         n = f"{len(figures)} figure{'s' if len(figures) > 1 else ''}"
-        known = [durations_on_record().get((paper.name, own)) for own in figures]
-        if full or None in known:
+        seconds = None if full else _seconds(paper, figures)
+        if seconds is None:
             yield f"{paper.name}: {n}; how long they take is not known"
             continue
-        seconds = sum(filter(None, known))
         total += seconds
         yield f"{paper.name}: {n}, about {_told(seconds)} of processor time"
     if len(chosen) > 1:
         yield f"{len(chosen)} papers: about {_told(total)} of processor time"
+
+
+def _seconds(paper: Paper, figures: Sequence[str]) -> float | None:
+    """Of these figures together, if all are known."""
+    known = durations_on_record()
+    if len(figures) == len(paper.figures) and (paper.name, ALL) in known:
+        return known[paper.name, ALL]
+    own = [known.get((paper.name, figure)) for figure in figures]
+    return None if None in own else float(sum(filter(None, own)))
 
 
 def _told(seconds: float) -> str:

@@ -46,8 +46,6 @@ def counted(paper: str) -> Counter[str]:
         (line["figure"], line["statement"]): line["claim"]
         for line in rows_of(paper, "sentences")
     }
-    if not claims:
-        return Counter(line["verdict"] for line in rows_of(paper, "recorded"))
     alike: dict[str, set[str]] = {}
     for line in rows_of(paper, "recorded"):
         claim = claims[line["figure"], line["statement"]]

@@ -37,6 +37,7 @@ def _paper(
             "errors": misprints_figure,
         },
         recorded=recorded,
+        said=Path(__file__).with_name("sentences.csv"),
         values=values,
         full=full,
     )

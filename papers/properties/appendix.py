@@ -11,6 +11,7 @@ from papers.engine.charts import draw_fronts, linear
 from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel, PanelResult
 from papers.engine.statements import EVERYWHERE, trades_off
+from papers.properties.fronts import baselines_are_not_optimal
 from papers.properties.setups import FUNCTIONS, PROBLEM_FILES
 
 
@@ -34,6 +35,7 @@ def appendix_figure() -> PaperFigure:
                 problem=PROBLEM_FILES.path(f"appendix_{function}_{end}"),
                 statements=(
                     *EVERYWHERE,
+                    baselines_are_not_optimal,
                     partial(trades_off, loss="max_difference_robustness"),
                 ),
             )

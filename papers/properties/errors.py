@@ -1,4 +1,4 @@
-"""Where the paper errs: Proposition 1 and its proof, each with a number."""
+"""Where the paper errs: Proposition 1 and its proof, eq. 13, and LIME for small δ."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from papers.engine.figure import PaperFigure
 from papers.engine.findings import Claim, Invariant, Misprint, Refuted
 from papers.engine.studies import Chart, Study, draw_charts
 from papers.properties.curves import Entries
+from papers.properties.formulas import lime_study, maximum_study, objective_study
 from propopt.base.arrays import Array
 
 
@@ -27,7 +28,7 @@ _TRIANGLE = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]])
 def figure_of_errors() -> PaperFigure:
     """A factor, and a bound in the proof."""
     return PaperFigure(
-        title="Proposition 1: a factor of 2, and a step of its proof",
+        title="Proposition 1 and its proof, eq. 13 and LIME for small δ",
         about=_ABOUT,
         panels=(
             Study(
@@ -54,6 +55,9 @@ def figure_of_errors() -> PaperFigure:
                 statements=(bounds_hold, limit_holds),
                 charts=_charts,
             ),
+            objective_study(grid_kernel()),
+            maximum_study(),
+            lime_study(),
         ),
         draw=partial(draw_charts, size=(4.6, 2.9)),
     )
@@ -61,10 +65,12 @@ def figure_of_errors() -> PaperFigure:
 
 _ABOUT = """\
 Proposition 1 takes robustness for the energy EᵀΣ⁻¹E of a Gaussian process whose mean is
-marginalised out, so that Σ⁻¹1 = 0. Then −Σ‖E_n − E_n'‖²(Σ⁻¹)_nn' is twice that energy:
-a weight of robustness λ is a prior precision of 2λ. The proof that Σ⁻¹1 vanishes uses
-1/r_upper ≤ (K⁻¹1)_s ≤ 1/r_lower for the largest and the least row sum r of the kernel
-matrix K, which does not hold; Σ⁻¹1 vanishes all the same, by Sherman and Morrison.
+marginalised out, so that Σ⁻¹1 = 0. Eq. 24 has that energy as
+−½Σ‖E_n − E_n'‖²(Σ⁻¹)_nn'; eqs. 8 and 19 lack the ½, and have K⁻¹ in the place of Σ⁻¹.
+The proof replaces one by the other with 1/r_upper ≤ (K⁻¹1)_s ≤ 1/r_lower for the
+largest and the least row sum r of the kernel matrix K, which does not hold: with K⁻¹
+eq. 8 has no minimum, with Σ⁻¹ it has. Eq. 13 recasts a maximum as a sum; eq. 16 has no
+intercept, so that LIME does not tend to the gradient.
 Points are uniform in (−5, 5)³ and the kernel is gaussian of lengthscale 1.5, as in
 figure 5; three points are those of a counterexample."""
 
@@ -74,6 +80,12 @@ def kernel(count: int) -> Array:
     X = np.random.default_rng(0).uniform(-5.0, 5.0, (count, 3))
     squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     return np.asarray(np.exp(-squares / (2.0 * _LENGTHSCALE**2)))
+
+
+def grid_kernel() -> Array:
+    """A gaussian kernel of lengthscale 0.4, of 50 points over [−5, 5]."""
+    x = np.linspace(-5.0, 5.0, 50)
+    return np.asarray(np.exp(-((x[:, None] - x) ** 2) / (2.0 * 0.4**2)))
 
 
 def energies() -> float:
@@ -90,13 +102,13 @@ def energies() -> float:
 def factor_is_one(ratio: float) -> Claim:
     """As it is printed."""
     return Claim(
-        statement="−Σ‖E_n − E_n'‖²(Σ⁻¹)_nn' = EᵀΣ⁻¹E: difference of their ratio from 1",
+        statement="−Σ‖E_n − E_n'‖²(Σ⁻¹)_nn', as eqs. 8 and 19 have it, is EᵀΣ⁻¹E: "
+        "difference of their ratio from 1",
         value=abs(ratio - 1.0),
         sense="<=",
         limit=_ROUNDING,
         if_false=Misprint(
-            "2EᵀΣ⁻¹E: (E_n − E_n')² = E_n² + E_n'² − 2E_nE_n', and Σ⁻¹1 = 0 removes "
-            "the squares"
+            "it is 2EᵀΣ⁻¹E: eq. 24 has the factor ½, which eqs. 8 and 19 lack"
         ),
     )
 
@@ -163,7 +175,8 @@ def bounds_hold(own: RowSums) -> Claim:
         limit=0.0,
         if_false=Refuted(
             "k = max(1 − |x − x'|, 0) at 0, 1/2 and 1: K⁻¹1 = (1, 0, 1), row sums "
-            "are 3/2, 2 and 3/2, and neither 0 nor 1 is between 1/2 and 2/3"
+            "are 3/2, 2 and 3/2, and neither 0 nor 1 is between 1/2 and 2/3; the step "
+            "turns Σ⁻¹ into K⁻¹, with which eq. 8 has no minimum"
         ),
     )
 

@@ -12,6 +12,7 @@ from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel, PanelResult, Statement
 from papers.engine.statements import EVERYWHERE, trades_off
 from papers.properties import limits
+from papers.properties.fronts import baselines_are_not_optimal
 from papers.properties.setups import (
     FUNCTIONS,
     PROBLEM_FILES,
@@ -52,6 +53,7 @@ robustness."""
 def _statements(function: str, setup: str) -> tuple[Statement, ...]:
     own: tuple[Statement, ...] = (
         *EVERYWHERE,
+        baselines_are_not_optimal,
         partial(trades_off, loss=ROBUSTNESS[setup]),
     )
     if setup in ("d2", "d3"):  # the noise takes all N² similarities

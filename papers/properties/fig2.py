@@ -14,6 +14,7 @@ from papers.engine.figure import PaperFigure
 from papers.engine.findings import Invariant
 from papers.engine.panels import Panel, PanelResult, Solved
 from papers.engine.statements import EVERYWHERE, falls_with_its_weight
+from papers.properties.fronts import baselines_are_not_optimal
 from papers.properties.setups import PROBLEM_FILES, SETUPS, SMALL_SETUPS
 
 
@@ -37,6 +38,7 @@ def figure_2() -> PaperFigure:
                 problem=PROBLEM_FILES.path(f"fig2_{function}_{setup}"),
                 statements=(
                     *EVERYWHERE,
+                    baselines_are_not_optimal,
                     partial(falls_with_its_weight, loss="sparsity"),
                     zero_where_theory_says,
                 ),

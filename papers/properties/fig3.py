@@ -11,6 +11,7 @@ from papers.engine.charts import draw_fronts, enlarged, linear
 from papers.engine.figure import PaperFigure
 from papers.engine.panels import Panel, PanelResult
 from papers.engine.statements import EVERYWHERE, trades_off
+from papers.properties.fronts import baselines_are_not_optimal
 from papers.properties.setups import PROBLEM_FILES, ROBUSTNESS, SETUPS, SMALL_SETUPS
 
 
@@ -26,6 +27,7 @@ def figure_3() -> PaperFigure:
                 problem=PROBLEM_FILES.path(f"fig3_{function}_{setup}"),
                 statements=(
                     *EVERYWHERE,
+                    baselines_are_not_optimal,
                     partial(trades_off, loss=ROBUSTNESS[setup]),
                 ),
             )

@@ -114,7 +114,7 @@ def _protocol(choice: str) -> tuple[Statement, ...]:
     return (
         partial(induction.falls, choice=choice),
         partial(induction.falls_exponentially, choice=choice),
-        partial(induction.vanishes, choice=choice),
+        partial(induction.approaches, choice=choice),
     )
 
 

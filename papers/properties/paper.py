@@ -35,6 +35,7 @@ PROPERTIES = Paper(
     },
     problems=PROBLEM_FILES,
     recorded=Path(__file__).with_name("recorded.csv"),
+    said=Path(__file__).with_name("sentences.csv"),
     values=Path(__file__).with_name("values.csv"),
     own_table=TableOption(figure="tables", panel=panel_of_table),
 )

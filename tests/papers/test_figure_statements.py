@@ -49,11 +49,12 @@ def drawn(*gaps):
 
 
 def test_statements_are_decided_by_medians_and_invariants_by_every_draw():
-    result = induction.vanishes(drawn(0.5, 0.002, 0.004))
-    assert result.value == pytest.approx(0.004)
+    result = induction.falls(drawn(0.5, 0.002, 0.004))
+    assert result.value == pytest.approx(0.5)
     assert result.holds
-    assert result.note.startswith("0.002 to 0.5 over 3 draws; of the gradient ")
-    assert not induction.vanishes(drawn(0.5, 0.002, 0.4)).holds
+    assert result.note.startswith("0.5 to 10 over 3 draws")
+    assert induction.approaches(drawn(0.004, 0.6)).value == pytest.approx(0.004)
+    assert not induction.approaches(drawn(0.6, 0.002)).holds
     below = with_excesses("subset", dict.fromkeys(COUNTS, -0.001))
     assert not induction.never_below(replace(later(), redrawn=(below,))).holds
     # curves are drawn with the range of all draws

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from papers.engine.findings import Claim, Invariant, Misprint
+from papers.engine.findings import Claim, Invariant, Refuted
 from papers.engine.studies import Study
 from papers.iloco.printed import ILOCO_TOP
 from papers.iloco.simulations import covariance, printed_precision
@@ -77,7 +77,10 @@ def doors_as_in_the_text(result: Array) -> Claim:
         value=_place(("Hi Maint", "3d")),
         sense="<=",
         limit=10.0,
-        if_false=Misprint("table A1 has high price and 3 doors, in the tenth place"),
+        if_false=Refuted(
+            "table A1 has no such pair; high price and 3 doors, in the tenth place, "
+            "may be meant"
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from papers.engine.studies import draw_charts
 from papers.iloco.misprints.designs import designs_study
 from papers.iloco.misprints.ideal import ideal_study
 from papers.iloco.misprints.patches import patches_study
+from papers.iloco.propositions import propositions_study
 
 
 def misprints_figure() -> PaperFigure:
@@ -19,7 +20,13 @@ def misprints_figure() -> PaperFigure:
         "H(X_{I,F}, Y_F) should have Y_I, I(l ∈ F) is l ∈ I, σ̂ lacks its square in the "
         "proof of appendix B, which says MP for the split; third moments need absolute "
         "values; assumption 13 of appendix D is 14; and u = ∅ is to be left out of "
-        "E g_u = 0.",
-        panels=(ideal_study(), patches_study(), designs_study()),
+        "E g_u = 0. Propositions 1 to 3 are checked by enumeration of independent "
+        "features.",
+        panels=(
+            ideal_study(),
+            patches_study(),
+            designs_study(),
+            propositions_study(),
+        ),
         draw=partial(draw_charts, size=(6.0, 3.2)),
     )
