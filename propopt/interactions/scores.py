@@ -781,21 +781,6 @@ class InteractionScores(
         alone = self.main.document()
         return [Chapter(alone.title, alone.blocks)]
 
-    def __repr__(self) -> str:
-        words = [
-            counted_sets(self, len(self)),
-            plural(len(self.names), "feature"),
-            plural(self.n_rows, "row"),
-            f"{self.error} error",
-            self.method,
-        ]
-        if len(self) > 0 and not np.isnan(self.scores).all():
-            best = int(np.nanargmax(self.scores))
-            value = self.scores[best]
-            error = self.total_errors[best]
-            words.append(f"largest {self.name_of(best)} {value:.4g} ± {error:.2g}")
-        return f"InteractionScores({printable('; '.join(words))})"
-
     def _law(self, errors: ErrorKind) -> ScoreLaw:
         total = read_option(errors, ErrorKind, "errors") == "total"
         spread = self.total_errors if total else self.standard_errors

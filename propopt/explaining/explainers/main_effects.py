@@ -44,7 +44,7 @@ from propopt.base.document import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import NameKind, suggests_arguments
-from propopt.base.text import plural, printable
+from propopt.base.text import plural
 from propopt.explaining.main_effect_rule import MainEffectRule, partial_dependence
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
@@ -93,11 +93,6 @@ class MainEffects(
     n_background: int = field(low=1)
     rows_are_named = True
     _words: ClassVar[NameKind | None] = "explanation"
-
-    def __repr__(self) -> str:
-        n_points, n_features = self.explanation.shape
-        method = printable(self.explanation.method)
-        return f"MainEffects({n_points} rows, {n_features} columns, {method})"
 
     def to_frame(self) -> pd.DataFrame:
         """The main effects as a DataFrame (N, D), with the names of the input."""
