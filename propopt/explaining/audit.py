@@ -80,13 +80,17 @@ def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     no_row_adds_up = not (np.abs(e.missed) <= e.row_tolerance).any()
     if e.is_exact and e.adds_up.all() and no_row_adds_up:
         return replace(finding, verdict="wrong", cause="another base", expected=implied)
+    tolerance = e.row_tolerance[0]
+    if diagnosis.is_exact and abs(implied - base) <= tolerance:
+        is_given = abs(base - given.base) <= tolerance
+        source = "" if is_given else diagnosis.finding.source
+        finding = replace(finding, source=source, expected=implied)
+        return replace(finding, number=base - implied)
     for one in e.hypotheses:
-        if abs(one.base - base) <= e.row_tolerance[0]:
+        if abs(one.base - base) <= tolerance:
             source = "" if one is given else one.words
             finding = replace(finding, source=source, expected=one.base)
             return replace(finding, number=base - one.base)
-    if diagnosis.is_exact and abs(implied - base) <= e.row_tolerance[0]:
-        return finding
     is_cause = not (e.is_given and diagnosis.is_wrong)
     return replace(
         finding,

@@ -52,12 +52,22 @@ def wide():
     return po.explain(model, X, data=X)
 
 
+def long_audit():
+    """Forty rows of thirteen columns, in which every value is wrong."""
+    names = [f"frequency of use {j}" for j in range(13)]
+    X = pd.DataFrame(RNG.normal(size=(40, 13)), columns=names)
+    model = DecisionTreeRegressor(max_depth=6, random_state=0).fit(X, X.sum(axis=1))
+    wrong = po.audit(RNG.normal(size=X.shape), model, X)
+    return wrong.to_sign(tolerance=1e-6, decision=0.0)
+
+
 FOUND = {
     "front": swept(ROBUST, WEIGHTS),
     "steps": swept(po.Sparsity(), [0.1, 0.3, 1.0, 3.0]),
     "lime": limits(),
 }
 FOUND["one"] = FOUND["front"].knee()
+FOUND["long audit"] = long_audit()
 FOUND["audit"] = po.audit(0.1 * TABLE, TREE, TABLE, output="value")
 FOUND["wide"] = wide()
 FOUND["reasons"] = po.explain(TREE, TABLE, data=TABLE)
@@ -254,8 +264,9 @@ def test_no_column_of_a_wide_table_is_cut_on_paper(opened):
     page = opened("wide")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 718, "height": 1000})  # A4, margins of 1 cm
-    (table,) = DOCUMENTS["wide"][0].chapters()[-1].blocks
-    assert table.frame.shape == (25, 10)
+    tables = [x.frame for x in DOCUMENTS["wide"][0].chapters()[-1].blocks]
+    assert [len(x) for x in tables] == [25] * len(tables)
+    assert sum(x.shape[1] for x in tables) == 10
     assert page.evaluate("document.documentElement.scrollWidth") <= 718
 
 
@@ -309,6 +320,16 @@ def test_a_pdf_has_the_name_and_the_numbers_of_every_row(script, opened, tmp_pat
         for number in cell.replace("✗", "").split():
             assert number in text
     assert text.count("Signature") >= 2
+
+
+def test_an_audit_of_forty_rows_is_five_printed_pages(opened, tmp_path):
+    pypdf = pytest.importorskip("pypdf", reason="reads the text of a PDF")
+    opened("long audit").pdf(path=str(tmp_path / "audit.pdf"), format="Letter")
+    texts = [x.extract_text() for x in pypdf.PdfReader(tmp_path / "audit.pdf").pages]
+    assert len(texts) <= 5
+    assert sum("error of the sum" in text for text in texts) == 2  # heads are repeated
+    words = [len(text.split()) for text in texts]
+    assert min(words) > 0.5 * np.median(words) > 100  # none is half empty
 
 
 def test_a_script_that_was_altered_does_not_run(browser, folder, tmp_path):

@@ -189,6 +189,9 @@ def test_values_of_other_backgrounds_are_a_choice(case):
         (rows, "the audited rows as background"),
         (X.iloc[shuffled[:100]], "100 rows that shap samples"),
         (X.iloc[:100], "first 100 rows"),
+        (X.iloc[[7]], "one row as background"),
+        (X.median().to_frame().T, "median row"),
+        (0.0 * X[:1], "row of zeros"),
         (X.mean().to_frame().T, "mean row"),
     ):
         audit = audited(case, against(table))
