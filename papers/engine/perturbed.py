@@ -7,16 +7,18 @@ changes follow from what was measured by construction: no list of errors is need
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from papers.engine.panels import Solved
 from propopt.base.arrays import Array
+from propopt.results.explanation import Explanation
 
 
 _Path: TypeAlias = tuple[Any, ...]
@@ -69,7 +71,8 @@ def perturbed(measured: Any) -> Iterator[tuple[str, Any]]:
     Parameters
     ----------
     measured : object
-        Arrays, numbers and tables, in data classes, tuples, lists and mappings.
+        Arrays, numbers and tables, in data classes, tuples, lists and mappings; or a
+        sweep, of which losses and attributions are changed.
 
     Yields
     ------
@@ -81,6 +84,9 @@ def perturbed(measured: Any) -> Iterator[tuple[str, Any]]:
     >>> next(perturbed({"a": 2.0, "b": [1.0]}))
     ('all: zero', {'a': 0.0, 'b': [0.0]})
     """
+    if isinstance(measured, Solved):
+        yield from _of_sweep(measured)
+        return
     places = list(_numbers(measured, ()))
     choices: list[tuple[str, frozenset[_Path]]] = [("all", frozenset(places))]
     choices += [
@@ -89,6 +95,42 @@ def perturbed(measured: Any) -> Iterator[tuple[str, Any]]:
     for where, chosen in choices[: 1 if len(places) == 1 else None]:
         for name, change in CHANGES.items():
             yield f"{where}: {name}", _changed(measured, (), chosen, change)
+
+
+_FACTORS: Final = (1e-3, 0.5, 2.0, 1e3)
+
+
+def _of_sweep(solved: Solved) -> Iterator[tuple[str, Solved]]:
+    """A sweep with other losses, or other attributions, of its optima or baselines."""
+    for name in ("baselines", "optimized"):
+        every: tuple[Explanation, ...] = getattr(solved.trade_offs, name)
+        mirrored = [one.losses for one in reversed(every)]
+        yield (
+            f"losses of {name}: reversed",
+            _with(solved, name, every, [{"losses": own} for own in mirrored]),
+        )
+        for factor in _FACTORS:
+            losses = [{k: factor * x for k, x in one.losses.items()} for one in every]
+            yield (
+                f"losses of {name}: × {factor:g}",
+                _with(solved, name, every, [{"losses": own} for own in losses]),
+            )
+        for told, change in CHANGES.items():
+            moved = [{"attributions": change(one.attributions)} for one in every]
+            yield f"attributions of {name}: {told}", _with(solved, name, every, moved)
+
+
+def _with(
+    solved: Solved,
+    name: str,
+    every: Sequence[Explanation],
+    fields_of_each: Sequence[Mapping[str, Any]],
+) -> Solved:
+    """The same with other fields of its optima or baselines, in every draw."""
+    pairs = zip(every, fields_of_each, strict=True)
+    changed = tuple(replace(one, **own) for one, own in pairs)
+    parts: dict[str, Any] = {name: changed}
+    return replace(solved, trade_offs=replace(solved.trade_offs, **parts))
 
 
 def _numbers(value: Any, path: _Path) -> Iterator[_Path]:

@@ -204,7 +204,10 @@ class KernelRobustness(PropertyLoss):
         name: str = "kernel_robustness",
     ) -> None:
         if mean not in ("per_feature", "none"):
-            raise InvalidInput(f"mean: expected 'per_feature' or 'none', got {mean!r}")
+            raise InvalidInput(
+                f"mean: expected 'per_feature' or 'none', got {mean!r}; one mean of "
+                "all features would join columns, and this loss is a map of each alone"
+            )
         kernel = read_array(kernel_matrix, "kernel_matrix", ndim=2)
         if not is_symmetric(kernel):
             raise InvalidInput(
@@ -316,9 +319,11 @@ def _cholesky(kernel: Array) -> Array:
         return la.cholesky(kernel, lower=True)
     except la.LinAlgError:
         smallest = la.eigvalsh(kernel, subset_by_index=[0, 0])[0]
+        nugget = max(1e-8, -2.0 * smallest)  # a threshold kernel is far from definite
         raise InvalidInput(
             "kernel_matrix: expected a positive definite matrix; its smallest "
-            f"eigenvalue is {smallest:.3g}. Add jitter: K + 1e-8 * np.eye(len(K))"
+            f"eigenvalue is {smallest:.3g}. Add a nugget: "
+            f"K + {nugget:.2g} * np.eye(len(K))"
         ) from None
 
 

@@ -263,22 +263,26 @@ def require_all_pairs(n_nodes: int, label: str) -> None:
 def graph_from_matrix(S: object) -> SimilarityGraph:
     """Make a graph from a similarity matrix S (n, n), dense or sparse.
 
+    The diagonal of S has no effect, since a node does not differ from itself: S may be
+    a kernel of points or features.
+
     Raises
     ------
     InvalidInput
-        If S is not square and symmetric with zero diagonal and finite entries, or has
+        If S is not square and symmetric with finite entries, or has
         negative entries and a Laplacian that is not positive semidefinite: then
         the robustness loss would be unbounded below.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> po.graphs.graph_from_matrix(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> po.graphs.graph_from_matrix(np.array([[2.0, 1.0], [1.0, 2.0]]))
     <precomputed graph: 2 nodes, 1 edges>
     """
     entries = S if sp.issparse(S) else read_array(S, "S", ndim=2)
     matrix = sp.csr_array(entries, dtype=np.float64, copy=True)
     _check_similarities(matrix)
+    matrix = matrix - sp.diags_array(matrix.diagonal())
     graph = SimilarityGraph(0.5 * matrix + 0.5 * matrix.T)
     if (graph.similarities.data < 0).any():
         _check_definite(graph)
@@ -292,8 +296,6 @@ def _check_similarities(matrix: Sparse) -> None:
         raise InvalidInput("S: the matrix is empty")
     if not np.isfinite(matrix.data).all():
         raise InvalidInput("S: some similarities are not finite")
-    if matrix.diagonal().any():
-        raise InvalidInput("S: expected a zero diagonal; set it with np.fill_diagonal")
     largest = np.abs(matrix.data).max(initial=0.0)
     uneven = abs(matrix - matrix.T)
     if uneven.nnz and uneven.data.max() > 1e-12 * largest:
