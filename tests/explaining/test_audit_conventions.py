@@ -63,6 +63,21 @@ def test_as_many_classes_as_columns(library: str, n_rows: int) -> None:
                 assert audit["values"].cause == "path-dependent"
 
 
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "scikit-learn"])
+def test_paths_of_either_class(library: str) -> None:
+    model: Any = GradientBoostingClassifier(n_estimators=8, random_state=0)
+    if library != "scikit-learn":
+        model = _boosted(library)
+    model.fit(X, CLASS)
+    shap = pytest.importorskip("shap")
+    phi = shap.TreeExplainer(model)(X[:12]).values.reshape(12, 4, -1)[..., -1]
+    for target, values in ((1, phi), (0, -phi)):
+        how = {"data": DATA, "target": target, "output": "log_odds"}
+        assert po.audit(values, model, X[:12], **how)["values"].cause == (
+            "path-dependent"
+        )
+
+
 def test_as_many_columns_as_classes_but_one() -> None:
     """(N, D, K) and K = D + 1, where the other reading has a base in each row."""
     model = RandomForestClassifier(5, random_state=0).fit(X[["hours", "age"]], FOUR % 3)
