@@ -9,12 +9,12 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from papers.engine.findings import Claim, Finding
+from papers.engine.findings import Finding
 from papers.engine.frontier import Enclosure, Frontier
 from propopt.base.arrays import Array
 from propopt.explaining.trade_offs import TradeOffs
@@ -66,12 +66,6 @@ class Solved:
 
 Statement: TypeAlias = Callable[[Solved], Finding]
 """What is said of a solved problem: its finding."""
-
-
-class ClaimStatement(Protocol):
-    """A statement of the paper, which is told in what the set-up differs."""
-
-    def __call__(self, solved: Solved, *, difference: str = ...) -> Claim: ...
 
 
 Rivals: TypeAlias = Callable[[Problem, TradeOffs], tuple[Explanation, ...]]

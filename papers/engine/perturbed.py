@@ -109,6 +109,11 @@ def _of_sweep(solved: Solved) -> Iterator[tuple[str, Solved]]:
             f"losses of {name}: reversed",
             _with(solved, name, every, [{"losses": own} for own in mirrored]),
         )
+        rising = [
+            {"losses": {k: 2.0**place * x for k, x in one.losses.items()}}
+            for place, one in enumerate(every)
+        ]
+        yield f"losses of {name}: rising", _with(solved, name, every, rising)
         for factor in _FACTORS:
             losses = [{k: factor * x for k, x in one.losses.items()} for one in every]
             yield (

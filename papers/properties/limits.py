@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from papers.engine.findings import Claim, Invariant
-from papers.engine.panels import ClaimStatement, Solved
+from papers.engine.panels import Solved, Statement
 from papers.engine.statements import named
 from propopt.base.arrays import Array
 from propopt.losses import PropertyLoss
@@ -98,19 +98,25 @@ def _scores(solved: Solved, function: str) -> Iterator[tuple[str, float]]:
                     yield f"{named(one)}, {loss.name}", abs(score)
 
 
-def sampled_faithfulness(solved: Solved, *, difference: str = "") -> Claim:
+def sampled_faithfulness(solved: Solved) -> Invariant:
     """The sampled loss of x³ is 9NDδ⁴ within six standard errors."""
     size = _points(solved).size
-    statement = "x³: the faithfulness loss of SmoothGrad is 9NDδ⁴"
-    return _cubic(solved, 0, statement, difference, lambda δ: 9 * size * δ**4)
+    claim = _cubic(solved, 0, "", lambda δ: 9 * size * δ**4)
+    return Invariant(
+        statement="x³: the faithfulness loss of SmoothGrad is 9NDδ⁴, up to noise that "
+        "is known: standard errors off, at most",
+        value=claim.value,
+        sense="<=",
+        limit=claim.limit,
+        note=claim.note,
+    )
 
 
 def sampled_robustness(solved: Solved, *, difference: str = "") -> Claim:
     """The sampled loss of x³ is that of the gradient within six standard errors."""
     flat = solved.problem.objective.losses[1].value(cubic(_points(solved), 0.0))
-    claim = _cubic(solved, 1, "", difference, lambda _: flat)
-    noise = "up to the noise of draws, in standard errors"
-    return replace(claim, statement=_CONSTANT, choice=noise)
+    claim = _cubic(solved, 1, difference, lambda _: flat)
+    return replace(claim, choice="up to the noise of draws, in standard errors")
 
 
 def drawn_robustness(solved: Solved, *, difference: str = "") -> Claim:
@@ -131,7 +137,7 @@ def drawn_robustness(solved: Solved, *, difference: str = "") -> Claim:
 _CONSTANT = (
     "x³: the robustness loss of SmoothGrad does not depend on δ: how far it is off"
 )
-SAMPLED: tuple[ClaimStatement, ...] = (
+SAMPLED: tuple[Statement, ...] = (
     sampled_faithfulness,
     sampled_robustness,
     drawn_robustness,
@@ -141,7 +147,6 @@ SAMPLED: tuple[ClaimStatement, ...] = (
 def _cubic(
     solved: Solved,
     place: int,
-    statement: str,
     difference: str,
     expected: _LossByScale,
 ) -> Claim:
@@ -160,8 +165,7 @@ def _cubic(
         rows = cubic(X, scale)
         scores.append(abs(_score(loss, matrix, one, rows, expected(scale), noise)))
     return Claim(
-        statement=f"{statement}, up to noise that is known: standard errors off, at "
-        "most",
+        statement=_CONSTANT,
         value=max(scores),
         sense="<=",
         limit=_Z,
