@@ -118,7 +118,7 @@ def test_points_on_a_curve_have_those_of_a_solve():
             np.testing.assert_allclose(point.standard_errors, best.standard_errors)
 
 
-LARGEST = po.losses.MaxDifferenceRobustness(CHAIN, norm="l2")
+LARGEST = po.losses.MaxDifferenceRobustness(CHAIN)
 TOTAL = po.losses.Completeness(np.arange(9.0))
 NONLINEAR = [
     lambda target: solved(target, 0.2 * po.Sparsity()),
