@@ -18,6 +18,7 @@ from benchmarks.cases import (
     max_difference,
     sparse_path,
 )
+from benchmarks.forests import forests
 from benchmarks.inductive import inductive, inductive_images
 from benchmarks.interactions import interactions
 from benchmarks.lime_limits import lime_limits
@@ -34,7 +35,7 @@ CASES: dict[str, Callable[[bool], list[Row]]] = {
     case.__name__: case
     for case in (
         *(curve, complete_curve, many_rows, sparse_path, max_difference, all_pairs),
-        *(lattice, shapley_values, rows, tree_slopes, slopes, perturbation),
+        *(lattice, shapley_values, forests, rows, tree_slopes, slopes, perturbation),
         *(lime_limits, lime_texts, inductive, inductive_images, interactions),
     )
 }

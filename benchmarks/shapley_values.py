@@ -134,7 +134,7 @@ def _values(
             0,
             Method(
                 name="woodelf-explainer",
-                run=partial(_woodelf, model, background, few),
+                run=partial(woodelf_values, model, background, few),
                 apart=partial(lightgbm_by_woodelf, size) if memory else None,
                 note="prepares in each call",
                 **answer,
@@ -161,7 +161,7 @@ def _prepared(model: Any, background: Any, few: Any) -> Callable[[], Any]:
     return lambda: explainer.explain(function, few).attributions
 
 
-def _woodelf(model: Any, background: Any, few: Any) -> Any:
+def woodelf_values(model: Any, background: Any, few: Any) -> Any:
     import woodelf
 
     with contextlib.redirect_stdout(io.StringIO()):
@@ -180,4 +180,4 @@ def lightgbm_values(size: int) -> Any:
 
 def lightgbm_by_woodelf(size: int) -> Any:
     model, X = boosted()
-    return _woodelf(model, X[:size], X[-256:])
+    return woodelf_values(model, X[:size], X[-256:])

@@ -124,12 +124,63 @@ EXPORT void propopt_panels(index C, index n, index degree, const index *place, c
   }
 }
 
-/* ---- Shapley values of boxes: structures/boxes/shapley.py says what is computed */
+/* ---- Trees: nodes in preorder, a left child right behind its parent */
 
-enum { TABLE_SETS = 18, MOST_SETS = 62, GAINS = MOST_SETS + 2 };
+typedef struct {
+  const index *roots;            /* the first node of each tree, and the end */
+  const int32_t *column, *right; /* -1 at leaves; the right child */
+  const int32_t *codes;          /* the row of members that a node compares with; -1: it has a threshold */
+  const double *number;          /* the threshold, or the value of a leaf */
+  const uint8_t *missing_left, *members;
+  index K; /* codes in each row of members */
+} nodes;
 
-/* Numbers for s = 0 to p beside each other, in whole registers. */
-static inline index lanes_of(index p) { return p < 16 ? 16 : 24; }
+static inline int goes_left(const nodes *tree, index i, double x) {
+  if (tree->codes[i] >= 0)
+    return x >= 0.0 && x < (double)tree->K && tree->members[tree->codes[i] * tree->K + (index)x];
+  return tree->missing_left[i] ? !(x > tree->number[i]) : x <= tree->number[i];
+}
+
+/* Adds the values of T trees at n points (n, D) to values (n), tree by tree. */
+EXPORT void propopt_walk(index T, index n, index D, index K, const index *roots, const int32_t *column,
+                         const int32_t *right, const int32_t *codes, const double *number,
+                         const uint8_t *missing_left, const uint8_t *members, const double *points,
+                         double *values) {
+  const nodes tree = {roots, column, right, codes, number, missing_left, members, K};
+  for (index t = 0; t < T; t++)
+    for (index r = 0; r < n; r++) {
+      index i = roots[t];
+      while (column[i] >= 0) i = goes_left(&tree, i, points[r * D + column[i]]) ? i + 1 : right[i];
+      values[r] += number[i];
+    }
+}
+
+/* ---- Shapley values of trees: structures/boxes/shapley.py says what is computed
+ *
+ * A tree is visited in preorder. At each node, for each background row and each row to explain, bits say
+ * which of the sets so far hold it: a set for each player whose columns were tested, in planes of 16 bits.
+ * Rows of the background are left out as soon as a set lacks them that no row to explain is in. */
+
+enum { MOST_SETS = 62, GAINS = MOST_SETS + 2, TABLE_SETS = 16, PLANES = 4 };
+
+typedef struct {
+  index node, end;                             /* a node, and the end of its subtree */
+  index sets, rows;                            /* sets so far, background rows that are left */
+  const uint16_t *row;                         /* which these are; NULL for all */
+  const uint16_t *seen[PLANES], *held[PLANES]; /* the sets that hold each of them, and each row to explain */
+} level;
+
+typedef struct {
+  nodes tree;
+  index P, M, N; /* players, background rows, rows to explain */
+  const int32_t *player;
+  const uint16_t *bound, *ranks; /* of nodes; of the background (D, M): x <= threshold if rank < bound */
+  const double *points;          /* (D, N) */
+  level *at;
+  uint16_t *space, *zeros;
+  int alone; /* leave out rows of the background that more than one set lacks */
+  int32_t own[MOST_SETS];
+} visit;
 
 static inline int bits_of(uint64_t x) {
   x -= x >> 1 & 0x5555555555555555u;
@@ -138,213 +189,487 @@ static inline int bits_of(uint64_t x) {
   return (int)(x * 0x0101010101010101u >> 56);
 }
 
-/* Eight bits as eight bytes of 0 or 1. */
-static inline uint64_t spread(uint64_t word, int shift) {
-  uint64_t each = (word >> shift & 255) * 0x0101010101010101u & 0x8040201008040201u;
-  return ((each + 0x7f7f7f7f7f7f7f7fu) >> 7) & 0x0101010101010101u;
+/* The sets of a child that hold rows, given those of its parent: `add` where a row goes to its side, and
+ * `drop` not where it goes to the other. */
+typedef struct {
+  uint16_t flip, add, drop;
+} side;
+
+static inline uint16_t at_side(side child, uint16_t sets, int goes_left) {
+  const uint16_t inside = (uint16_t)((goes_left ? 65535 : 0) ^ child.flip);
+  return (uint16_t)((sets & (uint16_t)(inside | (uint16_t)~child.drop)) | (inside & child.add));
 }
 
-/* 1 where none of U sets of numbers, low < x <= high, or NaN where `missing`, holds a point: out (U, n), of
- * points (D, n). */
-EXPORT void propopt_lacking(index U, index n, const index *column, const double *low, const double *high,
-                            const uint8_t *missing, const double *points, uint8_t *out) {
-  for (index u = 0; u < U; u++) {
-    const double *x = points + column[u] * n, a = low[u], b = high[u];
-    uint8_t *own = out + u * n;
-    for (index r = 0; r < n; r++)
-      own[r] = missing[u] ? (x[r] <= a) | (x[r] > b) : !((x[r] > a) & (x[r] <= b));
+static void background_side(const visit *v, index parent, side child, const uint16_t *from, uint16_t *to) {
+  const nodes *tree = &v->tree;
+  const uint16_t *rank = v->ranks + tree->column[parent] * v->M;
+  if (tree->codes[parent] >= 0) {
+    const uint8_t *member = tree->members + tree->codes[parent] * tree->K;
+    for (index r = 0; r < v->M; r++) to[r] = at_side(child, from[r], member[rank[r]]);
+    return;
+  }
+  /* the rank of NaN is the largest: one more is the smallest */
+  const uint16_t shift = tree->missing_left[parent], bound = v->bound[parent];
+  for (index r = 0; r < v->M; r++) {
+    const uint16_t shifted = (uint16_t)(rank[r] + shift);
+    to[r] = at_side(child, from[r], shifted < bound);
   }
 }
 
-/* Which of the p sets of a path hold each of 64 W background rows, as bits. */
-static void background_patterns(const uint64_t *holding, index W, const index *path, index p,
-                                uint64_t *pattern) {
-  for (index r = 0; r < 64 * W; r++) pattern[r] = 0;
-  for (index first = 0; first < p; first += 8)
-    for (index w = 0; w < W; w++)
-      for (int shift = 0; shift < 64; shift += 8) {
-        uint64_t eight = 0, *out = pattern + 64 * w + shift;
-        for (index k = first; k < p && k < first + 8; k++)
-          eight |= spread(holding[path[k] * W + w], shift) << (k - first);
-        for (int i = 0; i < 8; i++) out[i] |= (eight >> 8 * i & 255) << first;
+/* The same for the background rows that are left, without those that others rule out: rows that some sets do
+ * not hold which no row to explain is in, or that more than one set lacks. Returns how many are left. */
+static index left_rows(const visit *v, const level *here, index parent, side child, uint16_t bit,
+                       const uint16_t *from, uint16_t *to, uint16_t *row) {
+  const nodes *tree = &v->tree;
+  const uint16_t *rank = v->ranks + tree->column[parent] * v->M;
+  const uint16_t shift = tree->missing_left[parent], bound = v->bound[parent];
+  const uint16_t full = here->sets < 16 ? (uint16_t)((1 << here->sets) - 1) : 65535;
+  const uint8_t *member = tree->codes[parent] < 0 ? NULL : tree->members + tree->codes[parent] * tree->K;
+  index n = 0;
+  for (index i = 0; i < here->rows; i++) {
+    const uint16_t r = here->row ? here->row[i] : (uint16_t)i;
+    const uint16_t shifted = (uint16_t)(rank[r] + shift);
+    const uint16_t sets = at_side(child, from[i], member ? member[rank[r]] : shifted < bound);
+    const uint16_t lacks = full & (uint16_t)~sets;
+    row[n] = r;
+    to[n] = sets;
+    n += v->alone && here->sets <= 16 ? !(lacks & (lacks - 1)) : (sets & bit) == bit;
+  }
+  return n;
+}
+
+static uint16_t points_side(const visit *v, index parent, side child, const uint16_t *from, uint16_t *to) {
+  const nodes *tree = &v->tree;
+  const double *x = v->points + tree->column[parent] * v->N, cut = tree->number[parent];
+  const int coded = tree->codes[parent] >= 0, missing_left = tree->missing_left[parent];
+  uint16_t any = 0;
+  for (index r = 0; r < v->N; r++) {
+    const int left = coded ? goes_left(tree, parent, x[r]) : missing_left ? !(x[r] > cut) : x[r] <= cut;
+    to[r] = at_side(child, from[r], left);
+    any |= to[r];
+  }
+  return any;
+}
+
+/* What is known at a node, from what is known at its parent, one level above. */
+static const level *enter(visit *v, index i, index depth, index end) {
+  level *here = v->at + depth;
+  if (depth == 0) {
+    *here = (level){i, end, 0, v->M, NULL, {NULL}, {NULL}};
+    for (int k = 0; k < PLANES; k++) here->seen[k] = here->held[k] = v->zeros;
+    return here;
+  }
+  const nodes *tree = &v->tree;
+  const index parent = here[-1].node;
+  const int is_right = i != parent + 1;
+  const int32_t player = v->player[tree->column[parent]];
+  index k = 0;
+  *here = here[-1];
+  here->node = i;
+  if (!is_right) here->end = tree->right[parent];
+  while (k < here->sets && v->own[k] != player) k++;
+  const uint16_t bit = (uint16_t)(1 << k % 16), is_new = k == here->sets ? bit : 0;
+  const side child = {is_right ? 65535 : 0, is_new, is_new ? 0 : bit};
+  if (is_new) v->own[here->sets++] = player;
+  uint16_t *seen = v->space + depth * (2 * v->M + v->N), *row = seen + v->M, *held = row + v->M;
+  const uint16_t *from = here->seen[k / 16];
+  const uint16_t any = points_side(v, parent, child, here->held[k / 16], held);
+  const int needs_bit = here->sets <= 16 && v->N > 0 && !(any & bit);
+  here->held[k / 16] = held;
+  if (v->M == 0) return here;
+  here->seen[k / 16] = seen;
+  if (needs_bit || here->row || v->alone) {
+    here->rows = left_rows(v, here, parent, child, needs_bit ? bit : 0, from, seen, row);
+    here->row = row;
+  } else background_side(v, parent, child, from, seen);
+  return here;
+}
+
+/* The node behind a leaf or a subtree, and its depth. */
+static index behind(const visit *v, const level *here, index *depth) {
+  const index i = here->end;
+  while (*depth > 0 && v->tree.right[v->at[*depth - 1].node] != i) --*depth;
+  return i;
+}
+
+/* The bits of all planes, of n rows. */
+static void as_words(const uint16_t *const planes[PLANES], index sets, index n, uint64_t *words) {
+  for (index r = 0; r < n; r++) words[r] = planes[0][r];
+  for (index k = 16; k < sets; k += 16)
+    for (index r = 0; r < n; r++) words[r] |= (uint64_t)planes[k / 16][r] << k;
+}
+
+/* What counts of background rows need: a pair g(p - s, q), g(p - s, q - 1) for each p, q and s. */
+enum { SIZES = TABLE_SETS + 1 };
+typedef struct {
+  const double *weight, *gains; /* weight: of background rows; NULL if these are equal */
+  double total, whole;          /* all weights, and those of the rows in all sets of a leaf */
+  double *count, *cells;
+  pair of[SIZES][SIZES][SIZES];
+} counting;
+
+static void pair_gains(counting *c) {
+  for (index p = 0; p < SIZES; p++)
+    for (index q = 0; q <= p; q++)
+      for (index s = 0; s <= p; s++) {
+        const double *g = c->gains + (p - s) * GAINS + q;
+        c->of[p][q][s] = (pair){g[0], q > 0 ? g[-1] : g[0]};
       }
 }
 
-/* Sums over supersets, for each number of sets: cells (2^p, lanes). */
-#define OVER_SUPERSETS(NAME, TYPE)                                \
-  static void NAME(TYPE *cells, index p, index lanes) {           \
-    for (index half = lanes; half < lanes << p; half *= 2)        \
-      for (index a = 0; a < lanes << p; a += 2 * half) {          \
-        TYPE *out = cells + a;                                    \
-        for (index i = 0; i < half; i++) out[i] += out[half + i]; \
-      }                                                           \
-  }
-OVER_SUPERSETS(over_supersets_of_counts, uint16_t)
-OVER_SUPERSETS(over_supersets_of_weights, double)
+/* Numbers for s = 0 to p - 1 beside each other, in whole registers. */
+static inline index lanes_of(index p) { return p <= 8 ? 8 : 16; }
 
-/* A and B (2^p each) of one box, from Z_s[m] in cells. */
-#define VECTORS(NAME, TYPE)                                                                                 \
-  static void NAME(const TYPE *cells, index p, index lanes, double scale, const double *gains, double *A) { \
-    double *B = A + ((index)1 << p);                                                                        \
-    pair own[TABLE_SETS + 1][TABLE_SETS + 1];                                                               \
-    for (index q = 0; q <= p; q++)                                                                          \
-      for (index s = 0; s <= p; s++) {                                                                      \
-        const double *g = gains + (p - s) * GAINS + q;                                                      \
-        own[q][s] = (pair){g[0], g[q > 0 ? -1 : 0]};                                                        \
-      }                                                                                                     \
-    for (index m = 0; m < (index)1 << p; m++) {                                                             \
-      int q = bits_of((uint64_t)m);                                                                         \
-      const TYPE *Z = cells + m * lanes;                                                                    \
-      pair sum = {0.0, 0.0};                                                                                \
-      for (index s = q; s <= p; s++) sum += own[q][s] * (pair){(double)Z[s], (double)Z[s]};                 \
-      A[m] = sum[0] * scale;                                                                                \
-      B[m] = sum[1] * scale;                                                                                \
-    }                                                                                                       \
+/* Z_s[m] in cells (2^p, lanes): counts of background rows by their sets, summed over supersets, two sets at
+ * once. There are two counts, as one would wait for itself; they come and go as zeros. */
+#define OVER_SUPERSETS(NAME, TYPE)                                               \
+  static double NAME(index p, TYPE *count, TYPE *cells) {                        \
+    const index lanes = lanes_of(p), size = (index)1 << p, whole = lanes * size; \
+    memset(cells, 0, sizeof *cells * (size_t)whole);                             \
+    for (index b = 0; b < size - 1; b++) {                                       \
+      const TYPE sum = (TYPE)(count[2 * b] + count[2 * b + 1]);                  \
+      if (!sum) continue;                                                        \
+      cells[b * lanes + bits_of((uint64_t)b)] = sum;                             \
+      count[2 * b] = count[2 * b + 1] = 0;                                       \
+    }                                                                            \
+    index half = lanes;                                                          \
+    for (; 2 * half < whole; half *= 4)                                          \
+      for (index a = 0; a < whole; a += 4 * half) {                              \
+        TYPE *out = cells + a;                                                   \
+        for (index i = 0; i < half; i++) {                                       \
+          const TYPE both = out[3 * half + i], first = out[half + i] += both;    \
+          out[i] += first + out[2 * half + i];                                   \
+          out[2 * half + i] += both;                                             \
+        }                                                                        \
+      }                                                                          \
+    if (half < whole)                                                            \
+      for (index i = 0; i < half; i++) cells[i] += cells[half + i];              \
+    const TYPE sum = (TYPE)(count[2 * size - 2] + count[2 * size - 1]);          \
+    count[2 * size - 2] = count[2 * size - 1] = 0;                               \
+    return (double)sum;                                                          \
   }
-VECTORS(vectors_of_counts, uint16_t)
-VECTORS(vectors_of_weights, double)
+OVER_SUPERSETS(counts_over_supersets, uint16_t)
+OVER_SUPERSETS(weights_over_supersets, double)
 
-/* Tables (L, 2, 2^p) of L boxes of p <= TABLE_SETS sets. `holding` (V, W) has M rows as bits; rows have
- * `counts` if `weighted`, and are else fewer than 2^16. Scratch: pattern (64 W), cells (lanes 2^p). */
-EXPORT void propopt_tables(index L, index p, index M, index W, index weighted, const uint64_t *holding,
-                           const index *paths, const double *scale, const double *counts, const double *gains,
-                           double *tables, uint64_t *pattern, double *cells) {
-  const index lanes = lanes_of(p);
-  uint16_t *whole = (uint16_t *)cells;
-  for (index l = 0; l < L; l++) {
-    double *A = tables + (l << (p + 1));
-    background_patterns(holding, W, paths + l * p, p, pattern);
-    memset(cells, 0, (weighted ? sizeof *cells : sizeof *whole) * (size_t)(lanes << p));
-    for (index r = 0; r < M; r++) {
-      index cell = (index)pattern[r] * lanes + bits_of(pattern[r]);
-      if (weighted) cells[cell] += counts[r];
-      else whole[cell]++;
+static void over_supersets(counting *c, const level *here) {
+  const uint16_t *seen = here->seen[0];
+  uint16_t *count = (uint16_t *)c->count;
+  index r = 0;
+  if (c->weight) {
+    for (; r < here->rows; r++) c->count[2 * seen[r]] += c->weight[here->row ? here->row[r] : r];
+    c->whole = weights_over_supersets(here->sets, c->count, c->cells);
+    return;
+  }
+  for (; r + 1 < here->rows; r += 2) {
+    count[2 * seen[r]]++;
+    count[2 * seen[r + 1] + 1]++;
+  }
+  if (r < here->rows) count[2 * seen[r]]++;
+  c->whole = counts_over_supersets(here->sets, count, (uint16_t *)c->cells);
+}
+
+/* A[m] and B[m] of a leaf with value / total = 1. */
+static inline pair vectors_at(const counting *c, index p, index m) {
+  const index q = bits_of((uint64_t)m), cell = m * lanes_of(p);
+  const pair *g = c->of[p][q];
+  pair sum = {0.0, 0.0};
+  if (c->weight)
+    for (index s = q; s < p; s++) sum += g[s] * (pair){c->cells[cell + s], c->cells[cell + s]};
+  else
+    for (index s = q; s < p; s++) {
+      const double Z = (double)((const uint16_t *)c->cells)[cell + s];
+      sum += g[s] * (pair){Z, Z};
     }
-    if (weighted) {
-      over_supersets_of_weights(cells, p, lanes);
-      vectors_of_weights(cells, p, lanes, scale[l], gains, A);
-    } else {
-      over_supersets_of_counts(whole, p, lanes);
-      vectors_of_counts(whole, p, lanes, scale[l], gains, A);
-    }
+  return sum + g[p] * (pair){c->whole, c->whole};
+}
+
+static void vectors(const counting *c, index p, double scale, double *A) {
+  double *B = A + ((index)1 << p);
+  for (index m = 0; m < (index)1 << p; m++) {
+    const pair both = vectors_at(c, p, m);
+    A[m] = both[0] * scale;
+    B[m] = both[1] * scale;
   }
 }
 
-/* Which of the p sets of a path do not hold each of n rows, as bits. */
-static void missing_sets(const uint8_t *lacking, index n, const index *path, index p, uint64_t *mask) {
-  uint8_t eight[256]; /* of so many rows at once */
-  for (index start = 0; start < n; start += 256)
-    for (index first = 0; first < p; first += 8) {
-      const index size = n - start < 256 ? n - start : 256;
-      memset(eight, 0, (size_t)size);
-      for (index k = (first + 8 < p ? first + 8 : p) - 1; k >= first; k--) {
-        const uint8_t *lacks = lacking + path[k] * n + start;
-        for (index r = 0; r < size; r++) eight[r] = (uint8_t)(eight[r] + eight[r] + lacks[r]);
-      }
-      for (index r = start; r < start + size; r++)
-        mask[r] = (first > 0 ? mask[r] : 0) | (uint64_t)eight[r - start] << first;
-    }
-}
-
-/* Adds A[m] - B[m with u] to phi (P, n). Sets and players of box l begin at start[l], its tables at place[l].
- * Scratch: mask (L or n, the larger), held (n). */
-EXPORT void propopt_look_up(index L, index n, const index *start, const index *paths, const index *owner,
-                            const uint8_t *lacking, const index *place, const double *tables, double *phi,
-                            uint64_t *mask, double *held) {
-  for (index r = 0; n < 8 && r < n; r++) { /* few rows: the tables are far apart */
-    for (index l = 0; l < L; l++) {
-      mask[l] = 0;
-      for (index k = start[l]; k < start[l + 1]; k++)
-        mask[l] |= (uint64_t)lacking[paths[k] * n + r] << (k - start[l]);
-    }
-    for (index l = 0; l < L; l++) {
-      const double *A = tables + place[l];
-      const index *own = owner + start[l], p = start[l + 1] - start[l];
-      if (l + 6 < L) {
-        const double *next = tables + place[l + 6] + mask[l + 6];
-        __builtin_prefetch(next);
-        __builtin_prefetch(next + ((index)1 << (start[l + 7] - start[l + 6])));
-      }
-      for (index k = 0; k < p; k++)
-        phi[own[k] * n + r] += A[mask[l]] - A[((uint64_t)1 << p) + (mask[l] | (uint64_t)1 << k)];
-    }
-  }
-  for (index l = 0; n >= 8 && l < L; l++) {
-    const index *own = owner + start[l], p = start[l + 1] - start[l];
-    const double *A = tables + place[l], *B = A + ((index)1 << p);
-    missing_sets(lacking, n, paths + start[l], p, mask);
-    for (index r = 0; r < n; r++) held[r] = A[mask[r]];
-    for (index k = 0; k < p; k++)
-      for (index r = 0; r < n; r++) phi[own[k] * n + r] += held[r] - B[mask[r] | (uint64_t)1 << k];
+/* What a leaf gives to each of its sets, for rows that the sets m lack, by its counts over supersets. */
+static void by_counts(const counting *c, index p, index m, double scale, double *change, index stride) {
+  const pair both = vectors_at(c, p, m);
+  for (index k = 0; k < p; k++) {
+    const double B = m >> k & 1 ? both[1] : vectors_at(c, p, m | (index)1 << k)[1];
+    change[k * stride] = both[0] * scale - B * scale;
   }
 }
 
-/* Adds what L boxes of p sets give to phi (P, n), by the background rows that the missing sets of each row
- * hold. The arguments are those of the two kernels above. Scratch: words (384 W), mask (n). */
-EXPORT void propopt_visit(index L, index p, index n, index M, index W, index weighted,
-                          const uint64_t *holding, const index *paths, const index *owner,
-                          const uint8_t *lacking, const double *scale, const double *counts,
-                          const double *gains, double *phi, uint64_t *words, uint64_t *mask) {
+/* The same by tables of all m. */
+static void by_vectors(const double *A, index p, index m, double *change, index stride) {
+  const double *B = A + ((index)1 << p);
+  for (index k = 0; k < p; k++) change[k * stride] = A[m] - B[m | (index)1 << k];
+}
+
+#define TWO(n) n, n + 1, n + 1, n + 2
+#define FOUR(n) TWO(n), TWO(n + 1), TWO(n + 1), TWO(n + 2)
+#define SIX(n) FOUR(n), FOUR(n + 1), FOUR(n + 1), FOUR(n + 2)
+static const uint8_t bits_of_byte[256] = {SIX(0), SIX(1), SIX(1), SIX(2)};
+
+/* For rows that all sets of m hold, and each number s of sets: how many rows, and how many that each set
+ * holds. */
+typedef struct {
+  double number[MOST_SETS + 1], of_set[MOST_SETS + 1][MOST_SETS];
+} hits;
+
+typedef uint16_t eight __attribute__((vector_size(16)));
+
+static void few_hits(const level *here, uint16_t m, index q, hits *h) {
+  const index p = here->sets;
+  const eight first = {1, 2, 4, 8, 16, 32, 64, 128}, second = first << 8, none = {0};
+  eight of_set[TABLE_SETS + 1][2];
+  uint16_t number[TABLE_SETS + 1];
+  for (index s = q; s <= p; s++) {
+    of_set[s][0] = of_set[s][1] = none;
+    number[s] = 0;
+  }
+  for (index r = 0; r < here->rows; r++) {
+    const uint16_t sets = here->seen[0][r];
+    if ((sets & m) != m) continue;
+    const int s = bits_of_byte[sets & 255] + bits_of_byte[sets >> 8];
+    number[s]++;
+    of_set[s][0] -= (eight)(((none + sets) & first) != none);
+    of_set[s][1] -= (eight)(((none + sets) & second) != none);
+  }
+  for (index s = q; s <= p; s++) {
+    h->number[s] = (double)number[s];
+    for (index k = 0; k < p; k++) h->of_set[s][k] = (double)of_set[s][k / 8][k % 8];
+  }
+}
+
+static void any_hits(const counting *c, const level *here, const uint64_t *seen, uint64_t m, index q,
+                     hits *h) {
+  const index p = here->sets;
+  for (index s = q; s <= p; s++) {
+    h->number[s] = 0.0;
+    for (index k = 0; k < p; k++) h->of_set[s][k] = 0.0;
+  }
+  for (index r = 0; r < here->rows; r++) {
+    if ((seen[r] & m) != m) continue;
+    const double weight = c->weight ? c->weight[here->row ? here->row[r] : r] : 1.0;
+    const int s = bits_of(seen[r]);
+    h->number[s] += weight;
+    for (index k = 0; k < p; k++) h->of_set[s][k] += seen[r] >> k & 1 ? weight : 0.0;
+  }
+}
+
+/* What a leaf gives to each of its sets, for rows that the sets m lack, by the background rows that these
+ * hold. */
+static void by_hits(const counting *c, const level *here, const uint64_t *seen, uint64_t m, double scale,
+                    double *change, index stride) {
+  const index p = here->sets, q = bits_of(m);
+  double B[MOST_SETS] = {0.0}, A = 0.0, with_own = 0.0;
+  hits h;
+  if (p <= 16 && !c->weight) few_hits(here, (uint16_t)m, q, &h);
+  else any_hits(c, here, seen, m, q, &h);
+  for (index s = q; s <= p; s++) {
+    const double *g = c->gains + (p - s) * GAINS + q;
+    A += h.number[s] * g[0];
+    if (q > 0) with_own += h.number[s] * g[-1];
+    for (index k = 0; k < p; k++) B[k] += h.of_set[s][k] * g[0];
+  }
+  for (index k = 0; k < p; k++) change[k * stride] = A * scale - (m >> k & 1 ? with_own : B[k]) * scale;
+}
+
+/* Rows to explain by the sets that lack them: the number of different m, each of them, and the one of each
+ * row. Scratch: number (2^16), which comes and goes as zeros. */
+static index classes(const visit *v, const level *here, uint64_t *m, uint32_t *of_row, uint32_t *number) {
+  const index p = here->sets;
   const uint64_t full = ((uint64_t)1 << p) - 1;
-  uint64_t *pattern = words, *found = words + 64 * W, *held = words + 128 * W;
-  double number[MOST_SETS + 1], sum[MOST_SETS + 1][MOST_SETS], B[MOST_SETS];
-  uint16_t bit[16], count[MOST_SETS + 1][64];
-  for (int i = 0; i < 16; i++) bit[i] = (uint16_t)(1 << i);
-  for (index l = 0; l < L; l++) {
-    const index *path = paths + l * p, *own = owner + l * p;
-    index seen = 0;
-    missing_sets(lacking, n, path, p, mask);
-    for (index k = 0; n >= 16 && k < p; k++) { /* the rows that all of some sets hold, of four sets each */
-      uint64_t *some = held + k / 4 * 16 * W, *more = some + (W << k % 4);
-      for (index w = 0; k % 4 == 0 && w < W; w++) some[w] = ~(uint64_t)0;
-      for (index i = 0; i < W << k % 4; i += W)
-        for (index w = 0; w < W; w++) more[i + w] = some[i + w] & holding[path[k] * W + w];
+  index n = 0;
+  if (p > 16) {
+    as_words(here->held, p, v->N, m);
+    for (index r = 0; r < v->N; r++) {
+      m[r] = full & ~m[r];
+      of_row[r] = (uint32_t)r;
     }
-    for (index r = 0; r < n; r++) {
-      const uint64_t m = mask[r];
-      const index q = bits_of(m), before = seen;
-      for (index w = 0; w < W; w++) {
-        uint64_t hits = w == W - 1 && M % 64 ? ((uint64_t)1 << M % 64) - 1 : ~(uint64_t)0;
-        for (uint64_t rest = n < 16 ? m : 0; rest && hits; rest &= rest - 1)
-          hits &= holding[path[__builtin_ctzll(rest)] * W + w];
-        for (index k = 0; n >= 16 && k < p; k += 4) hits &= held[(4 * k + (index)(m >> k & 15)) * W + w];
-        for (; hits; hits &= hits - 1) found[seen++ - before] = (uint64_t)(64 * w + __builtin_ctzll(hits));
-      }
-      if (seen == before) continue;
-      if (before <= M / 8 && seen > M / 8) background_patterns(holding, W, path, p, pattern);
-      double A = 0.0, with_own = 0.0;
-      uint64_t used = 0;
-      for (index i = 0; i < seen - before; i++) {
-        const index b = (index)found[i];
-        uint64_t lacks = 0;
-        if (seen > M / 8) lacks = full & ~pattern[b];
-        else /* the first few are looked at by themselves */
-          for (index k = 0; k < p; k++) lacks |= (~holding[path[k] * W + b / 64] >> b % 64 & 1) << k;
-        const index s = p - bits_of(lacks);
-        if (!(used >> s & 1)) {
-          number[s] = 0.0;
-          if (weighted) memset(sum[s], 0, sizeof sum[s]);
-          else memset(count[s], 0, sizeof count[s]);
-        }
-        used |= (uint64_t)1 << s;
-        number[s] += weighted ? counts[b] : 1.0;
-        for (index k = 0; weighted && k < p; k++) sum[s][k] += lacks >> k & 1 ? counts[b] : 0.0;
-        for (index k = 0; !weighted && k < p; k += 16) {
-          const uint16_t some = (uint16_t)(lacks >> k);
-          for (int j = 0; j < 16; j++) count[s][k + j] += (some & bit[j]) != 0;
-        }
-      }
-      for (index k = 0; k < p; k++) B[k] = 0.0;
-      for (; used; used &= used - 1) {
-        const index s = __builtin_ctzll(used);
-        const double *g = gains + (p - s) * GAINS + q;
-        A += number[s] * g[0];
-        if (q > 0) with_own += number[s] * g[-1];
-        for (index k = 0; weighted && k < p; k++) B[k] += (number[s] - sum[s][k]) * g[0];
-        for (index k = 0; !weighted && k < p; k++) B[k] += (number[s] - count[s][k]) * g[0];
-      }
-      for (uint64_t rest = m; rest; rest &= rest - 1) B[__builtin_ctzll(rest)] = with_own;
-      for (index k = 0; k < p; k++) phi[own[k] * n + r] += A * scale[l] - B[k] * scale[l];
-    }
+    return v->N;
   }
+  for (index r = 0; r < v->N; r++) {
+    const uint16_t lacks = (uint16_t)(full & ~(uint64_t)here->held[0][r]);
+    if (!number[lacks]) {
+      m[n] = lacks;
+      number[lacks] = (uint32_t)++n;
+    }
+    of_row[r] = number[lacks] - 1;
+  }
+  for (index i = 0; i < n; i++) number[m[i]] = 0;
+  return n;
+}
+
+#define TREES                                                                                                \
+  index T, index K, index P, index M, index N, index depths, index most, index weighted, const index *roots, \
+      const int32_t *column, const int32_t *right, const int32_t *codes, const double *number,               \
+      const uint8_t *missing_left, const uint8_t *members, const int32_t *player, const uint16_t *bound,     \
+      const uint16_t *ranks, const double *weight, const double *points, double total
+#define VISIT                                                               \
+  {.tree = {roots, column, right, codes, number, missing_left, members, K}, \
+   .P = P,                                                                  \
+   .M = M,                                                                  \
+   .N = N,                                                                  \
+   .player = player,                                                        \
+   .bound = bound,                                                          \
+   .ranks = ranks,                                                          \
+   .points = points}
+
+/* Arrays in scratch: `most` is the largest number of sets up to 16, and the number of words is
+ * 16 depths + (depths (2 M + N) + M + N) / 4 + (18 << most) + M + 65 N + 2^15 + 2^13 + 8. */
+typedef struct {
+  double *count, *cells, *table, *change;
+  uint64_t *words, *m;
+  uint32_t *of_row, *numbers;
+} arrays;
+
+static arrays carve(visit *v, index depths, index most, uint64_t *scratch) {
+  arrays a;
+  const index M = v->M, N = v->N, larger = M > N ? M : N;
+  v->at = (level *)scratch;
+  v->space = (uint16_t *)(scratch + 16 * depths);
+  v->zeros = v->space + depths * (2 * M + N);
+  memset(v->zeros, 0, sizeof *v->zeros * (size_t)larger);
+  scratch += 16 * depths + (depths * (2 * M + N) + larger) / 4 + 1;
+  a.count = (double *)scratch;
+  memset(a.count, 0, sizeof *a.count * ((size_t)2 << most));
+  a.cells = a.count + (2 << most);
+  a.words = (uint64_t *)(a.cells + (16 << most));
+  a.m = a.words + M;
+  a.change = (double *)(a.m + N);
+  a.table = a.change + N * MOST_SETS;
+  a.of_row = (uint32_t *)(a.table + (2 << 12));
+  a.numbers = a.of_row + N;
+  memset(a.numbers, 0, sizeof *a.numbers * ((size_t)1 << most));
+  return a;
+}
+
+static void look_up(const visit *v, const level *here, const double *A, double *phi, double *held) {
+  const index p = here->sets, N = v->N;
+  const uint16_t full = (uint16_t)((1 << p) - 1), *own = here->held[0];
+  const double *B = A + ((index)1 << p);
+  for (index r = 0; r < N; r++) held[r] = A[full & ~own[r]];
+  for (index k = 0; k < p; k++) {
+    double *out = phi + v->own[k] * N;
+    for (index r = 0; r < N; r++) out[r] += held[r] - B[(full & ~own[r]) | 1 << k];
+  }
+}
+
+/* Without a table, or with one for this leaf alone, whichever takes fewer operations. */
+static void stream(const visit *v, const level *here, counting *c, const arrays *a, double scale,
+                   double *phi) {
+  const index p = here->sets, N = v->N, n = classes(v, here, a->m, a->of_row, a->numbers);
+  if (p <= TABLE_SETS && n * here->rows > 2 * here->rows + (p << p)) {
+    over_supersets(c, here);
+    if (p <= 12 && n * (p + 1) > (index)2 << p) {
+      vectors(c, p, scale, a->table);
+      for (index j = 0; j < n; j++) by_vectors(a->table, p, (index)a->m[j], a->change + j, n);
+    } else
+      for (index j = 0; j < n; j++) by_counts(c, p, (index)a->m[j], scale, a->change + j, n);
+  } else {
+    if (p > 16 || c->weight) as_words(here->seen, p, here->rows, a->words);
+    for (index j = 0; j < n; j++) by_hits(c, here, a->words, a->m[j], scale, a->change + j, n);
+  }
+  for (index k = 0; k < p; k++) {
+    double *out = phi + v->own[k] * N;
+    const double *own = a->change + k * n;
+    for (index r = 0; r < N; r++) out[r] += own[a->of_row[r]];
+  }
+}
+
+/* Of T trees: makes the tables A and B (2^p each) of leaf l at place[l] (task 0), adds A[m] - B[m with u] of
+ * all leaves to phi (P, N) by tables (1, without a background), or without them (2). Rows have M weights if
+ * `weighted`, and are else fewer than 2^16. */
+EXPORT void propopt_shapley(TREES, index task, const double *gains, const index *place, double *tables,
+                            double *phi, uint64_t *scratch) {
+  enum { MAKE, LOOK_UP, STREAM };
+  visit v = VISIT;
+  const arrays a = carve(&v, depths, most, scratch);
+  counting c = {weighted ? weight : NULL, gains, total, 0.0, a.count, a.cells, {{{{0}}}}};
+  index leaf = 0;
+  if (task != LOOK_UP) pair_gains(&c);
+  for (index t = 0; t < T; t++)
+    for (index depth = 0, i = roots[t]; i < roots[t + 1];) {
+      const level *here = enter(&v, i, depth, roots[t + 1]);
+      if (column[i] >= 0 && (task != STREAM || here->rows > 0)) {
+        i++;
+        depth++;
+        continue;
+      }
+      if (here->sets > 0 && number[i] != 0.0) {
+        const double scale = number[i] / total;
+        if (task == MAKE) over_supersets(&c, here), vectors(&c, here->sets, scale, tables + place[leaf]);
+        else if (task == LOOK_UP) look_up(&v, here, tables + place[leaf], phi, a.change);
+        else if (here->rows > 0) stream(&v, here, &c, &a, scale, phi);
+      }
+      leaf++;
+      i = behind(&v, here, &depth);
+    }
+}
+
+/* Main effects of T trees. z of a set is the share of the background in all other sets of its leaf, and
+ * `mean` (P) += value times the share in all of them. If `by_cells`, cells (first[D]) of each column += value
+ * z: those of numbers between its cuts at first[j], as differences of neighbours with one more at the end,
+ * then that of NaN; or those of its codes. Otherwise G (P, N) += value z for rows to explain in the set.
+ * `cut` is the number of each node's threshold among those of its column, from 1. */
+EXPORT void propopt_effects(TREES, index by_cells, const int32_t *cut, const index *first, double *cells,
+                            double *mean, double *G, uint64_t *scratch) {
+  visit v = VISIT;
+  const nodes *tree = &v.tree;
+  const arrays a = carve(&v, depths, most, scratch);
+  v.alone = 1;
+  for (index t = 0; t < T; t++)
+    for (index depth = 0, i = roots[t]; i < roots[t + 1];) {
+      const level *here = enter(&v, i, depth, roots[t + 1]);
+      if (column[i] >= 0 && here->rows > 0) {
+        i++;
+        depth++;
+        continue;
+      }
+      const index p = here->rows > 0 ? here->sets : 0;
+      const uint64_t full = ((uint64_t)1 << p) - 1;
+      double inside = 0.0, others[MOST_SETS] = {0.0};
+      as_words(here->seen, p, here->rows, a.words);
+      for (index r = 0; p > 0 && r < here->rows; r++) {
+        const uint64_t lacks = full & ~a.words[r];
+        const double own = weighted ? weight[here->row ? here->row[r] : r] : 1.0;
+        if (!lacks) inside += own;
+        else if (!(lacks & (lacks - 1))) others[__builtin_ctzll(lacks)] += own;
+      }
+      as_words(here->held, p, N, a.m);
+      for (index k = 0; k < p; k++) {
+        const index j = v.own[k];
+        const double effect = (inside + others[k]) * (number[i] / total);
+        mean[j] += inside * (number[i] / total);
+        for (index r = 0; r < N; r++) G[j * N + r] += a.m[r] >> k & 1 ? effect : 0.0;
+        if (!by_cells) continue;
+        int32_t low = 0, high = (int32_t)(first[j + 1] - first[j]) - 2;
+        int missing = 1, coded = 0;
+        for (index d = 0; d < depth; d++) {
+          const index node = v.at[d].node;
+          const int is_right = v.at[d + 1].node != node + 1;
+          if (column[node] != j) continue;
+          coded |= codes[node] >= 0;
+          missing &= missing_left[node] != is_right;
+          if (is_right && cut[node] > low) low = cut[node];
+          if (!is_right && cut[node] < high) high = cut[node];
+        }
+        if (!coded && low < high) {
+          cells[first[j] + low] += effect;
+          cells[first[j] + high] -= effect;
+        }
+        if (!coded && missing) cells[first[j + 1] - 1] += effect;
+        for (index code = 0; coded && code < first[j + 1] - first[j]; code++) {
+          int in = 1;
+          for (index d = 0; d < depth; d++)
+            if (column[v.at[d].node] == j)
+              in &= goes_left(tree, v.at[d].node, (double)code) == (v.at[d + 1].node == v.at[d].node + 1);
+          if (in) cells[first[j] + code] += effect;
+        }
+      }
+      i = behind(&v, here, &depth);
+    }
 }

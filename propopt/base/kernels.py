@@ -36,31 +36,26 @@ _SIZE: Final = ctypes.c_ssize_t
 _NUMBERS: Final = ndpointer(np.float64, flags="C_CONTIGUOUS")
 _INDICES: Final = ndpointer(np.intp, flags="C_CONTIGUOUS")
 _BYTES: Final = ndpointer(np.uint8, flags="C_CONTIGUOUS")
-_BITS: Final = ndpointer(np.uint64, flags="C_CONTIGUOUS")
+_WHOLE: Final = ndpointer(np.int32, flags="C_CONTIGUOUS")
+_SHORT: Final = ndpointer(np.uint16, flags="C_CONTIGUOUS")
 _OUT: Final = ndpointer(np.float64, flags=["C_CONTIGUOUS", "WRITEABLE"])
-_BYTES_OUT: Final = ndpointer(np.uint8, flags=["C_CONTIGUOUS", "WRITEABLE"])
 _PATTERNS: Final = ndpointer(np.uint64, flags=["C_CONTIGUOUS", "WRITEABLE"])
+
+_NODES: Final = (*(_WHOLE,) * 3, _NUMBERS, _BYTES, _BYTES)
+_TREES: Final = (
+    *(*(_SIZE,) * 8, _INDICES, *_NODES, _WHOLE, _SHORT, _SHORT, _NUMBERS, _NUMBERS),
+    ctypes.c_double,
+)
+"""Nodes of trees, and with them sizes, players and rows."""
 
 _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
     "contrasts": (
         *(*(_SIZE,) * 4, _NUMBERS, _INDICES, _INDICES, _NUMBERS, _NUMBERS),
         *(_OUT,) * 4,
     ),
-    "lacking": (
-        *(_SIZE, _SIZE, _INDICES, _NUMBERS, _NUMBERS, _BYTES, _NUMBERS, _BYTES_OUT),
-    ),
-    "tables": (
-        *(*(_SIZE,) * 5, _BITS, _INDICES, _NUMBERS, _NUMBERS, _NUMBERS),
-        *(_OUT, _PATTERNS, _OUT),
-    ),
-    "look_up": (
-        *(_SIZE, _SIZE, _INDICES, _INDICES, _INDICES, _BYTES, _INDICES, _NUMBERS),
-        *(_OUT, _PATTERNS, _OUT),
-    ),
-    "visit": (
-        *(*(_SIZE,) * 6, _BITS, _INDICES, _INDICES, _BYTES, *(_NUMBERS,) * 3),
-        *(_OUT, _PATTERNS, _PATTERNS),
-    ),
+    "walk": (*(_SIZE,) * 4, _INDICES, *_NODES, _NUMBERS, _OUT),
+    "shapley": (*_TREES, _SIZE, _NUMBERS, _INDICES, _OUT, _OUT, _PATTERNS),
+    "effects": (*_TREES, _SIZE, _WHOLE, _INDICES, _OUT, _OUT, _OUT, _PATTERNS),
     "panels": (
         *(*(_SIZE,) * 3, _INDICES, _NUMBERS, _NUMBERS, _INDICES, _INDICES, _NUMBERS),
         *(*(_INDICES,) * 4, *(_OUT,) * 3),

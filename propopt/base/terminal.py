@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
@@ -143,3 +143,27 @@ class LoggedProgress:
                 f"{self.label}: {self.done:,} of {self.total:,} done in {spent:.0f} s, "
                 f"about {max(left, 1.0) / 60.0:.1f} min left"
             )
+
+
+@contextmanager
+def counting(
+    label: str, done: int, total: int, wanted: bool | None
+) -> Iterator[Callable[[int], None]]:
+    """Show how many items are done, and how long the rest will take.
+
+    The time of the first items is not counted, because it includes preparations.
+    """
+    log: LoggedProgress | None = None
+    with progress_bar(label, total, wanted) as bar:
+        bar.tasks[0].completed = done
+
+        def advance(count: int) -> None:
+            nonlocal done, log
+            done += count
+            bar.advance(bar.task_ids[0], count)
+            if log is None:
+                log = LoggedProgress(label, done, total, wanted)
+            else:
+                log.advance(count)
+
+        yield advance

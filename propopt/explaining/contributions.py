@@ -15,6 +15,7 @@ from propopt.base.checkpoints import checkpointed_array
 from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import DrawPlan
+from propopt.base.terminal import counting
 from propopt.base.text import Reason
 from propopt.explaining.main_effect_rule import MainEffectRule
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
@@ -32,6 +33,7 @@ from propopt.laws.background import (
     Reference,
     affordable_rows,
     canonical_rows,
+    row_keys,
 )
 from propopt.laws.players import Players
 from propopt.laws.sampling import Pooled
@@ -76,6 +78,9 @@ class ContributionRule:
     # the whole table with weights; as many rows as can be afforded are used
     weighted: Background | None = None
     players: Players | None = None  # groups of columns that count as one
+    # (N, D): rows to explain later, computed with the first ones if that is cheaper
+    ahead: Points | None = None
+    progress: bool | None = None  # whether to show bars
 
     def of(self, points: Points, labels: Labels) -> Targets:
         """The contributions of rows, with the base and the predictions."""
@@ -315,10 +320,35 @@ class ContributionRule:
         self, ready: BoxShapley | ProductShapley | LinkedShapley, points: Points
     ) -> Array:
         """Values against the whole background (N, D), or of its blocks (10, N, D)."""
+        values = checkpointed_array(
+            "shapley", partial(self._of_blocks, ready, points), points
+        )
         if self.background.is_whole:
-            return checkpointed_array("shapley", partial(ready.values, points), points)
-        values = checkpointed_array("shapley", partial(ready.of_blocks, points), points)
+            return np.ascontiguousarray(values[:, 0])
         return np.ascontiguousarray(values.transpose(1, 0, 2))
+
+    def _of_blocks(
+        self, ready: BoxShapley | ProductShapley | LinkedShapley, points: Points
+    ) -> Array:
+        """Values of each block (N, blocks, D), with those of later rows if streamed."""
+        if not isinstance(ready, BoxShapley) or not ready.is_streamed:
+            return ready.of_blocks(points)
+        keys = row_keys(points)
+        if all(key in self._known for key in keys):
+            return np.stack([self._known[key] for key in keys])
+        later = points[:0] if self.ahead is None or self._known else self.ahead
+        rows = np.concatenate([points, later])
+        total = ready.n_visits(len(rows))
+        with counting("explain", 0, total, self.progress) as advance:
+            values = ready.of_blocks(rows, advance)
+        for key, row in zip(row_keys(later), values[len(points) :], strict=True):
+            self._known[key] = row
+        return values[: len(points)]
+
+    @cached_property
+    def _known(self) -> dict[bytes, Array]:
+        """The values of later rows (blocks, D), by their bytes."""
+        return {}
 
     @cached_property
     def _checked_link(self) -> CheckedLink | None:

@@ -676,6 +676,9 @@ def _fit(
         return FittedDocuments.of(documents), None
     problem = RowsProblem.of(settings, model, data, X, progress)
     margins = problem.margins(base_margin, rows)
+    if rows is not None and X is None:
+        function = problem.function.with_categories_of(rows)
+        problem = replace(problem, ahead=function.read(rows, "X")[0])
     return FittedRows.of(problem, data, X), margins
 
 

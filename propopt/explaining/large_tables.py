@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,7 @@ import pandas as pd
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.files import is_unfinished, locked_folder
-from propopt.base.terminal import LoggedProgress, progress_bar
+from propopt.base.terminal import counting
 from propopt.explaining.out_of_sample import FittedReference, FittedRows
 from propopt.explaining.row_tables import (
     check_columns,
@@ -349,30 +349,12 @@ def _write_part(writer: PartWriter, part: int) -> int:
     return len(writer.header.rows_of(part))
 
 
-@contextmanager
 def _counting(
     header: TableHeader, parts: Sequence[int], progress: bool | None
-) -> Iterator[Callable[[int], None]]:
-    """Show how many rows are done, and how long the rest will take.
-
-    The time of the first rows is not counted, because it includes preparations, and
-    rows of earlier runs are not, because they took none.
-    """
+) -> AbstractContextManager[Callable[[int], None]]:
+    """Show progress; rows of earlier runs are not timed, because they took no time."""
     done = header.n_rows - sum(len(header.rows_of(part)) for part in parts)
-    log: LoggedProgress | None = None
-    with progress_bar("explain", header.n_rows, progress) as bar:
-        bar.tasks[0].completed = done
-
-        def advance(count: int) -> None:
-            nonlocal done, log
-            done += count
-            bar.advance(bar.task_ids[0], count)
-            if log is None:
-                log = LoggedProgress("explain", done, header.n_rows, progress)
-            else:
-                log.advance(count)
-
-        yield advance
+    return counting("explain", done, header.n_rows, progress)
 
 
 # ---- DataFrames of Dask: explained lazily, by partitions

@@ -10,26 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self, cast, final
+from typing import Self, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
-from propopt.base.resources import BATCH_BUDGET
+from propopt.base.kernels import kernel
 from propopt.functions import Function
 from propopt.functions.means import CheckedStructure
 from propopt.laws.background import Background
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import Sets
-from propopt.structures.boxes.shapley import OrderedBoxes
+from propopt.structures.boxes.effects import effect_tables, effects_of_players
+from propopt.structures.boxes.shapley import BackgroundRows
 from propopt.structures.products.sums import PlayerProducts, SumOfProducts
 from propopt.tables.frames import Labels
-
-
-_MOST_CELLS: Final = 2**26
-"""Largest number of cells times sets for which tables are prepared."""
 
 
 @final
@@ -104,10 +100,6 @@ class MainEffectRule:
         structure = self._structure
         rows = self.background.points
         weights = self.background.weights
-        boxes = self.checked.structure
-        if isinstance(boxes, Boxes):
-            players = None if self.players is None else self.players.of_column
-            return OrderedBoxes.of(boxes, players).shares(rows, weights)
         c, mean = np.zeros((2, structure.n_factors))
         for block, factors in structure.factors_at(rows):
             slopes = structure.slopes(factors)[1]
@@ -143,31 +135,26 @@ class MainEffectRule:
         return g
 
     @cached_property
-    def _tables(self) -> dict[int, tuple[Array, Values]] | None:
-        """The upper ends of cells with equal main effects, for each column of trees.
+    def _tree_rows(self) -> list[BackgroundRows]:
+        """The background of compiled sums over leaves; empty for other structures."""
+        boxes = self.checked.structure
+        trees = boxes.trees if isinstance(boxes, Boxes) else None
+        if trees is None or kernel("effects") is None:
+            return []
+        of_column = None if self.players is None else self.players.of_column
+        background = self.background
+        nodes = trees.nodes.with_players(of_column)
+        return BackgroundRows.parts(nodes, background.points, background.weights)
 
-        With the main effect of each cell; None where evaluating rows is as fast.
-        """
-        structure = self._structure
-        if not isinstance(structure, Boxes):
-            return None
-        cells = {}
-        for j, parts in structure.of_column.items():
-            cells_of_parts = [cast(Sets, sets).cells for _, sets in parts]
-            cells[j] = np.unique(np.concatenate(cells_of_parts))
-        counts = np.bincount(structure.column, minlength=structure.n_columns)
-        if sum(len(x) * int(counts[j]) for j, x in cells.items()) > _MOST_CELLS:
-            return None
-        tables = {}
-        for j, x in cells.items():
-            values = np.empty(len(x))
-            for block in BATCH_BUDGET.blocks(len(x), 24 * int(counts[j])):
-                values[block] = self._of_column(j, x[block])
-            tables[j] = x[:-1], values  # the last cell is above all ends
-        return tables
+    @cached_property
+    def _tables(self) -> dict[int, tuple[Array, Values]] | None:
+        """Main effects of the cells of each column of trees."""
+        return effect_tables(self._tree_rows) if self._tree_rows else None
 
     def _of_players(self, points: Points) -> Attributions:
         """The same for the joint factors of players, with one sum per row each."""
+        if self._tree_rows:
+            return effects_of_players(self._tree_rows, points)
         structure = self._structure
         c, mean = self._shared
         G = np.zeros((len(points), structure.n_columns))

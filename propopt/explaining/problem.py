@@ -405,6 +405,7 @@ class RowsProblem(ExplanationProblem):
     weighted: Background | None = None  # all rows of the table, if they have weights
     # rows that replace unknown columns; by default those of the reference
     background: Background | None = None
+    ahead: Points | None = None  # (N, D): rows that are explained after these
 
     @classmethod
     def of(
@@ -670,7 +671,9 @@ class RowsProblem(ExplanationProblem):
         data = self.reference.points if data is None else data
         output_of = self.function, self.settings.output, data
         for function in other_classes(self.model, *output_of):
-            other = replace(rule, function=function, given_background=rule.background)
+            other = replace(
+                rule, function=function, given_background=rule.background, ahead=None
+            )
             phi = other.of(self.points, self.labels).estimate.values
             yield phi, other.main_effects.at(self.points, self.labels)
 
@@ -697,6 +700,8 @@ class RowsProblem(ExplanationProblem):
             given_background=self.background,
             weighted=self.weighted,
             players=self.players,
+            ahead=self.ahead,
+            progress=self.progress,
         )
         rule.checked.at(self.points, reference.labels.of_columns())
         return rule

@@ -263,9 +263,12 @@ def boxes_in_single(function: Function, points: Points) -> tuple[Boxes, Points] 
     boxes = replace(structure, model=FittedModel.of(model)).boxes
     if boxes is None or is_histogram:
         return None if boxes is None else (boxes, points)
-    sets = boxes.sets
-    low, high = (x.astype(np.float32).astype(np.float64) for x in (sets.low, sets.high))
-    boxes = replace(boxes, factors=(replace(sets, low=low, high=high),))
+    assert boxes.trees is not None, "it was read from trees"
+    trees = [
+        replace(tree, threshold=tree.threshold.astype(np.float32).astype(np.float64))
+        for tree in boxes.trees.trees
+    ]
+    boxes = replace(boxes.trees, trees=tuple(trees)).boxes()
     return boxes, points.astype(np.float32).astype(np.float64)
 
 

@@ -60,14 +60,14 @@ class CheckedStructure:
         """Sum of products of a function, for a table of a given number of columns."""
         return cls(function, function.products_in(n_columns))
 
-    def is_confirmed(self, values: Values, sums: Values, terms: Values) -> bool:
-        """Whether sums of the structure, with terms of given size, equal the values."""
-        if isinstance(self.structure, Reason):
+    def is_confirmed(self, points: Points, values: Values) -> bool:
+        """Whether the structure has these values of f at points (N, D)."""
+        structure = self.structure
+        if isinstance(structure, Reason):
             return False
         with np.errstate(over="ignore", invalid="ignore"):
-            errors = np.abs(sums - values)
-            allowed = _allowed(self.structure, values, terms)
-        return bool((errors <= allowed).all())
+            errors = np.abs(structure.value(points) - values)
+        return bool((errors <= _allowed(structure, values)).all())
 
     def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
         """The structure, if it agrees with f at the points; else a reason (warned)."""

@@ -32,7 +32,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.shapley import box_steps
+from propopt.structures.boxes.shapley import tree_steps
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.tables.columns import CategoricalColumn
 from propopt.tables.frames import Labels, numbers_of_rows
@@ -48,8 +48,8 @@ N_BACKGROUND: Final = 100
 N_DRAWN_BLOCKS: Final = 10
 """Parts of a drawn background, which estimate its error."""
 
-_PREPARED: Final = 5e9
-"""Operations to prepare a sum of trees, once."""
+_PREPARED: Final = 2e10
+"""Operations to visit a sum of trees once: its leaves times background rows."""
 
 _STEPS: Final = 5e7
 """Operations per explained row for a sum of trees."""
@@ -367,7 +367,7 @@ def affordable_rows(structure: SumOfProducts | Reason | None) -> int:
     most = _STEPS if isinstance(structure, Boxes) else _PRODUCT_STEPS
     high = max(min(MOST_ROWS, int(_PREPARED / max(prepared, 1))), N_BACKGROUND)
     if of_each == 0:
-        return high if fixed <= most else N_BACKGROUND
+        return high
     return int(np.clip((most - fixed) // of_each, N_BACKGROUND, high))
 
 
@@ -379,7 +379,7 @@ def steps_of_row(structure: SumOfProducts, n_background: int) -> float:
 
 def _steps(structure: SumOfProducts) -> tuple[int, int, int]:
     """Operations for each background row once, for each row, and for each pair."""
-    if isinstance(structure, Boxes):
-        return box_steps(structure)
+    if isinstance(structure, Boxes) and structure.trees is not None:
+        return tree_steps(structure.trees.nodes)
     lengths = structure.lengths
     return 0, 0, int((lengths * -(-lengths // 2)).sum())

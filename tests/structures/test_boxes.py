@@ -9,8 +9,7 @@ import pytest
 from random_trees import boxes_of_trees, random_tree, some_rows, walk, walk_all
 
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget
-from propopt.structures.boxes import boxes, sets
+from propopt.structures.boxes import nodes, sets
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers import tree_nodes
@@ -45,17 +44,6 @@ def test_boxes_are_the_sum_of_their_trees(seed):
     np.testing.assert_allclose(boxes_of(trees, 0.25).value(rows), expected, atol=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_rows_are_in_the_same_sets_one_by_one_few_and_many(seed, monkeypatch):
-    box_sets = boxes_of(forest(seed)).sets
-    rows = some_rows(np.random.default_rng(seed), 40, D, coded=CODED, n_codes=K)
-    few = box_sets.contain(rows)
-    monkeypatch.setattr(sets, "_FEW", 0)
-    np.testing.assert_array_equal(box_sets.contain(rows), few)
-    for n in range(40):
-        np.testing.assert_array_equal(box_sets.contain(rows[[n]])[:, 0], few[:, n])
-
-
 def test_products_are_collected_alike_in_any_order():
     whole = Boxes.sum_of([boxes_of(forest(3)), boxes_of(forest(4))])
     order = np.random.default_rng(0).permutation(len(whole.values))
@@ -88,10 +76,8 @@ def test_nothing_depends_on_how_much_is_read_at_once_nor_on_pickling(monkeypatch
     values = whole.value(rows)
     copy = pickle.loads(pickle.dumps(whole))
     np.testing.assert_array_equal(copy.value(rows), values)
-    monkeypatch.setattr(boxes, "BATCH_BUDGET", Budget(1000))
-    np.testing.assert_allclose(whole.value(rows), values, atol=1e-13)
     for size in (1, 40):
-        monkeypatch.setattr(sets, "_NODES_AT_ONCE", size)
+        monkeypatch.setattr(nodes, "_UNIT_NODES", size)
         parts = boxes_of(trees)
         np.testing.assert_array_equal(parts.values, whole.values)
         np.testing.assert_array_equal(parts.paths, whole.paths)

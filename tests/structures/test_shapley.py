@@ -11,10 +11,12 @@ import pytest
 from coalitions import shapley_by_definition
 from random_trees import boxes_of_trees, chain_of_splits, random_tree, some_rows
 
+from propopt.base import resources
 from propopt.base.resources import Budget
-from propopt.structures.boxes import shapley
-from propopt.structures.boxes.shapley import BoxShapley, OrderedBoxes
-from propopt.structures.products.sums import Game, PlayerProducts
+from propopt.structures.boxes import nodes, shapley
+from propopt.structures.boxes.effects import effect_tables, effects_of_players
+from propopt.structures.boxes.shapley import BackgroundRows, BoxShapley
+from propopt.structures.products.sums import Game
 
 
 D, CODED, K = 6, (3,), 4
@@ -73,6 +75,28 @@ def test_values_are_those_of_all_coalitions(kind, seed, table_bytes, monkeypatch
     size = np.abs(read.values).sum()
     assert np.abs(exact).max() > 0.05
     np.testing.assert_allclose(values, exact, rtol=0, atol=1e-14 * size)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_forests_with_shallow_and_deep_leaves_are_exact(seed, monkeypatch):
+    """Streamed, in any units, with any threads, and rows in any order."""
+    monkeypatch.setattr(shapley, "TABLE_BYTES", 0)
+    rng = np.random.default_rng(seed)
+    depth = int(rng.integers(2, 9))
+    trees = [random_tree(rng, 8, depth, at=(-2.5, 2.5)) for _ in range(4)]
+    read = boxes_of_trees([*trees, chain_of_splits(rng, 8)], n_columns=8)
+    rows, points = (some_rows(rng, n, 8) for n in (60, 9))
+    exact = by_coalitions(read, points, Game(rows))
+    values = prepared(read, Game(rows)).values(points)
+    np.testing.assert_allclose(values, exact, rtol=0, atol=1e-12)
+    monkeypatch.setattr(nodes, "_UNIT_NODES", 8)
+    monkeypatch.setattr(nodes, "_STEPS_OF_THREADS", 0.0)
+    read = replace(read.trees).boxes()
+    by_threads = prepared(read, Game(rows)).values(points)
+    monkeypatch.setattr(resources.os, "cpu_count", lambda: 1)
+    by_one = prepared(read, Game(rows)).values(points[::-1])[::-1]
+    np.testing.assert_array_equal(by_threads, by_one)
+    np.testing.assert_allclose(by_threads, exact, rtol=0, atol=1e-12)
 
 
 def test_blocks_are_values_against_each_part():
@@ -143,14 +167,14 @@ def test_all_ways_blocks_and_kernels_have_the_same_digits(kind, kernels, monkeyp
 
 def test_tables_are_cached_for_the_last_three_games():
     made = []
-    monkeypatched = shapley.BoxTables.of.__func__
+    parts = BackgroundRows.parts
 
     def counted(*arguments):
         made.append(arguments)
-        return monkeypatched(shapley.BoxTables, *arguments)
+        return parts(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shapley.BoxTables, "of", counted)
+        patch.setattr(BackgroundRows, "parts", counted)
         shapley.RECENT.clear()
         read, points, rows = boxes_of(0), rows_of(11, 3), rows_of(12, 9)
         first = BoxShapley.of(read, Game(rows)).values(points)
@@ -166,7 +190,7 @@ def test_tables_are_cached_for_the_last_three_games():
         for number, game in enumerate(others, 2):
             BoxShapley.of(read, game).values(points)
             assert len(made) == number + (game.n_blocks - 1)
-        BoxShapley.of(replace(read), Game(rows, 3)).values(points)
+        BoxShapley.of(boxes_of(0), Game(rows, 3)).values(points)
         assert len(made) == 10
     assert len(shapley.RECENT) <= 3
     del read
@@ -189,41 +213,43 @@ def test_tables_are_bounded_in_bytes(monkeypatch):
         monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
         for n_blocks in (1, 2):
             parts = prepared(read, Game(rows, n_blocks)).parts
-            sizes = [part.tables.nbytes for part in parts]
+            made = [part.tables for (part,) in parts]
+            sizes = [0 if tables is None else tables.nbytes for tables in made]
             assert sum(sizes) <= table_bytes
             if table_bytes == 2**28:
-                assert (
-                    sizes == [(16 << read.lengths[read.lengths > 0]).sum()] * n_blocks
-                )
+                lengths = read.trees.nodes.lengths
+                assert sizes == [(16 << lengths).sum()] * n_blocks
 
 
 @pytest.mark.parametrize("kind", GAMES)
-def test_means_of_other_sets_are_slopes_of_products(kind, monkeypatch):
-    """Main effects are made of them: boxes have the means that all products have."""
-    read, game = boxes_of(5), GAMES[kind]
-    products = read
-    if game.players is not None:
-        products = PlayerProducts.of_players(read, game.players)
-    ((_, factors_there),) = products.factors_at(game.background)
-    slopes = products.slopes(factors_there)[1]
+@pytest.mark.parametrize("kernels", ["c"], indirect=True)
+def test_main_effects_are_means_over_the_background(kind):
+    read, game, points = boxes_of(5), GAMES[kind], rows_of(17, 30)
     weights = game.weights
     if weights is None:
         weights = np.full(len(game.background), 1 / len(game.background))
-    leaves, size = OrderedBoxes.of(read, game.players), np.abs(read.values).sum()
-    for budget in (Budget(2**25), Budget(2_000)):
-        monkeypatch.setattr(shapley, "BATCH_BUDGET", budget)
-        c, mean = leaves.shares(game.background, game.weights)
-        np.testing.assert_allclose(c, slopes @ weights, rtol=0, atol=1e-14 * size)
-        whole = (slopes * factors_there) @ weights
-        np.testing.assert_allclose(mean, whole, rtol=0, atol=1e-14 * size)
-    assert np.abs(c).max() > 0.1
+    players = np.arange(D) if game.players is None else game.players
+    wanted = np.zeros((len(points), game.n_players))
+    for n, j in np.ndindex(wanted.shape):
+        mixed = np.where(players == j, points[n], game.background)
+        wanted[n, j] = (read.value(mixed) - read.value(game.background)) @ weights
+    trees = read.trees.nodes.with_players(game.players)
+    rows = BackgroundRows.parts(trees, game.background, game.weights)
+    G = np.zeros(wanted.shape)
+    if game.players is not None:
+        G = effects_of_players(rows, points)
+    else:
+        for j, (ends, values) in effect_tables(rows).items():
+            G[:, j] = values[ends.searchsorted(points[:, j])]
+    np.testing.assert_allclose(G, wanted, rtol=0, atol=1e-13)
+    assert np.abs(G).max() > 0.1
 
 
 def test_a_pickle_has_no_tables():
     read, game, points = boxes_of(6), GAMES["rows"], rows_of(16, 4)
     exact = prepared(read, game)
     wanted = exact.values(points)
-    data, tables = pickle.dumps(exact), exact.parts[0].tables.tobytes()
+    data, tables = pickle.dumps(exact), exact.parts[0][0].tables.tobytes()
     assert tables in pickle.dumps(exact.parts)
     assert tables not in data
     np.testing.assert_array_equal(pickle.loads(data).values(points), wanted)

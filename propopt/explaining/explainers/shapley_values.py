@@ -465,26 +465,21 @@ class ExactShap(OfBackground):
 
     def _findings(self, request: Request) -> Findings:
         checked = self._read(request)
+        f = request.value(request.points)
+        if not checked.is_confirmed(request.points, f):
+            checked.at(request.points, request.labels)
         read = self._believed(checked.structure)
         exact, mean = self._against(read, request)
         phi = np.empty(request.points.shape)
-        f = request.value(request.points)
         step = _TREE_ROWS if isinstance(read, Boxes) else _ROWS
-        is_right = False
         for start in range(0, len(phi), step):
             some = slice(start, start + step)
-            phi_of_rows = phi[some] = exact.values(request.points[some])
-            # they add up to what was read, which is thus compared with the function
-            terms = abs(mean) + np.abs(phi_of_rows).sum(axis=1)
-            if not (
-                is_right
-                or checked.is_confirmed(f[some], mean + phi_of_rows.sum(axis=1), terms)
-            ):
-                self._believed(checked.at(request.points, request.labels))
-                is_right = True
-            request.advance(len(phi_of_rows))
+            phi[some] = exact.values(request.points[some])
+            request.advance(len(phi[some]))
         return Findings(
-            attributions=phi, base_value=np.full(len(phi), mean), prediction=f
+            attributions=phi,
+            base_value=np.full(len(phi), mean),
+            prediction=f,
         )
 
     def _believed(self, read: SumOfProducts | Reason) -> SumOfProducts:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Self, cast, final
+from typing import Any, Final, Self, cast, final
 
 import numpy as np
 
 from propopt.base.arrays import Indices, Mask, Points, Values
-from propopt.base.resources import BATCH_BUDGET
-from propopt.structures.boxes.sets import Sets, Tree, leaf_sets
+from propopt.base.kernels import kernel
+from propopt.structures.boxes.nodes import Nodes
+from propopt.structures.boxes.sets import Sets, Tree
 from propopt.structures.products.sums import SumOfProducts, padded_paths, ranks
 
 
@@ -30,36 +31,54 @@ class Boxes(SumOfProducts):
     """A sum over boxes, each a product of indicators of one set for each column.
 
     f(x) = base + Σ_l v_l Π_{u in path l} 1[x_j(u) ∈ A_u]
+
+    Boxes of trees have their sets only once they are used: values are those of the
+    leaves that points reach.
     """
 
+    trees: TreeSum | None = field(default=None, init=False)  # the same function
+
+    @classmethod
+    def of_trees(cls, trees: TreeSum) -> Self:
+        """The boxes of the leaves of trees."""
+        boxes = cls.__new__(cls)
+        whole = {"base": trees.base, "n_columns": len(trees.n_codes), "trees": trees}
+        vars(boxes).update(whole, tolerance=trees.tolerance)
+        return boxes
+
+    def __getattr__(self, name: str) -> Any:
+        """The sets of the leaves of trees, made when they are first used."""
+        if self.trees is None or name not in ("values", "paths", "factors"):
+            raise AttributeError(name, obj=self)
+        expanded = self.trees.expanded()
+        parts = {"values": expanded.values, "paths": expanded.paths}
+        vars(self).update(parts, factors=expanded.factors)
+        return vars(self)[name]
+
+    @cached_property
+    def columns(self) -> Indices:
+        """The columns that f depends on, increasing."""
+        return super().columns if self.trees is None else self.trees.nodes.columns
+
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({len(self.values)} boxes of "
-            f"{self.n_factors} sets in {self.n_columns} columns)"
-        )
+        count = len(self.values if self.trees is None else self.trees.nodes.leaves)
+        return f"{type(self).__name__}({count} boxes in {self.n_columns} columns)"
 
     @cached_property
     def sets(self) -> Sets:
         """The sets of all boxes; each occurs once after :meth:`deduplicate`."""
         return Sets.concatenate(cast("Sequence[Sets]", self.factors))
 
-    def holding(self, points: Points | Mask) -> Mask:
-        """Which sets contain each point, shape (U, n)."""
-        return self.sets.contain(np.asarray(points, np.float64))
-
     def value(self, points: Points | Mask) -> Values:
-        """Values of f at points (N, D), as sums over the boxes that contain each."""
+        """Values of f at points (N, D), by the leaves that they reach if compiled."""
+        compiled = None if self.trees is None else kernel("walk")
+        if compiled is None or self.trees is None:
+            return super().value(np.asarray(points, np.float64))
+        nodes = self.trees.nodes
         values = np.full(len(points), self.base)
-        for rows in BATCH_BUDGET.blocks(len(points), max(1, 8 * self.n_factors)):
-            n_points = len(points[rows])
-            # eight points in a byte; the last row stands for the padding −1
-            packed = np.packbits(self.holding(points[rows]), axis=1)
-            every = np.full((1, packed.shape[1]), 255, np.uint8)
-            packed = np.concatenate([packed, every])
-            for block in BATCH_BUDGET.blocks(len(self.values), 16 * n_points):
-                contained = np.bitwise_and.reduce(packed[self.paths[block]], axis=1)
-                contained = np.unpackbits(contained, axis=1, count=n_points)
-                values[rows] += self.values[block] @ contained
+        rows = np.ascontiguousarray(points, np.float64)
+        sizes = len(nodes.roots) - 1, *rows.shape, nodes.members.shape[1]
+        compiled(*sizes, nodes.roots, *nodes.arrays, rows, values)
         return values
 
     def deduplicate(self) -> Self:
@@ -119,9 +138,25 @@ class TreeSum:
 
     def boxes(self) -> Boxes:
         """The same function as a sum of boxes, one for each leaf."""
-        leaf, sets, values = leaf_sets(self.trees, self.n_codes)
-        paths = padded_paths(leaf, np.arange(len(sets)), len(values))
-        whole = (self.base, values, paths, (sets,), len(self.n_codes), self.tolerance)
+        _ = self.nodes  # refuses codes of numbers
+        return Boxes.of_trees(self)
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """The nodes of all trees, in preorder."""
+        leaf = Tree.of([-1], [0.0], [-1], [-1], [0.0])
+        return Nodes.of(self.trees or (leaf,), self.n_codes)
+
+    def expanded(self) -> Boxes:
+        """The boxes with their sets, each different one once."""
+        nodes = self.nodes
+        leaves, sets, parts = zip(*map(nodes.leaf_sets, nodes.units), strict=True)
+        values = np.concatenate(parts)
+        starts = np.cumsum([0, *map(len, parts)])
+        leaf = np.concatenate([x + n for x, n in zip(leaves, starts, strict=False)])
+        joined = Sets.concatenate(sets)
+        paths = padded_paths(leaf, np.arange(len(joined)), len(values))
+        whole = (self.base, values, paths, (joined,), len(self.n_codes), self.tolerance)
         return Boxes(*whole).deduplicate()
 
     def scaled(self, weight: float) -> TreeSum:

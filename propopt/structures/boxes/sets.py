@@ -6,22 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Final, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Indices, Mask, Points
-from propopt.base.errors import InvalidInput
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import ranks
 
 
 # ---- Sets of values of one column: intervals with or without missing, sets of codes
-
-
-_FEW: Final = 2**19
-"""Pairs of sets and points compared in one array; more go column by column."""
 
 
 @final
@@ -153,13 +148,7 @@ class Sets:
 
     def contain(self, points: Points) -> Mask:
         """Whether each point's value is in each set, (U, N), for points (N, D)."""
-        if len(points) == 1 or len(self) * len(points) <= _FEW:
-            return self.contain_values(points.T[self.column])
-        inside = np.empty((len(self), len(points)), dtype=bool)
-        for j in np.unique(self.column):
-            of_j = self.column == j
-            inside[of_j] = self.take(of_j).contain_values(points[:, j])
-        return inside
+        return self.contain_values(points.T[self.column])
 
     def contain_values(self, values: Array) -> Mask:
         """The same for values (U, N) of the column of each set, or (N,) of all sets."""
@@ -302,130 +291,3 @@ class Tree:
             np.asarray(value, np.float64),
             {} if left_codes is None else left_codes,
         )
-
-    @cached_property
-    def reached(self) -> Mask:
-        """Which nodes belong to the tree; pruning may leave others in the arrays."""
-        reached = np.zeros(len(self.feature), dtype=bool)
-        front = np.array(self.roots)
-        while len(front) > 0:
-            reached[front] = True
-            testing = front[self.feature[front] >= 0]
-            front = np.concatenate([self.left[testing], self.right[testing]])
-        return reached
-
-    @property
-    def leaves(self) -> Indices:
-        """The leaves, in the order of nodes."""
-        return np.flatnonzero(self.reached & (self.feature < 0))
-
-    @property
-    def inner(self) -> Indices:
-        """The nodes that test a column, in their order."""
-        return np.flatnonzero(self.reached & (self.feature >= 0))
-
-
-LeafSets: TypeAlias = tuple[Indices, Sets, Array]
-"""Leaves, increasing (E,), the sets (E) that lead to them, one for each column
-tested, and their values (L,); a point reaches a leaf if all its sets contain it."""
-
-_NODES_AT_ONCE: Final = 2**13
-"""A batch of this size stays in the processor's cache."""
-
-
-def leaf_sets(trees: Sequence[Tree], n_codes: Sequence[int | None]) -> LeafSets:
-    """The sets that lead to each leaf of trees, as sets of columns of the table."""
-    none = Sets.of_numbers([], [], [], [])
-    parts: list[LeafSets] = [(np.zeros(0, np.intp), none, np.zeros(0))]
-    batch = np.cumsum([len(tree.feature) for tree in trees]) // _NODES_AT_ONCE
-    for k in np.unique(batch).tolist():
-        in_batch = [trees[i] for i in np.flatnonzero(batch == k).tolist()]
-        parts.append(_leaf_sets(Tree.concatenate_trees(in_batch), n_codes))
-    leaf, sets, values = zip(*parts, strict=True)
-    starts = np.cumsum([0, *map(len, values)])
-    return (
-        np.concatenate(
-            [batch_leaf + n for batch_leaf, n in zip(leaf, starts, strict=False)]
-        ),
-        Sets.concatenate(sets),
-        np.concatenate(values),
-    )
-
-
-def _leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
-    leaves = tree.leaves
-    inner = tree.inner
-    sides = _sides(tree, inner, n_codes)
-    leaf, side = _ways_up(tree, leaves, inner)
-    order = np.lexsort([sides.column[side], leaf])
-    leaf = leaf[order]
-    sets = sides.take(side[order])
-    if len(leaf) == 0:
-        return leaf, sets, tree.value[leaves]
-    changes = (np.diff(leaf) != 0) | (np.diff(sets.column) != 0)
-    starts = np.flatnonzero(np.concatenate([[True], changes]))
-    return leaf[starts], sets.intersections(starts), tree.value[leaves]
-
-
-def _ways_up(tree: Tree, leaves: Indices, inner: Indices) -> tuple[Indices, Indices]:
-    """Each leaf with each side of a node on its path, left sides before right ones."""
-    n = len(tree.feature)
-    n_inner = len(inner)
-    parent = np.full(n, -1)
-    side = np.full(n, -1)
-    for i, children in enumerate((tree.left[inner], tree.right[inner])):
-        parent[children] = inner
-        side[children] = np.arange(n_inner) + i * n_inner
-    leaf_index = np.arange(len(leaves))
-    nodes = leaves
-    results: list[tuple[Indices, Indices]] = []
-    while len(leaf_index) > 0:
-        below = parent[nodes] >= 0
-        leaf_index = leaf_index[below]
-        nodes = nodes[below]
-        results.append((leaf_index, side[nodes]))
-        nodes = parent[nodes]
-    return (
-        np.concatenate([leaf_index for leaf_index, _ in results]),
-        np.concatenate([sides for _, sides in results]),
-    )
-
-
-def _sides(tree: Tree, inner: Indices, n_codes: Sequence[int | None]) -> Sets:
-    """The sets that go left at each inner node, then the sets that go right."""
-    feature = tree.feature[inner]
-    coded = [k for k in np.unique(feature).tolist() if n_codes[k] is not None]
-    nodes_at = np.flatnonzero(~np.isin(feature, coded))
-    for node in inner[nodes_at].tolist():
-        if node in tree.left_codes:
-            column = tree.feature[node]
-            raise InvalidInput(f"left_codes: column {column} is numeric, without codes")
-    cuts = tree.threshold[inner[nodes_at]]
-    missing = tree.missing_left[inner[nodes_at]]
-    indices = [nodes_at, nodes_at + len(inner)]
-    nothing = np.full(len(cuts), np.inf)
-    # values up to each cut, with NaN where ``missing``, then the remaining values
-    numbers = Sets.of_numbers(
-        np.concatenate([feature[nodes_at], feature[nodes_at]]),
-        np.concatenate([-nothing, cuts]),
-        np.concatenate([cuts, nothing]),
-        np.concatenate([missing, ~missing]),
-    )
-    sets = [numbers]
-    for k in coded:
-        nodes_at = np.flatnonzero(feature == k)
-        left = _codes_left(tree, inner[nodes_at], n_codes[k] or 0)
-        indices += [nodes_at, nodes_at + len(inner)]
-        sides = np.concatenate([left, ~left])
-        sets.append(Sets.of_codes(np.full(len(sides), k), sides))
-    return Sets.concatenate(sets).take(np.argsort(np.concatenate(indices)))
-
-
-def _codes_left(tree: Tree, nodes: Indices, n_codes: int) -> Mask:
-    """Which codes of a category nodes send to the left, shape (nodes, codes)."""
-    left = np.arange(float(n_codes)) <= tree.threshold[nodes, None]
-    for i, node in enumerate(nodes.tolist()):
-        if node in tree.left_codes:
-            listed = tree.left_codes[node][:n_codes]
-            left[i] = np.pad(listed, (0, n_codes - len(listed)))
-    return left

@@ -9,7 +9,7 @@ from typing import Any, Final, Self, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Indices, Mask, Points, Values
+from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.subsets.sets import Blocks, all_sets, shares_keeping
@@ -62,11 +62,6 @@ class Conjunctions(Boxes):
     def n_words(self) -> int:
         """The number d of words."""
         return self.n_columns
-
-    def holding(self, points: Points | Mask) -> Mask:
-        """Which factors contain sets of words, (2 d, n), for bits (n, d)."""
-        z = np.asarray(points, bool).T
-        return np.stack([~z, z], axis=1).reshape(2 * len(z), z.shape[1])
 
     def deduplicate(self) -> Self:
         """A sum of several functions, with the factors of the first one."""
