@@ -334,19 +334,19 @@ class ContributionRule:
         if not isinstance(ready, BoxShapley) or not ready.is_streamed:
             return ready.of_blocks(points)
         keys = row_keys(points)
-        if all(key in self._known for key in keys):
-            return np.stack([self._known[key] for key in keys])
-        later = points[:0] if self.ahead is None or self._known else self.ahead
+        if all(key in self._later for key in keys):
+            return np.stack([self._later[key] for key in keys])
+        later = points[:0] if self.ahead is None or self._later else self.ahead
         rows = np.concatenate([points, later])
         total = ready.n_visits(len(rows))
         with counting("explain", 0, total, self.progress) as advance:
             values = ready.of_blocks(rows, advance)
         for key, row in zip(row_keys(later), values[len(points) :], strict=True):
-            self._known[key] = row
+            self._later[key] = row
         return values[: len(points)]
 
     @cached_property
-    def _known(self) -> dict[bytes, Array]:
+    def _later(self) -> dict[bytes, Array]:
         """The values of later rows (blocks, D), by their bytes."""
         return {}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from propopt.base.arrays import Indices, Mask, Points, Values
 from propopt.base.kernels import kernel
-from propopt.structures.boxes.nodes import Nodes
+from propopt.structures.boxes.nodes import TreeNodes
 from propopt.structures.boxes.sets import Sets, Tree
 from propopt.structures.products.sums import SumOfProducts, padded_paths, ranks
 
@@ -142,10 +142,10 @@ class TreeSum:
         return Boxes.of_trees(self)
 
     @cached_property
-    def nodes(self) -> Nodes:
+    def nodes(self) -> TreeNodes:
         """The nodes of all trees, in preorder."""
         leaf = Tree.of([-1], [0.0], [-1], [-1], [0.0])
-        return Nodes.of(self.trees or (leaf,), self.n_codes)
+        return TreeNodes.of(self.trees or (leaf,), self.n_codes)
 
     def expanded(self) -> Boxes:
         """The boxes with their sets, each different one once."""

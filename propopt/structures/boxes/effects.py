@@ -33,8 +33,8 @@ def effect_tables(
     ends = {}
     for j in nodes.columns.tolist():
         testing = np.flatnonzero(nodes.column == j)
-        cuts, place = np.unique(nodes.number[testing], return_inverse=True)
-        cut[testing] = place + 1
+        cuts, position = np.unique(nodes.number[testing], return_inverse=True)
+        cut[testing] = position + 1
         n_codes = nodes.n_codes[j]
         counts[j] = len(cuts) + 3 if n_codes is None else n_codes
         ends[j] = cuts if n_codes is None else np.arange(n_codes - 1.0)

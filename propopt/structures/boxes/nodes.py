@@ -38,7 +38,7 @@ _STEPS_OF_THREADS: Final = 1e7
 
 @final
 @dataclass(frozen=True, eq=False)
-class Nodes:
+class TreeNodes:
     """The nodes of trees in preorder: a left child is the next node."""
 
     roots: Indices  # (T + 1,): the first node of each tree, and the end
@@ -66,29 +66,29 @@ class Nodes:
         for nodes in inner[::-1]:
             size[nodes] += size[tree.left[nodes]] + size[tree.right[nodes]]
         roots = np.cumsum([0, *size[fronts[0]]])
-        place = np.zeros(len(size), np.intp)
-        place[fronts[0]] = roots[:-1]
+        position = np.zeros(len(size), np.intp)
+        position[fronts[0]] = roots[:-1]
         for nodes in inner:
-            place[tree.left[nodes]] = place[nodes] + 1
-            place[tree.right[nodes]] = place[nodes] + 1 + size[tree.left[nodes]]
+            position[tree.left[nodes]] = position[nodes] + 1
+            position[tree.right[nodes]] = position[nodes] + 1 + size[tree.left[nodes]]
         reached = np.concatenate(fronts)
-        order = reached[np.argsort(place[reached])]
+        order = reached[np.argsort(position[reached])]
         column = tree.feature[order]
         codes, members = _codes_left(tree, order, n_codes)
         return cls(
             roots,
             column.astype(np.int32),
-            np.where(column < 0, 0, place[tree.right[order]]).astype(np.int32),
+            np.where(column < 0, 0, position[tree.right[order]]).astype(np.int32),
             codes,
             np.where(column < 0, tree.value[order], tree.threshold[order]),
             tree.missing_left[order].astype(np.uint8),
             members,
-            [place[nodes] for nodes in inner[:-1]],
+            [position[nodes] for nodes in inner[:-1]],
             n_codes,
             np.arange(len(n_codes), dtype=np.int32),
         )
 
-    def with_players(self, players: Indices | None) -> Nodes:
+    def with_players(self, players: Indices | None) -> TreeNodes:
         """The same nodes, with the players of columns (D,)."""
         return (
             self if players is None else replace(self, owner=players.astype(np.int32))
@@ -159,8 +159,8 @@ class Nodes:
         missing = self.missing_left[inner].astype(bool)
         left = self.members[:, :-1].astype(bool)
         counts = [n_codes or 0 for n_codes in self.n_codes]
-        known = np.reshape(counts, -1)[self.column[self.codes >= 0]][:, None]
-        right = ~left & (np.arange(left.shape[1]) < known)
+        is_code = np.reshape(counts, -1)[self.column[self.codes >= 0]][:, None]
+        right = ~left & (np.arange(left.shape[1]) < is_code)
         return Sets(
             np.tile(self.column[inner], 2).astype(np.intp),
             np.concatenate([-everywhere, np.where(coded, -np.inf, cuts)]),
@@ -284,8 +284,8 @@ def _codes_left(
     rows = np.full(len(column), -1, np.int32)
     rows[coded] = np.arange(len(coded))
     width = int(counts.max()) + 1
-    known = np.arange(width) < counts[column[coded]][:, None]
-    members = (np.arange(width) <= tree.threshold[order[coded]][:, None]) & known
+    is_code = np.arange(width) < counts[column[coded]][:, None]
+    members = (np.arange(width) <= tree.threshold[order[coded]][:, None]) & is_code
     for i in np.flatnonzero(np.isin(order, list(tree.left_codes))).tolist():
         if column[i] >= 0:
             if rows[i] < 0:

@@ -41,7 +41,7 @@ from propopt.base.errors import Refused
 from propopt.base.kernels import kernel
 from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.nodes import MOST_SETS, TABLE_SETS, JointSets, Nodes
+from propopt.structures.boxes.nodes import MOST_SETS, TABLE_SETS, JointSets, TreeNodes
 from propopt.structures.products.sums import Game, ProductShapley, SumOfProducts
 
 
@@ -76,7 +76,7 @@ _GAINS: Final = _gains()
 class BackgroundRows:
     """Some background rows of trees, as ranks in each column for kernels."""
 
-    nodes: Nodes
+    nodes: TreeNodes
     points: Points  # (M, D)
     counts: Values | None  # (M,): integers proportional to weights
     total: float  # the sum of counts of all rows, also of other parts
@@ -86,7 +86,7 @@ class BackgroundRows:
     @classmethod
     def parts(
         cls,
-        nodes: Nodes,
+        nodes: TreeNodes,
         rows: Points,
         weights: Values | None,
         places: Indices | None = None,
@@ -167,7 +167,7 @@ class BackgroundRows:
                 held = sets.words(p, leaves, points)
                 m = np.uint64((1 << p) - 1) ^ held
                 if task == _STREAM and p > _FEW_SETS:
-                    own = self._by_hits(p, sets, leaves, m)
+                    changes = self._by_hits(p, sets, leaves, m)
                 else:
                     at = np.zeros((0, 0), np.intp)
                     if len(places) > 0:
@@ -177,8 +177,8 @@ class BackgroundRows:
                         made = self._numpy_tables(p, sets, leaves)
                     if task == _MAKE:
                         tables[at] = made
-                    own = _from_tables(p, made.reshape(-1, 2, 1 << p), m)
-                change[sets.first[leaves][:, None] - start + np.arange(p)] = own
+                    changes = _from_tables(p, made.reshape(-1, 2, 1 << p), m)
+                change[sets.first[leaves][:, None] - start + np.arange(p)] = changes
             np.add.at(phi, sets.owner[start:stop], change)
 
     def _numpy_tables(self, p: int, sets: JointSets, leaves: Indices) -> Array:
@@ -213,7 +213,7 @@ class BackgroundRows:
         seen = sets.words(p, leaves, self.points)
         counts = np.ones(len(self.points)) if self.counts is None else self.counts
         scale = sets.values[leaves] / self.total
-        own = np.empty((len(leaves), p, m.shape[1]))
+        changes = np.empty((len(leaves), p, m.shape[1]))
         for leaf, n in np.ndindex(m.shape):
             lacks = m[leaf, n]
             hits = (seen[leaf] & lacks) == lacks
@@ -223,8 +223,8 @@ class BackgroundRows:
             np.add.at(Z, np.bitwise_count(held), inside * counts[hits, None])
             q = int(np.bitwise_count(lacks)) - np.append((lacks & bits) != 0, False)
             sums = np.cumsum(Z * _GAINS[p - np.arange(p + 1)[:, None], q], axis=0)[-1]
-            own[leaf, :, n] = sums[-1] * scale[leaf] - sums[:-1] * scale[leaf]
-        return own
+            changes[leaf, :, n] = sums[-1] * scale[leaf] - sums[:-1] * scale[leaf]
+        return changes
 
 
 _MAKE: Final = 0
@@ -263,7 +263,7 @@ class BoxShapley:
 
     boxes: Boxes  # f
     game: Game
-    nodes: Nodes
+    nodes: TreeNodes
 
     @classmethod
     def of(cls, boxes: Boxes, game: Game) -> Self:
@@ -366,7 +366,7 @@ def shapley_against(
 # ---- Costs by operation counts, equal on every machine and for any kernels
 
 
-def tree_steps(nodes: Nodes) -> tuple[int, int, int]:
+def tree_steps(nodes: TreeNodes) -> tuple[int, int, int]:
     """Operations for each background row once, for each row, and for each pair."""
     lengths = nodes.lengths[nodes.lengths > 0]
     return len(lengths), int((lengths + 1).sum()), int((lengths > TABLE_SETS).sum())
