@@ -78,6 +78,16 @@ def test_paths_of_either_class(library: str) -> None:
         )
 
 
+def test_paths_for_a_table_in_another_order() -> None:
+    table = X.assign(age=pd.Categorical(np.where(X.age > 0.0, "old", "young")))
+    model = booster("lightgbm", n_estimators=8).fit(table, SCORE)
+    phi = pd.DataFrame(model.predict(table[:12], pred_contrib=True)[:, :4])
+    turned = table[[*table][::-1]]
+    values = phi.set_axis(table.columns, axis=1)
+    audit = po.audit(values, model, turned[:12], data=turned[50:90])
+    assert audit["values"].cause == "path-dependent"
+
+
 def test_as_many_columns_as_classes_but_one() -> None:
     """(N, D, K) and K = D + 1, where the other reading has a base in each row."""
     model = RandomForestClassifier(5, random_state=0).fit(X[["hours", "age"]], FOUR % 3)
@@ -125,7 +135,7 @@ def test_log_odds_that_shap_rescales_to_probabilities(
     if library != "scikit-learn":
         model = _boosted(library)
     model.fit(X, CLASS)
-    rows, data = X[:15], X[100 : 100 + n_background]
+    rows, data = X[100:115], X[100 : 100 + n_background]  # each against itself, too
     explainer = shap.TreeExplainer(model, data, model_output="probability")
     values = explainer(rows).values
     values = values if values.ndim == 2 else values[..., 1]
@@ -133,6 +143,10 @@ def test_log_odds_that_shap_rescales_to_probabilities(
     assert audit["row sums"].verdict == "exact"
     assert audit["values"].cause == "rescaled log-odds"
     assert audit["values"].verdict == "exact"
+    slip = values.copy()
+    slip[3, 0] += 0.3
+    found = po.audit(slip, model, rows, data=data, output="probability")["values"]
+    assert (found.cause, found.source) == ("single slips", audit["values"].source)
     exact = po.explain(model, rows, data=data, output="probability").contributions
     assert np.abs(values - exact).max() > 1e-3  # they are other numbers
     if n_background > 100:  # an explanation takes fewer rows, and an audit all
