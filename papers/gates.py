@@ -68,6 +68,11 @@ GATES: Final[dict[str, Gate]] = {
                 "fig3",
                 "bins that end elsewhere: largest difference",
             ): "of the bins of a law, without draws",
+            (
+                "errors",
+                "figures 4 and 7 have one set-up: distance of the critical width of "
+                "the row of figure 4 from 0.53",
+            ): "there is no critical width at that row, so that the distance is infinite",
         },
     ),
     "text-lime": lime_gate(

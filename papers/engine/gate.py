@@ -11,6 +11,7 @@ measured is changed then in each of its numbers, until one change turns the stat
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -221,7 +222,7 @@ def try_gate(
             checks = (s for s in right.invariants if s.n_holding == len(s.findings))
             statements = {s.text for s in [*right.claims, *checks]}
             for mistake in gate.mistakes:
-                trial = _tried(name, figure, thin, mistake, record, kept)
+                trial = _tried(name, right, mistake, record, kept)
                 statements -= trial.turned
                 excuse = gate.excused.get((figure, mistake.name), "")
                 yield replace(trial, excuse=excuse)
@@ -235,16 +236,15 @@ def try_gate(
 
 def _tried(
     name: str,
-    figure: str,
-    thin: PaperFigure,
+    right: FigureReport,
     mistake: Mistake,
     record: Mapping[tuple[str, str, str], Recorded],
     values: RecordedValues,
 ) -> Trial:
-    trial = Trial(paper=name, figure=figure, mistake=mistake.name)
+    trial = Trial(paper=name, figure=right.name, mistake=mistake.name)
     with mistake.made() as calls:
         try:
-            report = _run(figure, thin, record, values)
+            report = _run(right.name, right.figure, record, values)
         except Exception as error:  # noqa: BLE001  # any crash is told, and is no catch
             return replace(trial, crash=f"{type(error).__name__}: {error}")
     seen = [
@@ -254,6 +254,8 @@ def _tried(
     ]
     turned = {c.text for c in report.changed}
     turned |= {s.text for s in report.invariants if s.n_holding < len(s.findings)}
+    pairs = zip(report.findings, right.findings, strict=True)
+    turned |= {own.statement for (_, own), (_, was) in pairs if _moves(own, was)}
     return replace(
         trial, seen=tuple(seen), turned=frozenset(turned), touched=bool(calls)
     )
@@ -277,15 +279,22 @@ def _turned_by_changes(
 
 
 def _turning(statement: Callable[[Any], Finding], measured: Any, right: Finding) -> str:
-    """The first change of what was measured that turns a statement."""
+    """The first change of what was measured that turns a statement.
+
+    What does not hold has to be of what was measured: its value has to move.
+    """
     for change, wrong in perturbed(measured):
         try:
             result = statement(wrong)
         except Exception:  # noqa: BLE001  # numbers that no statement can take
             continue
-        if result.holds is not right.holds:
+        if result.holds is not right.holds or _moves(result, right):
             return f"{change}: {result.value:.4g} for {right.value:.4g}"
     return ""
+
+
+def _moves(result: Finding, right: Finding) -> bool:
+    return not right.holds and math.isfinite(result.value) and result != right
 
 
 def _run(

@@ -11,6 +11,7 @@ import numpy as np
 from papers.engine.figure import PaperFigure
 from papers.engine.gate import Gate, Mistake, Thinned, panels
 from papers.iloco import coverage, curves, methods, orders, simulations, theory
+from papers.iloco.misprints import designs
 from papers.iloco.scale import REDUCED, Scale
 from papers.iloco.simulations import Simulation
 from propopt.base.arrays import Values
@@ -78,6 +79,21 @@ ILOCO_MISTAKES: Final = (
         name="shares of patches × 1.01",
         places=((theory.FixedColumns, "share"),),
         change=lambda share: 1.01 * share,
+    ),
+    Mistake(
+        name="ideal scores, each a tenth above the one before",
+        places=((theory, "ideal_scores"),),
+        change=lambda scores: scores + 0.1 * np.arange(1, len(scores) + 1),
+    ),
+    Mistake(
+        name="scores of a sigmoid × 1.1",
+        places=((designs, "sigmoid_score"),),
+        change=lambda scores: 1.1 * scores,
+    ),
+    Mistake(
+        name="the next place of table A1",
+        places=((designs, "_place"),),
+        change=lambda place: place + 1.0,
     ),
     Mistake(
         name="a precision with 1 at all ends",
