@@ -72,7 +72,7 @@ GATES: Final[dict[str, Gate]] = {
                 "errors",
                 "figures 4 and 7 have one set-up: distance of the critical width of "
                 "the row of figure 4 from 0.53",
-            ): "there is no critical width at that row, so that the distance is infinite",
+            ): "no width is critical at that row, so the distance is infinite",
         },
     ),
     "text-lime": lime_gate(

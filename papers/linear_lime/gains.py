@@ -120,7 +120,7 @@ def no_scale_has_both(result: Array) -> Invariant:
     pairs = zip(scales, rows, strict=True)
     found = [gains(normal_law(1.0 / s, 1), [[u]]).gain[0, 0] * s for s, u in pairs]
     return equals(
-        "whatever σ up to 5, the gain at ν = 1 of rows that are switched off at 0.53 is "
+        "whatever σ up to 5, the gain at ν = 1 of rows switched off at 0.53 is "
         "at most 0.186, below 0.41",
         float(np.max(found)),
         0.186,
