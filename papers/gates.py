@@ -43,6 +43,7 @@ GATES: Final[dict[str, Gate]] = {
             ("fig2", "the kernel twice"): "it shows samples, without their weights",
             ("fig2", "bits of another sample"): "it shows samples, without their bits",
             ("fig7", "no intercept"): "coefficients alone are kept",
+            ("fig9", "columns of limits permuted"): "there is one column",
         },
         apart={
             ("fig6", "f is another: its difference"): "of f itself at two rows",
@@ -99,6 +100,17 @@ GATES: Final[dict[str, Gate]] = {
             "package": "runs of the package itself, ten seconds each; as fig6 and fig7"
         },
         excused={("fig4", "bits of another sample"): "bits alone are drawn there"},
+        apart={
+            (
+                "errors",
+                "Eq. 39: β_0 = 2 E f − (3/d) Σ_k E[f | k kept] as printed, of f = 1: "
+                "difference from β_0 = 1",
+            ): "arithmetic of the printed formula",
+            (
+                "bounds",
+                "Theorem 2 asks for 4.6e95 samples: decimal digits: largest difference",
+            ): "arithmetic of the printed formula",
+        },
     ),
 }
 
