@@ -200,17 +200,22 @@ static inline uint16_t at_side(side child, uint16_t sets, int goes_left) {
   return (uint16_t)((sets & (uint16_t)(inside | (uint16_t)~child.drop)) | (inside & child.add));
 }
 
-static void background_side(const visit *v, index parent, side child, const uint16_t *from, uint16_t *to) {
+static void background_side(const visit *v, index parent, side child, index n, const uint16_t *row,
+                            const uint16_t *from, uint16_t *to) {
   const nodes *tree = &v->tree;
   const uint16_t *rank = v->ranks + tree->column[parent] * v->M;
   if (tree->codes[parent] >= 0) {
     const uint8_t *member = tree->members + tree->codes[parent] * tree->K;
-    for (index r = 0; r < v->M; r++) to[r] = at_side(child, from[r], member[rank[r]]);
+    for (index r = 0; r < n; r++) to[r] = at_side(child, from[r], member[rank[row ? row[r] : r]]);
     return;
   }
   /* the rank of NaN is the largest: one more is the smallest */
   const uint16_t shift = tree->missing_left[parent], bound = v->bound[parent];
-  for (index r = 0; r < v->M; r++) {
+  for (index r = 0; row && r < n; r++) {
+    const uint16_t shifted = (uint16_t)(rank[row[r]] + shift);
+    to[r] = at_side(child, from[r], shifted < bound);
+  }
+  for (index r = 0; !row && r < n; r++) {
     const uint16_t shifted = (uint16_t)(rank[r] + shift);
     to[r] = at_side(child, from[r], shifted < bound);
   }
@@ -278,10 +283,10 @@ static const level *enter(visit *v, index i, index depth, index end) {
   here->held[k / 16] = held;
   if (v->M == 0) return here;
   here->seen[k / 16] = seen;
-  if (needs_bit || here->row || v->alone) {
+  if (needs_bit || v->alone) {
     here->rows = left_rows(v, here, parent, child, needs_bit ? bit : 0, from, seen, row);
     here->row = row;
-  } else background_side(v, parent, child, from, seen);
+  } else background_side(v, parent, child, here->rows, here->row, from, seen);
   return here;
 }
 

@@ -78,8 +78,8 @@ class ContributionRule:
     # the whole table with weights; as many rows as can be afforded are used
     weighted: Background | None = None
     players: Players | None = None  # groups of columns that count as one
-    # (N, D): rows to explain later, computed with the first ones if that is cheaper
-    ahead: Points | None = None
+    # reads rows (N, D) to explain later, computed with the first if that is cheaper
+    ahead: Callable[[], Points] | None = None
     progress: bool | None = None  # whether to show bars
 
     def of(self, points: Points, labels: Labels) -> Targets:
@@ -336,7 +336,7 @@ class ContributionRule:
         keys = row_keys(points)
         if all(key in self._later for key in keys):
             return np.stack([self._later[key] for key in keys])
-        later = points[:0] if self.ahead is None or self._later else self.ahead
+        later = points[:0] if self.ahead is None or self._later else self.ahead()
         rows = np.concatenate([points, later])
         total = ready.n_visits(len(rows))
         with counting("explain", 0, total, self.progress) as advance:

@@ -405,7 +405,8 @@ class RowsProblem(ExplanationProblem):
     weighted: Background | None = None  # all rows of the table, if they have weights
     # rows that replace unknown columns; by default those of the reference
     background: Background | None = None
-    ahead: Points | None = None  # (N, D): rows that are explained after these
+    # reads the rows (N, D) that are explained after these
+    ahead: Callable[[], Points] | None = None
 
     @classmethod
     def of(
