@@ -500,11 +500,19 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
             noun="audited",
             unit=f"in {self._unit}",
             exact=self.exact,
+            other=self._reference,
             base=self._base,
             prediction=self._prediction,
             tolerance=self.tolerance,
             decision=self.decision,
         )
+
+    @property
+    def _reference(self) -> str:
+        """What the exact values are called; the audited ones may be of another game."""
+        x = self["values"]
+        is_other = x.verdict == "exact" and x.cause != "exact values"
+        return "values of the background" if is_other else "exact values"
 
     @property
     def _unit(self) -> str:
@@ -521,7 +529,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
             title="Two similar rows" if similar else "One row",
             lead=f"Audited values, in {self._unit}.",
             reference=self.exact,
-            dashed="" if self.exact is None else "Dashed: exact values.",
+            dashed="" if self.exact is None else f"Dashed: {self._reference}.",
             best=self.explanation,
             neighbours=similar,
             first_rows=[*dict.fromkeys(first)],

@@ -33,7 +33,7 @@ def done(tmp_path_factory):
     return folder
 
 
-def test_the_shipped_file_is_audited_as_the_library_does(done):
+def test_the_shipped_file_is_audited_as_the_library_does(done, tmp_path):
     assert names(done) == WHOLE
     saved = po.results.Audit.load(done / "audit.npz")
     customers = pd.read_csv(FOLDER / "audit_customers.csv").drop(columns="Churn")
@@ -56,6 +56,9 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
     shown = own.document().blocks[0].frame.set_index("check").loc["values"]
     assert (shown["verdict"], shown["error"]) == ("exact", "0")  # of another game
     assert own["values"].number > 0.1  # from the values for the background
+    own.to_html(tmp_path / "audit.html")
+    page = (tmp_path / "audit.html").read_text("utf-8")
+    assert "largest difference from values of the background" in page
     table = pd.read_csv(done / "audit_findings.csv")
     assert table["check"].tolist() == [finding.name for finding in own.findings]
     causes = pd.read_csv(done / "audit_causes.csv")

@@ -270,7 +270,7 @@ def test_the_page_has_every_row_with_base_prediction_decision_and_verdict(slippe
     assert list(table.index[table["tolerance"] == "fail"]) == ["7"]
     assert table.loc["7", "in column"] == "a"
     off = abs(slipped.explanation.attributions[7, 0] - slipped.exact[7, 0])
-    assert table.loc["7", "largest difference from exact"] == pytest.approx(off)
+    assert table.loc["7", "largest difference from exact values"] == pytest.approx(off)
     fact = slipped.document().facts["tolerance"]
     assert (fact.value, fact.note) == (0.01, "1 of 30 rows fail")
     again = slipped.to_sign(tolerance=1e3).document().facts["tolerance"]

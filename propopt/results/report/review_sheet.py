@@ -50,7 +50,7 @@ class ReviewSheet:
     noun: Literal["audited", "optimized"]
     unit: str  # such as "in log-odds"
     exact: Array | None  # (N, D); None if exact values are unavailable
-    other: Literal["exact", "sampled"] = "exact"  # the kind of these values
+    other: str = "exact"  # the kind of these values
     base: Array  # (N,)
     prediction: Array  # (N,)
     tolerance: float | None = None
