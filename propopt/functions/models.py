@@ -316,7 +316,12 @@ class ExactModel(WrappedModel):
             return Reason("the model does not record its number of columns")
         from propopt.structures.readers.model_products import network_products
 
-        return network_products(self.network, self.link, self.columns.count)
+        products = network_products(self.network, self.link, self.columns.count)
+        if isinstance(products, SumOfProducts) or self.structure is None:
+            return products
+        return (
+            self.structure.products
+        )  # such as kernels behind another order of columns
 
     @cached_property
     def links(self) -> tuple[LinkedScores, ...]:

@@ -1,6 +1,7 @@
 """The background: which rows, of which error, against the theory of finite tables."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from propopt.laws.background import (
     steps_of_row,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import Sets
 
 
 def table(n, seed=0):
@@ -125,16 +125,11 @@ def test_another_background_is_refused():
 
 
 def of_lengths(counts):
-    """Boxes, so many of each number of sets, of which nothing is asked but these."""
-    width = max(counts)
-    paths = np.full((sum(counts.values()), width), -1)
-    each = np.repeat([*counts], [*counts.values()])
-    for row, length in zip(paths, each, strict=True):
-        row[:length] = np.arange(length)
-    sets = Sets.of_numbers(
-        np.arange(width), np.zeros(width), np.ones(width), np.zeros(width, bool)
-    )
-    return Boxes(0.0, np.ones(len(paths)), paths, (sets,), width)
+    """Trees with so many leaves of each number of sets, of which no more is asked."""
+    boxes = object.__new__(Boxes)
+    lengths = np.repeat([*counts], [*counts.values()])
+    vars(boxes)["trees"] = SimpleNamespace(nodes=SimpleNamespace(lengths=lengths))
+    return boxes
 
 
 @pytest.mark.parametrize(
@@ -145,6 +140,7 @@ def of_lengths(counts):
         ({8: 60_000, 15: 6_000}, 10_000),  # deep ones, too
         ({21: 50_000}, 1_000 - 22),  # too deep: every row meets every row
         ({21: 1_000_000}, 100),
+        ({8: 3_000_000}, 6_666),  # each leaf reads each background row once
     ],
 )
 def test_trees_afford_all_rows_unless_their_leaves_have_very_many_sets(counts, rows):
@@ -152,7 +148,7 @@ def test_trees_afford_all_rows_unless_their_leaves_have_very_many_sets(counts, r
 
 
 def test_a_row_against_more_background_rows_costs_no_more():
-    read = of_lengths({8: 3_000, 16: 3})
-    assert steps_of_row(read, 10_000) == steps_of_row(read, 100) == 9 * 3_000 + 17 * 3
+    read = of_lengths({8: 3_000, 15: 3})
+    assert steps_of_row(read, 10_000) == steps_of_row(read, 100) == 9 * 3_000 + 16 * 3
     deep = of_lengths({19: 10})
     assert steps_of_row(deep, 1_000) == 10 * (1_000 + 20)

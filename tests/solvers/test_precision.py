@@ -106,7 +106,7 @@ OBJECTIVES = {
     "l1, pairwise": absolute + 0.3 * LOSSES["pairwise, knn"],
     "l1, kernel": absolute + 0.01 * LOSSES["kernel"],
     "l1, max": absolute + 0.4 * LOSSES["difference, max"],
-    "l1, sparsity": absolute + 0.8 * LOSSES["sparsity"],
+    "l1, sum": absolute + 0.8 * LOSSES["difference, sum"],
 }
 each_objective = pytest.mark.parametrize("name", OBJECTIVES)
 

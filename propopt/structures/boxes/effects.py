@@ -9,7 +9,7 @@ most one set of a leaf lacks, and others are left out on the way down a tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.kernels import kernel
 from propopt.structures.boxes.shapley import BackgroundRows
+
+
+_ROUNDING: Final = 1e-15
+"""An effect up to this, relative to the sum of all jumps of its column, is rounding."""
 
 
 def effect_tables(
@@ -45,10 +49,12 @@ def effect_tables(
     tables = {}
     for j, cuts in ends.items():
         values = cells[first[j] : first[j + 1]]
+        rounding = _ROUNDING * (np.abs(values).sum() + abs(mean[j]))
         if nodes.n_codes[j] is None:
             values = np.append(np.cumsum(values[:-2]), values[-1])
             cuts = np.append(cuts, np.inf)
-        tables[j] = cuts, values - mean[j]
+        values = values - mean[j]
+        tables[j] = cuts, np.where(np.abs(values) > rounding, values, 0.0)
     return tables
 
 
