@@ -29,8 +29,6 @@ FRONT = (
     "LightGBM, 100 trees of 31 leaves, 30 columns",
     "Shapley values of 256 rows, 10,000 background rows: "
     "LightGBM, 100 trees of 31 leaves, 30 columns",
-    "Shapley values of 100 rows, 3,000 background rows: "
-    "extra trees, 300, behind one-hot columns, 17 columns",
     "Shapley values of 100 rows, 5,000 background rows: "
     "forest, 200 trees of 632,492 leaves, 20 columns",
     "slopes of 300 rows, 3,000 reference rows, 13 columns: "

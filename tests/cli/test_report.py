@@ -23,8 +23,8 @@ JOBS = {
 SAID = {
     "sweep": "All optima",
     "explain": "Two similar rows",
-    "lime": "coefficients for infinitely many samples",
-    "interactions": "Scores",
+    "lime": "LIME, infinite samples",
+    "interactions": "Importance (LOCO)",
 }
 
 

@@ -465,11 +465,11 @@ class ExactShap(OfBackground):
 
     def _findings(self, request: Request) -> Findings:
         checked = self._read(request)
-        f = request.value(request.points)
-        if not checked.is_confirmed(request.points, f):
-            checked.at(request.points, request.labels)
         read = self._believed(checked.structure)
         exact, mean = self._against(read, request)
+        f = request.value(request.points)
+        if not checked.is_confirmed(request.points, f):
+            self._believed(checked.at(request.points, request.labels))
         phi = np.empty(request.points.shape)
         step = _TREE_ROWS if isinstance(read, Boxes) else _ROWS
         for start in range(0, len(phi), step):

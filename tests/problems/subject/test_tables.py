@@ -125,7 +125,7 @@ objective:
   smoothness: {weight: 0.1, graph: {kind: chain}}
 baselines:
   - {method: gradient}
-  - {method: lime, scale: [0.5], n_samples: 200}
+  - {method: smoothgrad, scale: [0.5], n_samples: 20}
 """
 
 
