@@ -74,7 +74,7 @@ GIVEN: Final = "exact Shapley values for the given background"
 AUDITED_ROWS: Final = "exact Shapley values with the audited rows as background"
 
 SINGLE_PRECISION: Final = "single precision"
-"""The cause of values of trees whose thresholds were rounded to float32."""
+"""The cause of values of trees with thresholds in float32."""
 
 
 @final

@@ -20,7 +20,7 @@ UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError
 
 
 _CLASSES: Final = 1024
-"""Classes whose names are remembered."""
+"""Classes with their names."""
 
 
 @lru_cache(maxsize=_CLASSES)

@@ -40,7 +40,7 @@ _DESCRIPTIONS: Final = (".txt", ".md", ".json", ".yaml", ".html", ".pdf")
 """Suffixes of files that describe the table of their folder."""
 
 _UNTYPED: Final = ("CsvFileFormat", "JsonFileFormat")
-"""Formats whose cells have the types that the dataset gives them."""
+"""Formats in which cells have the types of the dataset."""
 
 _BUFFER: Final = 2**16
 """Bytes that are read from a file at once."""

@@ -417,7 +417,7 @@ class Numeric:
         return {self.name: column}
 
     def holds(self, values: Array) -> bool:
-        """Whether its dtype represents these numbers exactly, besides missing ones."""
+        """Whether its dtype represents these numbers exactly, except missing ones."""
         return self._plain(values) is not None
 
     def _plain(self, values: Array) -> NDArray[Any] | None:

@@ -13,7 +13,7 @@ For a row b in all sets of m, only x is in the p−s sets without b, and only b 
 gives g(p−s, |m|) to each of these p−s, and −g(|m|, p−s) to each of m (Lundberg et al.
 2020). Both are the difference above, since g(n, q) + g(q, n) = g(n, q−1) for n ≥ 1.
 
-The sets of a leaf, one for each player whose columns lead to it, are found by visiting
+The sets of a leaf, one for each player with columns on its path, are found by visiting
 the nodes of a tree in order. Z is a sum over supersets: p 2^p additions for each s give
 all m. Where A and B of all leaves fit into memory, these tables are retained, and a row
 costs p + 1 look-ups a leaf. Deep trees are streamed: each leaf has a table while it is
@@ -287,7 +287,7 @@ class BoxShapley:
 
     @property
     def is_streamed(self) -> bool:
-        """Whether each call makes the tables of all leaves anew."""
+        """Whether each call makes the tables of all leaves, and discards them."""
         return self.parts[0][0].tables is None
 
     def n_visits(self, n_points: int) -> int:
