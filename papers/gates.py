@@ -110,6 +110,20 @@ GATES: Final[dict[str, Gate]] = {
                 "Eq. 39: β_0 = 2 E f − (3/d) Σ_k E[f | k kept] as printed, of f = 1: "
                 "difference from β_0 = 1",
             ): "arithmetic of the printed formula",
+            (
+                "fig3",
+                "weights of draws are those of the package with kernel width 25: "
+                "largest difference",
+            ): "of a formula and the package, of no run",
+            (
+                "fig3",
+                "ψ → 0 for ν → ∞ (as printed): ψ(1/2) at ν = 1000",
+            ): "arithmetic of the printed formula",
+            (
+                "fig9",
+                "α_0, ..., α_5, c_d, σ / c_d of d = 29, ν = 0.25 are known: largest "
+                "difference",
+            ): "arithmetic of formulas, of no run",
             **{
                 (figure, f"{_READ_FOREST}: largest difference"): _BEFORE
                 for figure in ("fig1", "fig5")
