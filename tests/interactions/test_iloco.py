@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import refusals
 from sklearn.base import clone
@@ -214,14 +215,21 @@ OF_PATCHES = ILOCO(
 )
 
 
+def not_expected(_):
+    """Before scikit-learn 1.7 a check of weights gives sparse tables."""
+    old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 7)
+    name = "check_sample_weight_equivalence_on_sparse_data"
+    return {name: "tables are dense"} if old else {}
+
+
 @pytest.mark.filterwarnings("ignore")  # checks fit tables too small to say much
-@parametrize_with_checks([SPLIT])
+@parametrize_with_checks([SPLIT], expected_failed_checks=not_expected)
 def test_scikit_learns_own_checks_by_a_split(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([OF_PATCHES])
+@parametrize_with_checks([OF_PATCHES], expected_failed_checks=not_expected)
 def test_scikit_learns_own_checks_by_patches(estimator, check):
     check(estimator)

@@ -61,6 +61,10 @@ def test_a_parquet_gives_the_bits_of_a_csv(tmp_path, frame, run, job):
             path = tmp_path / folder / f"file{name}.parquet"
             if job == "lime":
                 table = pd.read_csv(tmp_path / f"{folder}/file{name}.csv", index_col=0)
+                # old versions of pandas read the last digit of a CSV otherwise
+                numbers = [pd.to_numeric(x["value"], "coerce") for x in (table, csv)]
+                np.testing.assert_allclose(*numbers, rtol=1e-14)
+                table["value"] = csv["value"]
             else:
                 assert not path.with_suffix(".csv").exists()
                 table = pd.read_parquet(path)
