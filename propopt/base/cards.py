@@ -153,7 +153,6 @@ _CELL = (
 _FIGURE = (
     f"{_CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 )
-_NUMBER = f"{_FIGURE};font-weight:600"
 _HEAD = f"white-space:normal;font-weight:400;{_QUIET}"
 _TABLE = "border-collapse:collapse;border:0;color:inherit;font-size:inherit"
 _BAR = "position:absolute;top:0;height:100%;border-radius:2px"
