@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Timer
 from time import perf_counter
 from typing import Any, Final, final
 
@@ -68,15 +69,39 @@ def is_silent() -> bool:
     return _SILENT.get()
 
 
+_SOON: Final = 1.0
+"""Seconds of work before a bar appears that was not requested."""
+
+
+@final
+class _LateProgress(Progress):
+    """A progress bar that does not flash on a terminal: short work shows none."""
+
+    def start(self) -> None:
+        """Show the bar in a second, unless work has ended by then."""
+        self._timer = Timer(_SOON, super().start)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        self._timer.join()  # now the bar is shown, or never will be
+        if self.live.is_started:
+            super().stop()
+
+
 def progress_bar(label: str, total: int | None, wanted: bool | None) -> Progress:
-    """A progress bar with one task; ``wanted=None`` shows it only on a terminal."""
+    """A progress bar with one task.
+
+    ``wanted=None`` shows it only on a terminal, and only after a second of work.
+    """
     terminal = _has_terminal()
     if not (terminal and not is_silent() if wanted is None else wanted):
         # a hidden bar ends with a blank line unless its console is quiet
         bar = Progress(console=Console(quiet=True), disable=True)
         bar.add_task(label, total=total)
         return bar
-    bar = Progress(
+    bar = (_LateProgress if wanted is None else Progress)(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),

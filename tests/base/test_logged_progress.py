@@ -1,9 +1,14 @@
-"""Lines of work that goes on where there is no terminal."""
+"""Lines of work that goes on where there is no terminal, and bars where there is."""
+
+import io
+import sys
+import threading
+import time
 
 import pytest
 
 from propopt.base import terminal
-from propopt.base.terminal import LoggedProgress, silent
+from propopt.base.terminal import LoggedProgress, progress_bar, silent
 
 
 @pytest.fixture
@@ -48,3 +53,24 @@ def test_short_unwanted_and_silent_work_says_nothing(wanted, clock, capsys):
     clock[0] += 0.9
     short.advance(1)  # nine seconds in all
     assert lines(capsys) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "soon", "shown"), [(None, 60, 0), (None, 0, 1), (True, 60, 1)]
+)
+def test_a_bar_appears_once_work_takes_a_second(wanted, soon, shown, monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(terminal, "_SOON", soon)
+    with progress_bar("explain", 2, wanted) as bar:
+        end = time.monotonic() + 20.0
+        while shown and "explain" not in stream.getvalue() and time.monotonic() < end:
+            bar.refresh()
+        bar.advance(bar.task_ids[0], 2)
+    assert (
+        ("2/2" in stream.getvalue()) == ("explain" in stream.getvalue()) == bool(shown)
+    )
+    assert bool(stream.getvalue()) == bool(shown)
+    assert not any(isinstance(one, threading.Timer) for one in threading.enumerate())
+    assert sys.stderr is stream
