@@ -304,22 +304,32 @@ static void as_words(const uint16_t *const planes[PLANES], index sets, index n, 
     for (index r = 0; r < n; r++) words[r] |= (uint64_t)planes[k / 16][r] << k;
 }
 
-/* What counts of background rows need: a pair g(p - s, q), g(p - s, q - 1) for each p, q and s. */
-enum { SIZES = TABLE_SETS + 1 };
+/* What counts of background rows need: for t = 0, 1 pairs g(p - s, q - t), g(p - s, q - t - 1), at q and p -
+ * s. */
+enum { SIZES = TABLE_SETS + 1, MOST_PAIRS = MOST_SETS * (MOST_SETS - 1) / 2 };
 typedef struct {
+  index order;                  /* 1: of sets, by A[m] and B[m]; 2: of pairs of sets, with C[m] besides */
   const double *weight, *gains; /* weight: of background rows; NULL if these are equal */
   double total, whole;          /* all weights, and those of the rows in all sets of a leaf */
   double *count, *cells;
-  pair of[SIZES][SIZES][SIZES];
+  pair of[2][SIZES][SIZES];
 } counting;
 
 static void pair_gains(counting *c) {
-  for (index p = 0; p < SIZES; p++)
-    for (index q = 0; q <= p; q++)
-      for (index s = 0; s <= p; s++) {
-        const double *g = c->gains + (p - s) * GAINS + q;
-        c->of[p][q][s] = (pair){g[0], q > 0 ? g[-1] : g[0]};
+  for (index t = 0; t < c->order; t++)
+    for (index q = 0; q < SIZES; q++)
+      for (index n = 0; n < SIZES; n++) {
+        const double *g = c->gains + n * GAINS;
+        c->of[t][q][n] = (pair){g[q > t ? q - t : 0], g[q > t ? q - t - 1 : 0]};
       }
+}
+
+/* The place of a pair, j < k, among all: of sets of a leaf, and of the players of two of them. */
+static inline index pair_at(index j, index k) { return k * (k - 1) / 2 + j; }
+
+static inline index pair_of(const visit *v, index j, index k) {
+  const index a = v->own[j], b = v->own[k];
+  return a < b ? pair_at(a, b) : pair_at(b, a);
 }
 
 /* Numbers for s = 0 to p - 1 beside each other, in whole registers. */
@@ -373,43 +383,61 @@ static void over_supersets(counting *c, const level *here) {
   c->whole = counts_over_supersets(here->sets, count, (uint16_t *)c->cells);
 }
 
-/* A[m] and B[m] of a leaf with value / total = 1. */
-static inline pair vectors_at(const counting *c, index p, index m) {
+/* Of a leaf with value / total = 1: A[m] and B[m] for t = 0, B[m] and C[m] for t = 1. */
+static inline pair vectors_at(const counting *c, index t, index p, index m) {
   const index q = bits_of((uint64_t)m), cell = m * lanes_of(p);
-  const pair *g = c->of[p][q];
+  const pair *g = c->of[t][q] + p;
   pair sum = {0.0, 0.0};
   if (c->weight)
-    for (index s = q; s < p; s++) sum += g[s] * (pair){c->cells[cell + s], c->cells[cell + s]};
+    for (index s = q; s < p; s++) sum += g[-s] * (pair){c->cells[cell + s], c->cells[cell + s]};
   else
     for (index s = q; s < p; s++) {
       const double Z = (double)((const uint16_t *)c->cells)[cell + s];
-      sum += g[s] * (pair){Z, Z};
+      sum += g[-s] * (pair){Z, Z};
     }
-  return sum + g[p] * (pair){c->whole, c->whole};
+  return sum + g[-p] * (pair){c->whole, c->whole};
 }
 
 static void vectors(const counting *c, index p, double scale, double *A) {
-  double *B = A + ((index)1 << p);
+  double *B = A + ((index)1 << p), *C = B + ((index)1 << p);
   for (index m = 0; m < (index)1 << p; m++) {
-    const pair both = vectors_at(c, p, m);
+    const pair both = vectors_at(c, 0, p, m);
     A[m] = both[0] * scale;
     B[m] = both[1] * scale;
+    if (c->order == 2) C[m] = vectors_at(c, 1, p, m)[1] * scale;
   }
 }
 
-/* What a leaf gives to each of its sets, for rows that the sets m lack, by its counts over supersets. */
+/* What a leaf gives to each of its sets or pairs: from A[m], B[m with k] of each k, and for pairs
+ * C[m with j and k], which `change` comes with. */
+static void differences(const counting *c, index p, double A, const double *B, double *change, index stride) {
+  if (c->order == 1)
+    for (index k = 0; k < p; k++) change[k * stride] = A - B[k];
+  else
+    for (index k = 1; k < p; k++)
+      for (index j = 0; j < k; j++, change += stride) *change = A - (B[j] + B[k]) + *change;
+}
+
+/* The same for rows that the sets m lack, by the counts over supersets. */
 static void by_counts(const counting *c, index p, index m, double scale, double *change, index stride) {
-  const pair both = vectors_at(c, p, m);
-  for (index k = 0; k < p; k++) {
-    const double B = m >> k & 1 ? both[1] : vectors_at(c, p, m | (index)1 << k)[1];
-    change[k * stride] = both[0] * scale - B * scale;
-  }
+  const pair both = vectors_at(c, 0, p, m);
+  double B[TABLE_SETS];
+  for (index k = 0; k < p; k++)
+    B[k] = (m >> k & 1 ? both[1] : vectors_at(c, 0, p, m | (index)1 << k)[1]) * scale;
+  for (index k = 1; c->order == 2 && k < p; k++)
+    for (index j = 0; j < k; j++)
+      change[pair_at(j, k) * stride] = vectors_at(c, 1, p, m | (index)1 << j | (index)1 << k)[1] * scale;
+  differences(c, p, both[0] * scale, B, change, stride);
 }
 
 /* The same by tables of all m. */
-static void by_vectors(const double *A, index p, index m, double *change, index stride) {
-  const double *B = A + ((index)1 << p);
-  for (index k = 0; k < p; k++) change[k * stride] = A[m] - B[m | (index)1 << k];
+static void by_vectors(const counting *c, const double *A, index p, index m, double *change, index stride) {
+  const double *C = A + ((index)2 << p);
+  double B[TABLE_SETS];
+  for (index k = 0; k < p; k++) B[k] = A[((index)1 << p) + (m | (index)1 << k)];
+  for (index k = 1; c->order == 2 && k < p; k++)
+    for (index j = 0; j < k; j++) change[pair_at(j, k) * stride] = C[m | (index)1 << j | (index)1 << k];
+  differences(c, p, A[m], B, change, stride);
 }
 
 #define TWO(n) n, n + 1, n + 1, n + 2
@@ -464,10 +492,46 @@ static void any_hits(const counting *c, const level *here, const uint64_t *seen,
   }
 }
 
-/* What a leaf gives to each of its sets, for rows that the sets m lack, by the background rows that these
- * hold. */
+/* C[m with j and k] of all pairs, in `change`, for the rows of `hits`. Those that hold sets outside of m are
+ * in order of s in the scratch `row` (M). */
+static void pair_hits(const counting *c, const level *here, const uint64_t *seen, uint64_t m, const hits *h,
+                      double scale, uint32_t *row, double *change, index stride) {
+  const index p = here->sets, q = bits_of(m);
+  double inside = 0.0, with_one[MOST_SETS] = {0.0}, with_two[MOST_PAIRS] = {0.0}, count[MOST_PAIRS];
+  index end[MOST_SETS + 1] = {0};
+  for (index r = 0; r < here->rows; r++)
+    if ((seen[r] & m) == m) end[bits_of(seen[r])]++;
+  for (index s = q, n = 0; s <= p; s++) {
+    n += end[s];
+    end[s] = n - end[s];
+  }
+  for (index r = 0; r < here->rows; r++)
+    if ((seen[r] & m) == m) row[end[bits_of(seen[r])]++] = (uint32_t)r;
+  for (index s = q, i = 0; s <= p; s++) {
+    const double *g = c->gains + (p - s) * GAINS + q;
+    memset(count, 0, sizeof *count * (size_t)pair_at(0, p));
+    for (; i < end[s]; i++) {
+      const index r = (index)row[i];
+      const double weight = c->weight ? c->weight[here->row ? here->row[r] : r] : 1.0;
+      for (uint64_t left = seen[r] & ~m; left; left &= left - 1)
+        for (uint64_t more = left & (left - 1); more; more &= more - 1)
+          count[pair_at(__builtin_ctzll(left), __builtin_ctzll(more))] += weight;
+    }
+    if (q > 1) inside += h->number[s] * g[-2];
+    for (index k = 0; q > 0 && k < p; k++) with_one[k] += h->of_set[s][k] * g[-1];
+    for (index u = 0; u < pair_at(0, p); u++) with_two[u] += count[u] * g[0];
+  }
+  for (index k = 1, u = 0; k < p; k++)
+    for (index j = 0; j < k; j++, u++) {
+      const int j_in = m >> j & 1, k_in = m >> k & 1;
+      const double C = j_in && k_in ? inside : j_in ? with_one[k] : k_in ? with_one[j] : with_two[u];
+      change[u * stride] = C * scale;
+    }
+}
+
+/* What a leaf gives for rows that the sets m lack, by the background rows that these hold. */
 static void by_hits(const counting *c, const level *here, const uint64_t *seen, uint64_t m, double scale,
-                    double *change, index stride) {
+                    uint32_t *row, double *change, index stride) {
   const index p = here->sets, q = bits_of(m);
   double B[MOST_SETS] = {0.0}, A = 0.0, with_own = 0.0;
   hits h;
@@ -479,7 +543,9 @@ static void by_hits(const counting *c, const level *here, const uint64_t *seen, 
     if (q > 0) with_own += h.number[s] * g[-1];
     for (index k = 0; k < p; k++) B[k] += h.of_set[s][k] * g[0];
   }
-  for (index k = 0; k < p; k++) change[k * stride] = A * scale - (m >> k & 1 ? with_own : B[k]) * scale;
+  for (index k = 0; k < p; k++) B[k] = (m >> k & 1 ? with_own : B[k]) * scale;
+  if (c->order == 2) pair_hits(c, here, seen, m, &h, scale, row, change, stride);
+  differences(c, p, A * scale, B, change, stride);
 }
 
 /* Rows to explain by the sets that lack them: the number of different m, each of them, and the one of each
@@ -524,11 +590,12 @@ static index classes(const visit *v, const level *here, uint64_t *m, uint32_t *o
    .points = points}
 
 /* Arrays in scratch: `most` is the largest number of sets up to 16, and the number of words is
- * 16 depths + (depths (2 M + N) + M + N) / 4 + (18 << most) + M + 65 N + 2^15 + 2^13 + 8. */
+ * 16 depths + (depths (2 M + N) + M + N) / 4 + (18 << most) + 2 M + 2 N + 2^15 + 3 2^12 + 8, and N for each
+ * change of a leaf, at least 62 N. */
 typedef struct {
   double *count, *cells, *table, *change;
   uint64_t *words, *m;
-  uint32_t *of_row, *numbers;
+  uint32_t *of_row, *numbers, *row;
 } arrays;
 
 static arrays carve(visit *v, index depths, index most, uint64_t *scratch) {
@@ -544,56 +611,77 @@ static arrays carve(visit *v, index depths, index most, uint64_t *scratch) {
   a.cells = a.count + (2 << most);
   a.words = (uint64_t *)(a.cells + (16 << most));
   a.m = a.words + M;
-  a.change = (double *)(a.m + N);
-  a.table = a.change + N * MOST_SETS;
-  a.of_row = (uint32_t *)(a.table + (2 << 12));
-  a.numbers = a.of_row + N;
+  a.table = (double *)(a.m + N);
+  a.of_row = (uint32_t *)(a.table + (3 << 12));
+  a.row = a.of_row + N;
+  a.numbers = a.row + M;
+  a.change = (double *)a.of_row + (N + M + ((index)1 << most)) / 2 + 1;
   memset(a.numbers, 0, sizeof *a.numbers * ((size_t)1 << most));
   return a;
 }
 
-static void look_up(const visit *v, const level *here, const double *A, double *phi, double *held) {
+/* By the tables of a leaf. Scratch: held (p + 1, N). */
+static void look_up(const visit *v, const level *here, index order, const double *A, double *phi,
+                    double *held) {
   const index p = here->sets, N = v->N;
   const uint16_t full = (uint16_t)((1 << p) - 1), *own = here->held[0];
-  const double *B = A + ((index)1 << p);
+  const double *B = A + ((index)1 << p), *C = B + ((index)1 << p);
   for (index r = 0; r < N; r++) held[r] = A[full & ~own[r]];
   for (index k = 0; k < p; k++) {
-    double *out = phi + v->own[k] * N;
-    for (index r = 0; r < N; r++) out[r] += held[r] - B[(full & ~own[r]) | 1 << k];
+    double *out = order == 1 ? phi + v->own[k] * N : held + (k + 1) * N;
+    if (order == 1)
+      for (index r = 0; r < N; r++) out[r] += held[r] - B[(full & ~own[r]) | 1 << k];
+    else
+      for (index r = 0; r < N; r++) out[r] = B[(full & ~own[r]) | 1 << k];
   }
+  for (index k = 1; order == 2 && k < p; k++)
+    for (index j = 0; j < k; j++) {
+      const double *Bj = held + (j + 1) * N, *Bk = held + (k + 1) * N;
+      double *out = phi + pair_of(v, j, k) * N;
+      for (index r = 0; r < N; r++)
+        out[r] += held[r] - (Bj[r] + Bk[r]) + C[(full & ~own[r]) | 1 << j | 1 << k];
+    }
 }
 
 /* Without a table, or with one for this leaf alone, whichever takes fewer operations. */
 static void stream(const visit *v, const level *here, counting *c, const arrays *a, double scale,
                    double *phi) {
   const index p = here->sets, N = v->N, n = classes(v, here, a->m, a->of_row, a->numbers);
+  const index n_changes = c->order == 1 ? p : pair_at(0, p);
   if (p <= TABLE_SETS && n * here->rows > 2 * here->rows + (p << p)) {
     over_supersets(c, here);
-    if (p <= 12 && n * (p + 1) > (index)2 << p) {
+    if (p <= 12 && n * (n_changes + 1) > (index)2 << p) {
       vectors(c, p, scale, a->table);
-      for (index j = 0; j < n; j++) by_vectors(a->table, p, (index)a->m[j], a->change + j, n);
+      for (index j = 0; j < n; j++) by_vectors(c, a->table, p, (index)a->m[j], a->change + j, n);
     } else
       for (index j = 0; j < n; j++) by_counts(c, p, (index)a->m[j], scale, a->change + j, n);
   } else {
-    if (p > 16 || c->weight) as_words(here->seen, p, here->rows, a->words);
-    for (index j = 0; j < n; j++) by_hits(c, here, a->words, a->m[j], scale, a->change + j, n);
+    if (p > 16 || c->weight || c->order == 2) as_words(here->seen, p, here->rows, a->words);
+    for (index j = 0; j < n; j++) by_hits(c, here, a->words, a->m[j], scale, a->row, a->change + j, n);
   }
-  for (index k = 0; k < p; k++) {
+  const double *own = a->change;
+  for (index k = 0; c->order == 1 && k < p; k++, own += n) {
     double *out = phi + v->own[k] * N;
-    const double *own = a->change + k * n;
     for (index r = 0; r < N; r++) out[r] += own[a->of_row[r]];
   }
+  for (index k = 1; c->order == 2 && k < p; k++)
+    for (index j = 0; j < k; j++, own += n) {
+      double *out = phi + pair_of(v, j, k) * N;
+      for (index r = 0; r < N; r++) out[r] += own[a->of_row[r]];
+    }
 }
 
-/* Of T trees: makes the tables A and B (2^p each) of leaf l at place[l] (task 0), adds A[m] - B[m with u] of
- * all leaves to phi (P, N) by tables (1, without a background), or without them (2). Rows have M weights if
- * `weighted`, and are else fewer than 2^16. */
-EXPORT void propopt_shapley(TREES, index task, const double *gains, const index *place, double *tables,
-                            double *phi, uint64_t *scratch) {
+/* Of T trees: makes the tables of leaf l (A and B, and of order 2 C, 2^p each) at place[l] (task 0), adds
+ * what all leaves give by tables (1, without a background), or without them (2). That is A[m] - B[m with u]
+ * to phi (P, N) for order 1, and A[m] - B[m with u] - B[m with v] + C[m with u and v] to pairs (P (P - 1) /
+ * 2, N) for order 2. gains[n] is g(n + 1 - order, q). Rows have M weights if `weighted`, and are else fewer
+ * than 2^16. */
+EXPORT void propopt_shapley(TREES, index order, index task, const double *gains, const index *place,
+                            double *tables, double *phi, uint64_t *scratch) {
   enum { MAKE, LOOK_UP, STREAM };
   visit v = VISIT;
   const arrays a = carve(&v, depths, most, scratch);
-  counting c = {weighted ? weight : NULL, gains, total, 0.0, a.count, a.cells, {{{{0}}}}};
+  counting c = {order, weighted ? weight : NULL, gains, total, 0.0, a.count, a.cells, {{{{0}}}}};
   index leaf = 0;
   if (task != LOOK_UP) pair_gains(&c);
   for (index t = 0; t < T; t++)
@@ -604,10 +692,10 @@ EXPORT void propopt_shapley(TREES, index task, const double *gains, const index 
         depth++;
         continue;
       }
-      if (here->sets > 0 && number[i] != 0.0) {
+      if (here->sets >= order && number[i] != 0.0) {
         const double scale = number[i] / total;
         if (task == MAKE) over_supersets(&c, here), vectors(&c, here->sets, scale, tables + place[leaf]);
-        else if (task == LOOK_UP) look_up(&v, here, tables + place[leaf], phi, a.change);
+        else if (task == LOOK_UP) look_up(&v, here, order, tables + place[leaf], phi, a.change);
         else if (here->rows > 0) stream(&v, here, &c, &a, scale, phi);
       }
       leaf++;

@@ -1,4 +1,4 @@
-"""Shapley values of boxes: all coalitions, all ways of counting, rows in any block."""
+"""Shapley and pair values of boxes: all coalitions, all ways, rows in any block."""
 
 import itertools
 import math
@@ -8,13 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from coalitions import shapley_by_definition
+from coalitions import interactions_of, worths
 from random_trees import boxes_of_trees, chain_of_splits, random_tree, some_rows
 
 from propopt.base import resources
 from propopt.base.resources import Budget
 from propopt.structures.boxes import nodes, shapley
 from propopt.structures.boxes.effects import effect_tables, effects_of_players
+from propopt.structures.boxes.pairs import BoxPairs
 from propopt.structures.boxes.shapley import BackgroundRows, BoxShapley
 from propopt.structures.products.sums import Game
 
@@ -34,17 +35,20 @@ def rows_of(seed, n_rows):
     return some_rows(rng, n_rows, D, coded=CODED, n_codes=K)
 
 
-def prepared(read, game):
+TERMS = {1: BoxShapley, 2: BoxPairs}
+both_orders = pytest.mark.parametrize("order", TERMS)
+
+
+def prepared(read, game, order=1):
     """Prepared again, whatever is cached."""
     shapley.RECENT.clear()
-    return BoxShapley.of(read, game)
+    return TERMS[order].of(read, game)
 
 
-def by_coalitions(read, points, game):
+def by_coalitions(read, points, game, order=1):
     """The definition, for the sum of boxes."""
-    return shapley_by_definition(
-        read.value, points, game.background, game.weights, game.players
-    )
+    worth = worths(read.value, points, game.background, game.weights, game.players)
+    return interactions_of(worth, order)
 
 
 pytestmark = pytest.mark.usefixtures("kernels")  # compiled, and by NumPy
@@ -66,19 +70,21 @@ GAMES = {
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", GAMES)
-@pytest.mark.parametrize("table_bytes", [0, 4096, 2**28], ids=["none", "some", "all"])
-def test_values_are_those_of_all_coalitions(kind, seed, table_bytes, monkeypatch):
-    monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
+@both_orders
+def test_values_are_those_of_all_coalitions(kind, seed, order, monkeypatch):
     read, game, points = boxes_of(seed), GAMES[kind], rows_of(seed + 50, 12)
-    exact = by_coalitions(read, points, game)
-    values = prepared(read, game).values(points)
+    exact = by_coalitions(read, points, game, order)
     size = np.abs(read.values).sum()
     assert np.abs(exact).max() > 0.05
-    np.testing.assert_allclose(values, exact, rtol=0, atol=1e-14 * size)
+    for table_bytes in (0, 4096, 2**28):
+        monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
+        values = prepared(read, game, order).values(points)
+        np.testing.assert_allclose(values, exact, rtol=0, atol=1e-14 * size)
 
 
+@both_orders
 @pytest.mark.parametrize("seed", range(30))
-def test_forests_with_shallow_and_deep_leaves_are_exact(seed, monkeypatch):
+def test_forests_with_shallow_and_deep_leaves_are_exact(seed, order, monkeypatch):
     """Streamed, in any units, with any threads, and rows in any order."""
     monkeypatch.setattr(shapley, "TABLE_BYTES", 0)
     rng = np.random.default_rng(seed)
@@ -86,15 +92,15 @@ def test_forests_with_shallow_and_deep_leaves_are_exact(seed, monkeypatch):
     trees = [random_tree(rng, 8, depth, at=(-2.5, 2.5)) for _ in range(4)]
     read = boxes_of_trees([*trees, chain_of_splits(rng, 8)], n_columns=8)
     rows, points = (some_rows(rng, n, 8) for n in (60, 9))
-    exact = by_coalitions(read, points, Game(rows))
-    values = prepared(read, Game(rows)).values(points)
+    exact = by_coalitions(read, points, Game(rows), order)
+    values = prepared(read, Game(rows), order).values(points)
     np.testing.assert_allclose(values, exact, rtol=0, atol=1e-12)
     monkeypatch.setattr(nodes, "_UNIT_NODES", 8)
     monkeypatch.setattr(nodes, "_STEPS_OF_THREADS", 0.0)
     read = replace(read.trees).boxes()
-    by_threads = prepared(read, Game(rows)).values(points)
+    by_threads = prepared(read, Game(rows), order).values(points)
     monkeypatch.setattr(resources.os, "cpu_count", lambda: 1)
-    by_one = prepared(read, Game(rows)).values(points[::-1])[::-1]
+    by_one = prepared(read, Game(rows), order).values(points[::-1])[::-1]
     np.testing.assert_array_equal(by_threads, by_one)
     np.testing.assert_allclose(by_threads, exact, rtol=0, atol=1e-12)
 
@@ -109,58 +115,69 @@ def test_blocks_are_values_against_each_part():
     np.testing.assert_allclose(parts.mean(axis=1), whole, rtol=0, atol=1e-14)
 
 
-def by_pairs(read, points, background):
-    """In fractions: what each box gives against each row (Lundberg et al. 2020)."""
+def by_rows(read, points, background, order):
+    """In fractions: what each box gives against each row (Lundberg et al. 2020).
+
+    With n sets that only x is in and q that only b is in, a set or a pair with i and j
+    of these gives (−1)^j (n−i)! (q−j)!/(n+q−order+1)!, 0 if they are not all of these.
+    """
     held = [read.sets.contain(rows).T for rows in (points, background)]
-    phi = [[Fraction(0)] * read.n_columns for _ in points]
+    terms = np.full((len(points), *(read.n_columns,) * order), Fraction(0))
+    factorial = [*map(math.factorial, range(read.n_columns + 1))]
     for value, path in zip(read.values, read.paths, strict=True):
         path = path[path >= 0]
-        for x, row_phi in zip(held[0][:, path], phi, strict=True):
+        columns = read.sets.column[path]
+        for x, row_terms in zip(held[0][:, path], terms, strict=True):
             for b in held[1][:, path]:
                 if not (x | b).all():
                     continue
                 n, q = int((x & ~b).sum()), int((b & ~x).sum())
-                for u, only_x, only_b in zip(path, x & ~b, b & ~x, strict=True):
-                    whole = Fraction(value) * math.factorial(n) * math.factorial(q)
-                    whole /= math.factorial(n + q) * len(background)
-                    if only_x:
-                        row_phi[read.sets.column[u]] += whole / n
-                    if only_b:
-                        row_phi[read.sets.column[u]] -= whole / q
-    return np.array(phi, dtype=float)
+                for term in itertools.permutations(np.flatnonzero(x ^ b), order):
+                    i = int(x[list(term)].sum())
+                    j = order - i
+                    whole = Fraction(value) * factorial[n - i] * factorial[q - j]
+                    whole /= factorial[n + q - order + 1] * len(background)
+                    row_terms[tuple(columns[list(term)])] += (-1) ** j * whole
+    return terms.astype(float)
 
 
-@pytest.mark.parametrize("table_bytes", [0, 2**20, 2**28])
-@pytest.mark.parametrize(("n_points", "n_rows"), [(9, 25), (20, 70)])
-def test_boxes_of_many_sets(n_points, n_rows, table_bytes, monkeypatch):
+@pytest.mark.parametrize(
+    ("n_points", "n_rows", "order"), [(9, 25, 1), (20, 70, 1), (9, 25, 2)]
+)
+def test_boxes_of_many_sets(n_points, n_rows, order, monkeypatch):
     """Of 33 columns and more a mask has more bits than a word of 32."""
-    monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
     rng = np.random.default_rng(0)
     read = boxes_of_trees([chain_of_splits(rng, 40)], n_columns=40)
     assert read.lengths.max() == 40
     points = rng.normal(size=(n_points, 40))
     background = rng.normal(size=(n_rows, 40))
     points[:3] += 2.0  # in boxes of many sets
-    exact = by_pairs(read, points, background)
-    values = prepared(read, Game(background)).values(points)
-    np.testing.assert_allclose(values, exact, rtol=0, atol=1e-14)
+    exact = by_rows(read, points, background, order)
     assert (np.abs(exact[:, 33:]) > 1e-12).any()
-    np.testing.assert_array_equal(values[exact == 0.0], 0.0)
+    for table_bytes in (0, 2**20, 2**28):
+        monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
+        values = prepared(read, Game(background), order).values(points)
+        np.testing.assert_allclose(values, exact, rtol=0, atol=1e-14)
+        if order == 1:
+            np.testing.assert_array_equal(values[exact == 0.0], 0.0)
 
 
+@both_orders
 @pytest.mark.parametrize("kind", GAMES)
-def test_all_ways_blocks_and_kernels_have_the_same_digits(kind, kernels, monkeypatch):
+def test_all_ways_blocks_and_kernels_have_the_same_digits(
+    kind, order, kernels, monkeypatch
+):
     """All sums are exact, or in one order, on every machine."""
     boxes, game = boxes_of(3, n_trees=3), GAMES[kind]
     points = np.repeat(rows_of(10, 50), 8, axis=0)  # so many that tables are worth it
     monkeypatch.setenv("PROPOPT_KERNELS", "numpy")
-    whole = prepared(boxes, game).values(points)
+    whole = prepared(boxes, game, order).values(points)
     budgets = [Budget(2**25), Budget(30_000)]
     monkeypatch.setenv("PROPOPT_KERNELS", kernels)
     for table_bytes, budget in itertools.product((0, 20_000, 2**28), budgets):
         monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
         monkeypatch.setattr(shapley, "BATCH_BUDGET", budget)
-        exact = prepared(boxes, game)
+        exact = prepared(boxes, game, order)
         for some in (slice(None), slice(5, 6), slice(0, 9), slice(8, 98)):
             np.testing.assert_array_equal(exact.values(points[some]), whole[some])
 
@@ -181,17 +198,19 @@ def test_tables_are_cached_for_the_last_three_games():
         again = BoxShapley.of(read, Game(rows.copy())).values(points)
         np.testing.assert_array_equal(again, first)
         assert len(made) == 1
+        BoxPairs.of(read, Game(rows)).values(points)
+        assert len(made) == 2
         others = (
             Game(rows[:8]),
             Game(rows, weights=np.full(9, 1 / 9)),
             Game(rows, players=np.array([0, 0, 1, 2, 3, 4])),
             Game(rows, 3),
         )
-        for number, game in enumerate(others, 2):
+        for number, game in enumerate(others, 3):
             BoxShapley.of(read, game).values(points)
             assert len(made) == number + (game.n_blocks - 1)
         BoxShapley.of(boxes_of(0), Game(rows, 3)).values(points)
-        assert len(made) == 10
+        assert len(made) == 11
     assert len(shapley.RECENT) <= 3
     del read
     BoxShapley.of(boxes_of(1), Game(rows)).values(points)
@@ -202,23 +221,27 @@ def test_tables_are_cached_for_the_last_three_games():
 def test_more_equal_background_rows_than_sixteen_bits_count(table_bytes, monkeypatch):
     monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
     read, row, points = boxes_of(4, 2, 3), rows_of(14, 1), rows_of(15, 5)
-    wanted = prepared(read, Game(row)).values(points)
-    values = prepared(read, Game(np.repeat(row, 2**16 + 7, axis=0))).values(points)
-    np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-14)
+    rows = np.repeat(row, 2**16 + 7, axis=0)
+    for order in TERMS:
+        wanted = prepared(read, Game(row), order).values(points)
+        values = prepared(read, Game(rows), order).values(points)
+        np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-14)
 
 
-def test_tables_are_bounded_in_bytes(monkeypatch):
+@both_orders
+def test_tables_are_bounded_in_bytes(order, monkeypatch):
     read, rows = boxes_of(2), rows_of(13, 8)
     for table_bytes in (0, 5_000, 2**28):
         monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
         for n_blocks in (1, 2):
-            parts = prepared(read, Game(rows, n_blocks)).parts
+            shapley.RECENT.clear()
+            parts = BoxShapley.of(read, Game(rows, n_blocks), order).parts
             made = [part.tables for (part,) in parts]
             sizes = [0 if tables is None else tables.nbytes for tables in made]
             assert sum(sizes) <= table_bytes
             if table_bytes == 2**28:
                 lengths = read.trees.nodes.lengths
-                assert sizes == [(16 << lengths).sum()] * n_blocks
+                assert sizes == [(8 * (order + 1) << lengths).sum()] * n_blocks
 
 
 @pytest.mark.parametrize("kind", GAMES)

@@ -1,16 +1,16 @@
 """Shapley values by the definition: every coalition, by calling the function."""
 
+from itertools import permutations, product
 from math import comb
 
 import numpy as np
 import pandas as pd
 
 
-def shapley_by_definition(f, rows, background, weights=None, players=None):
-    """φ (N, P) of f for rows and a background, both arrays or tables, with dtypes.
+def worths(f, rows, background, weights=None, players=None):
+    """v (N, 2^P) of f for rows and a background, both arrays or tables, with dtypes.
 
-    φ_j = Σ_S |S|! (P − |S| − 1)!/P! (v(S ∪ j) − v(S)), for the mean v over the
-    background.
+    The mean of f over the background, with the columns of a set of players from a row.
     """
     parts = [pd.DataFrame(part) for part in (background, rows)]
     both = pd.concat(parts, ignore_index=True).astype(parts[1].dtypes)
@@ -31,13 +31,33 @@ def shapley_by_definition(f, rows, background, weights=None, players=None):
     )
     worth = f(mixed if isinstance(rows, pd.DataFrame) else mixed.to_numpy())
     worth = np.asarray(worth, float).reshape(n_rows, len(sets), n_background)
-    worth = np.average(worth, axis=2, weights=weights)
-    phi = np.zeros((n_rows, n_players))
-    for j in range(n_players):
-        for S in sets[~present[:, j]]:
-            weight = 1.0 / (n_players * comb(n_players - 1, int(present[S].sum())))
-            phi[:, j] += weight * (worth[:, S | (1 << j)] - worth[:, S])
-    return phi
+    return np.average(worth, axis=2, weights=weights)
+
+
+def interactions_of(worth, order):
+    """Shapley values φ (N, P), or interaction values I (N, P, P), from v (N, 2^P).
+
+    I_T = Σ_{S without T} |S|! (P − |S| − k)!/(P − k + 1)! Δ_T v(S) for sets T of size
+    k, with φ_j for k = 1 (Grabisch and Roubens 1999).
+    """
+    n_players = int(np.log2(worth.shape[1]))
+    sets, rest = np.arange(worth.shape[1]), n_players - order
+    terms = np.zeros((len(worth), *(n_players,) * order))
+    for T in permutations(range(n_players), order):
+        bits = [1 << j for j in T]
+        without = sets[sets & sum(bits) == 0]
+        change = 0.0
+        for inside in product((0, 1), repeat=order):
+            added = sum(bit for bit, is_in in zip(bits, inside, strict=True) if is_in)
+            change = change + (-1) ** (order - sum(inside)) * worth[:, without | added]
+        weights = [1 / ((rest + 1) * comb(rest, int(S).bit_count())) for S in without]
+        terms[(slice(None), *T)] = change @ weights
+    return terms
+
+
+def shapley_by_definition(f, rows, background, weights=None, players=None):
+    """φ (N, P) of f for rows and a background."""
+    return interactions_of(worths(f, rows, background, weights, players), 1)
 
 
 def all_orders(function, points, background):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -200,12 +201,15 @@ class TreeNodes:
         return slice(*np.searchsorted(self.leaves, ends).tolist())
 
     def sums(
-        self, visit: Callable[[slice, Array], None], n_points: int, steps: float
+        self,
+        visit: Callable[[slice, Array], None],
+        shape: tuple[int, int],
+        steps: float,
     ) -> Array:
-        """What visits of all units add to zeros (P, N), in the order of units."""
+        """What visits of all units add to zeros of a shape, in the order of units."""
 
         def visited(unit: int) -> Array:
-            phi = np.zeros((self.n_players, n_points))
+            phi = np.zeros(shape)
             visit(self.units[unit], phi)
             return phi
 
@@ -214,9 +218,12 @@ class TreeNodes:
         return sum(parts[1:], parts[0])
 
     def arguments(
-        self, trees: slice, rows: Sequence[Any], points: Array
+        self, trees: slice, rows: Sequence[Any], points: Array, order: int = 1
     ) -> tuple[tuple[Any, ...], NDArray[np.uint64]]:
-        """Arguments of kernels, and scratch: trees, ranked rows and points (D, N)."""
+        """Arguments of kernels, and scratch: trees, ranked rows and points (D, N).
+
+        What a leaf gives is for each of its players, or of their pairs for order 2.
+        """
         bound, ranks, counts, total = rows
         n_points = points.shape[1]
         n_rows = ranks.shape[1]
@@ -225,7 +232,8 @@ class TreeNodes:
         most = int(lengths[lengths <= TABLE_SETS].max(initial=0))
         sizes = self.n_players, n_rows, n_points, depths, most, len(counts) > 0
         words = depths * (16 + (2 * n_rows + n_points) // 4 + 1) + (18 << most)
-        words += 2 * n_rows + (MOST_SETS + 4) * n_points + 2**16
+        n_changes = max(MOST_SETS, math.comb(int(lengths.max(initial=0)), order))
+        words += 3 * n_rows + (n_changes + 4) * n_points + 2**16
         return (
             *(trees.stop - trees.start, self.members.shape[1], *sizes),
             *(self.roots[trees.start : trees.stop + 1], *self.arrays, self.owner),

@@ -29,8 +29,8 @@ import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import chain
+from functools import cache, cached_property, partial
+from itertools import chain, combinations
 from typing import Any, Final, Self, final
 
 import numpy as np
@@ -56,12 +56,17 @@ _MOST_ROWS: Final = 60_000
 
 
 def _gains() -> Array:
-    """g(n, q) = (n−1)! q!/(n+q)! = 1/((n+q) C(n+q−1, q)), and −Σ_{i ≤ q} 1/i at 0."""
+    """g(n, q) at n + 1 and q, with g(n, q) − g(n, q+1) = g(n+1, q) for all n ≥ −1.
+
+    (n−1)! q!/(n+q)! = 1/((n+q) C(n+q−1, q)), −Σ_{i ≤ q} 1/i at 0, −Σ_{i < q} g(0, i) at
+    −1.
+    """
     gains = np.zeros((MOST_SETS + 2, MOST_SETS + 2))
     for q in range(MOST_SETS + 1):
-        gains[0, q] = -math.fsum(1.0 / i for i in range(1, q + 1))
+        gains[1, q] = -math.fsum(1.0 / i for i in range(1, q + 1))
+        gains[0, q] = -math.fsum(gains[1, :q])
         for n in range(1, MOST_SETS + 1 - q):
-            gains[n, q] = 1.0 / ((n + q) * math.comb(n + q - 1, q))
+            gains[n + 1, q] = 1.0 / ((n + q) * math.comb(n + q - 1, q))
     return gains
 
 
@@ -82,6 +87,7 @@ class BackgroundRows:
     total: float  # the sum of counts of all rows, also of other parts
     # (L + 1,): where the retained table of each leaf begins; None if none are retained
     places: Indices | None = None
+    order: int = 1  # what is added up: values of players, 1; of pairs of players, 2
 
     @classmethod
     def parts(
@@ -90,6 +96,7 @@ class BackgroundRows:
         rows: Points,
         weights: Values | None,
         places: Indices | None = None,
+        order: int = 1,
     ) -> list[BackgroundRows]:
         """The rows in parts that are small enough to be counted."""
         counts = None if weights is None else np.rint(weights * 2.0**52)
@@ -98,7 +105,7 @@ class BackgroundRows:
         for start in range(0, len(rows), _MOST_ROWS):
             some = slice(start, start + _MOST_ROWS)
             of_part = None if counts is None else counts[some]
-            parts.append(cls(nodes, rows[some], of_part, total, places))
+            parts.append(cls(nodes, rows[some], of_part, total, places, order))
         return parts
 
     @cached_property
@@ -126,17 +133,18 @@ class BackgroundRows:
 
     @cached_property
     def tables(self) -> Array | None:
-        """The tables A and B of all leaves; None if leaves are streamed."""
+        """The tables of all leaves; None if leaves are streamed."""
         if self.places is None:
             return None
         tables = np.empty(int(self.places[-1]))
         empty = np.zeros((0, self.points.shape[1]))
         make = partial(self._visit, _MAKE, tables, empty)
-        self.nodes.sums(make, 0, 1e3 * len(tables))
+        shape = math.comb(self.nodes.n_players, self.order), 0
+        self.nodes.sums(make, shape, 1e3 * len(tables))
         return tables
 
     def add_to(self, points: Points, unit: slice, phi: Array) -> None:
-        """Add the values of points (N, D) that trees give to phi (P, N)."""
+        """Add what trees give at points (N, D) to phi (P, N), or (P (P−1)/2, N)."""
         tables = self.tables
         task = _STREAM if tables is None else _LOOK_UP
         self._visit(task, _NOTHING if tables is None else tables, points, unit, phi)
@@ -152,39 +160,52 @@ class BackgroundRows:
         if compiled is not None:
             rows = _NO_ROWS if task == _LOOK_UP else self.ranked
             columns = np.ascontiguousarray(points.T)
-            given, scratch = nodes.arguments(unit, (*rows, self.total), columns)
-            compiled(*given, task, _GAINS, places, tables, phi, scratch)
+            ranked = *rows, self.total
+            given, scratch = nodes.arguments(unit, ranked, columns, self.order)
+            numbers = self.order, task, self._gains
+            compiled(*given, *numbers, places, tables, phi, scratch)
             return
         sets = nodes.joint_sets[nodes.units.index(unit)]
         lengths = nodes.lengths[nodes.leaves_of(unit)]
         row_bytes = 16 * (len(points) + len(self.points))
         for block in BATCH_BUDGET.blocks(len(lengths), row_bytes):
-            start, stop = sets.first[[block.start, block.stop]].tolist()
-            change = np.zeros((stop - start, len(points)))
             of_block = lengths[block]
-            for p in np.unique(of_block[of_block > 0]).tolist():
+            n_terms = np.cumsum([0, *(len(_terms(p, self.order)) for p in of_block)])
+            change = np.zeros((n_terms[-1], len(points)))
+            owner = np.zeros(n_terms[-1], np.intp)
+            for p in np.unique(of_block[of_block >= self.order]).tolist():
                 leaves = block.start + np.flatnonzero(of_block == p)
                 held = sets.words(p, leaves, points)
                 m = np.uint64((1 << p) - 1) ^ held
                 if task == _STREAM and p > _FEW_SETS:
                     changes = self._by_hits(p, sets, leaves, m)
                 else:
+                    size = self.order + 1 << p
                     at = np.zeros((0, 0), np.intp)
                     if len(places) > 0:
-                        at = places[leaves][:, None] + np.arange(2 << p)
+                        at = places[leaves][:, None] + np.arange(size)
                     made = tables[at]
                     if task != _LOOK_UP:
                         made = self._numpy_tables(p, sets, leaves)
                     if task == _MAKE:
                         tables[at] = made
-                    changes = _from_tables(p, made.reshape(-1, 2, 1 << p), m)
-                change[sets.first[leaves][:, None] - start + np.arange(p)] = changes
-            np.add.at(phi, sets.owner[start:stop], change)
+                    changes = self._from_tables(p, made, m)
+                terms = _terms(p, self.order)
+                rows_of = n_terms[leaves - block.start][:, None] + np.arange(len(terms))
+                change[rows_of] = changes
+                players = sets.owner[sets.first[leaves][:, None, None] + terms]
+                owner[rows_of] = _place(players)
+            np.add.at(phi, owner, change)
+
+    @property
+    def _gains(self) -> Array:
+        """g(n + 1 − order, q), (n, q)."""
+        return _GAINS[2 - self.order :]
 
     def _numpy_tables(self, p: int, sets: JointSets, leaves: Indices) -> Array:
-        """Tables A and B of leaves of p sets, (l, 2 2^p)."""
-        tables = np.empty((len(leaves), 2, 1 << p))
-        sizes = np.bitwise_count(np.arange(1 << p))
+        """Tables of leaves of p sets, (l, (order + 1) 2^p)."""
+        tables = np.empty((len(leaves), self.order + 1, 1 << p))
+        sizes = np.bitwise_count(np.arange(1 << p)).astype(np.intp)
         row_bytes = 8 * max(4 << p, len(self.points))
         for some in _CACHE_BUDGET.blocks(len(leaves), row_bytes):
             words = sets.words(p, leaves[some], self.points).astype(np.intp)
@@ -192,39 +213,74 @@ class BackgroundRows:
             weights = None if self.counts is None else np.tile(self.counts, len(words))
             count = np.bincount(index, weights, len(words) << p)
             count = count.reshape(len(words), -1).T
-            A, B = np.zeros((2, *count.shape))
+            sums = np.zeros((self.order + 1, *count.shape))
             for s in range(p + 1):
                 Z = np.where((sizes == s)[:, None], count, 0.0)
                 for k in range(p):
                     pairs = Z.reshape(-1, 2, 1 << k, len(words))
                     pairs[:, 0] += pairs[:, 1]
-                A += Z * _GAINS[p - s][sizes][:, None]
-                B += Z * _GAINS[p - s][np.maximum(sizes, 1) - 1][:, None]
+                for t, of_t in enumerate(sums):
+                    of_t += Z * self._gains[p - s][np.maximum(sizes - t, 0)][:, None]
             scale = sets.values[leaves[some]] / self.total
-            tables[some, 0] = (A * scale).T
-            tables[some, 1] = (B * scale).T
+            tables[some] = (sums * scale).transpose(2, 0, 1)
         return tables.reshape(len(leaves), -1)
+
+    def _from_tables(self, p: int, tables: Array, m: NDArray[np.uint64]) -> Array:
+        """What leaves give at m (l, N) by their tables, (l, terms, N)."""
+        tables = tables.reshape(len(m), -1, 1 << p)
+
+        def table_at(t: int, sets: NDArray[np.uint64]) -> Array:
+            index = (m[:, None] | sets[:, None]).astype(np.intp)
+            flat = np.take_along_axis(tables[:, t], index.reshape(len(m), -1), axis=1)
+            return flat.reshape(index.shape)
+
+        return self._differences(p, table_at)
 
     def _by_hits(
         self, p: int, sets: JointSets, leaves: Indices, m: NDArray[np.uint64]
     ) -> Array:
-        """What leaves of many sets give, by background rows in all of m (l, N)."""
-        bits = np.uint64(1) << np.arange(p, dtype=np.uint64)
+        """The same for many sets, by background rows in all of m."""
         seen = sets.words(p, leaves, self.points)
         counts = np.ones(len(self.points)) if self.counts is None else self.counts
         scale = sets.values[leaves] / self.total
-        changes = np.empty((len(leaves), p, m.shape[1]))
+        n_terms = len(_terms(p, self.order))
+        changes = np.empty((len(leaves), n_terms, m.shape[1]))
+
+        def sums_at(leaf: int, n: int, t: int, more: NDArray[np.uint64]) -> Array:
+            words = m[leaf, n] | more
+            hits = (seen[leaf] & m[leaf, n]) == m[leaf, n]
+            held = seen[leaf, hits, None]
+            inside = ((held & words) == words) * counts[hits, None]
+            Z = np.zeros((p + 1, len(words)))
+            np.add.at(Z, np.bitwise_count(held[:, 0]), inside)
+            q = np.bitwise_count(words).astype(np.intp) - t
+            gains = self._gains[p - np.arange(p + 1)[:, None], np.maximum(q, 0)]
+            return np.cumsum(Z * gains, axis=0)[-1] * scale[leaf]
+
         for leaf, n in np.ndindex(m.shape):
-            lacks = m[leaf, n]
-            hits = (seen[leaf] & lacks) == lacks
-            held = seen[leaf, hits]
-            inside = np.column_stack([(held[:, None] & bits) != 0, np.ones(len(held))])
-            Z = np.zeros((p + 1, p + 1))  # by s; of rows in each set, and of all
-            np.add.at(Z, np.bitwise_count(held), inside * counts[hits, None])
-            q = int(np.bitwise_count(lacks)) - np.append((lacks & bits) != 0, False)
-            sums = np.cumsum(Z * _GAINS[p - np.arange(p + 1)[:, None], q], axis=0)[-1]
-            changes[leaf, :, n] = sums[-1] * scale[leaf] - sums[:-1] * scale[leaf]
+            changes[leaf, :, n] = self._differences(p, partial(sums_at, leaf, n))
         return changes
+
+    def _differences(
+        self, p: int, at: Callable[[int, NDArray[np.uint64]], Array]
+    ) -> Array:
+        """A[m] − B[m ∪ u] of p sets; A[m] − B[m ∪ u] − B[m ∪ v] + C[m ∪ u ∪ v]."""
+        bits = np.uint64(1) << _terms(p, self.order).T.astype(np.uint64)
+        change = at(0, np.zeros(1, np.uint64)) - sum(at(1, of_one) for of_one in bits)
+        return change if self.order == 1 else change + at(2, bits[0] | bits[1])
+
+
+@cache
+def _terms(p: int, order: int) -> Indices:
+    """Subsets of p sets of one size, by their last, then the one before, (T, order)."""
+    terms = sorted(combinations(range(p), order), key=lambda term: term[::-1])
+    return np.array(terms, np.intp).reshape(-1, order)
+
+
+def _place(players: Indices) -> Indices:
+    """The places of players (…, 1), or of pairs (…, 2) with i < j, j (j−1)/2 + i."""
+    last = players[..., -1]
+    return last if players.shape[-1] == 1 else last * (last - 1) // 2 + players[..., 0]
 
 
 _MAKE: Final = 0
@@ -235,15 +291,6 @@ _STREAM: Final = 2
 _NOTHING: Final = np.zeros(0)
 _NOWHERE: Final = np.zeros(0, np.intp)
 _NO_ROWS: Final = np.zeros(0, np.uint16), np.zeros((0, 0), np.uint16), _NOTHING
-
-
-def _from_tables(p: int, tables: Array, m: NDArray[np.uint64]) -> Array:
-    """A[m] − B[m ∪ u] from tables (l, 2, 2^p) at m (l, N), shape (l, p, N)."""
-    index = m.astype(np.intp)
-    A = np.take_along_axis(tables[:, 0], index, axis=1)
-    with_u = index[:, None] | (1 << np.arange(p))[:, None]
-    B = np.take_along_axis(tables[:, 1], with_u.reshape(len(m), -1), axis=1)
-    return A[:, None] - B.reshape(with_u.shape)
 
 
 POINTS_AT_ONCE: Final = Budget(2**28, 4096)
@@ -259,14 +306,18 @@ _CACHE_BUDGET: Final = Budget(2**20)
 @final
 @dataclass(frozen=True, eq=False)
 class BoxShapley:
-    """Shapley values of a sum of trees against background rows, exactly."""
+    """Shapley values of a sum of trees against background rows, exactly.
+
+    Of players, or for order 2 of the P (P−1)/2 pairs i < j of players (see pairs.py).
+    """
 
     boxes: Boxes  # f
     game: Game
     nodes: TreeNodes
+    order: int = 1
 
     @classmethod
-    def of(cls, boxes: Boxes, game: Game) -> Self:
+    def of(cls, boxes: Boxes, game: Game, order: int = 1) -> Self:
         """Prepare a game; paths of more than 62 sets are refused."""
         assert boxes.trees is not None, "see shapley_against"
         nodes = boxes.trees.nodes.with_players(game.players)
@@ -276,7 +327,7 @@ class BoxShapley:
                 f"a path of the trees uses {longest} {players}; expected at most "
                 f"{MOST_SETS} for Shapley values"
             )
-        return cls(boxes, game, nodes)
+        return cls(boxes, game, nodes, order)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: x for name, x in vars(self).items() if name != "parts"}
@@ -295,8 +346,14 @@ class BoxShapley:
         n_batches = len(self._batches(n_points))
         return n_batches * self.game.n_blocks * len(self.nodes.units)
 
+    @property
+    def n_terms(self) -> int:
+        """The number of players, or of their pairs."""
+        return math.comb(self.game.n_players, self.order)
+
     def _batches(self, n_points: int) -> list[slice]:
-        row_bytes = 8 * (self.game.n_players * len(self.nodes.units) + MOST_SETS)
+        of_leaf = math.comb(int(self.nodes.lengths.max(initial=0)), self.order)
+        row_bytes = 8 * (self.n_terms * len(self.nodes.units) + of_leaf + MOST_SETS)
         return POINTS_AT_ONCE.blocks(n_points, row_bytes)
 
     def of_blocks(
@@ -304,7 +361,7 @@ class BoxShapley:
     ) -> Array:
         """Shapley values against each background block separately, (N, blocks, P)."""
         game = self.game
-        phi = np.empty((len(points), game.n_blocks, game.n_players))
+        phi = np.empty((len(points), game.n_blocks, self.n_terms))
         for rows in self._batches(len(points)):
             for block, parts in enumerate(self.parts):
                 phi[rows, block] = self._against(parts, points[rows], advance).T
@@ -316,7 +373,7 @@ class BoxShapley:
         points: Points,
         advance: Callable[[int], None] | None,
     ) -> Array:
-        """The values of points against the parts of one block, (P, N)."""
+        """The values of points against the parts of one block, (terms, N)."""
 
         def visit(unit: slice, phi: Array) -> None:
             for part in parts:
@@ -324,24 +381,25 @@ class BoxShapley:
             if advance is not None:
                 advance(1)
 
-        steps = float(self.nodes.lengths.sum()) * len(points)
+        steps = float((self.nodes.lengths**self.order).sum()) * len(points)
         compiled = kernel("shapley") is not None
-        return self.nodes.sums(visit, len(points), steps if compiled else 0.0)
+        shape = self.n_terms, len(points)
+        return self.nodes.sums(visit, shape, steps if compiled else 0.0)
 
     @cached_property
     def parts(self) -> list[list[BackgroundRows]]:
         """The parts of each background block; the last three games are cached."""
-        digest = self.game.digest
+        digest = f"{self.order} {self.game.digest}"
         for boxes, cached_digest, parts in RECENT:
             if boxes() is self.boxes and cached_digest == digest:
                 return parts
         blocks = self.game.blocks
         lengths = self.nodes.lengths
         few = np.minimum(lengths, TABLE_SETS)
-        places = np.cumsum([0, *(2 << few)])
+        places = np.cumsum([0, *(self.order + 1 << few)])
         n_parts = len(blocks) * -(-len(blocks[0]) // _MOST_ROWS)
         fits = few.sum() == lengths.sum() and 8 * places[-1] * n_parts <= TABLE_BYTES
-        given = self.game.weights, places if fits else None
+        given = self.game.weights, places if fits else None, self.order
         parts = [BackgroundRows.parts(self.nodes, rows, *given) for rows in blocks]
         for part in chain.from_iterable(parts):
             _ = part.ranked, part.tables  # once, before there are threads
