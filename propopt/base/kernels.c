@@ -766,3 +766,122 @@ EXPORT void propopt_effects(TREES, index by_cells, const int32_t *cut, const ind
       i = behind(&v, here, &depth);
     }
 }
+
+/* ---- Path-dependent values of trees: structures/boxes/path_dependent.py says what is computed */
+
+enum { LANES = 32 }; /* rows with different sets that are treated at once */
+
+typedef struct {
+  index p, q;                                 /* sets, nodes of quadrature */
+  const double *nodes, *weights;              /* of quadrature */
+  double value, share[MOST_SETS];             /* of the leaf, and of its sets */
+  double inside[MOST_SETS][LANES];            /* 1 where a set holds a row, else 0 */
+  double factor[MOST_SETS][LANES];            /* of each set, for one node of quadrature */
+  double front[MOST_SETS][LANES];             /* the weight times the factors before each */
+} integrand;
+
+static inline void factors(integrand *f, index i, index n) {
+  const double t = f->nodes[i], rest = 1.0 - t;
+  for (index c = 0; c < n; c++) f->front[0][c] = f->weights[i];
+  for (index k = 0; k < f->p; k++) {
+    const double unknown = f->share[k] * rest;
+    for (index c = 0; c < n; c++) f->factor[k][c] = unknown + t * f->inside[k][c];
+    for (index c = 0; c < n && k + 1 < f->p; c++) f->front[k + 1][c] = f->front[k][c] * f->factor[k][c];
+  }
+}
+
+/* Values (p, n) of one leaf. */
+static inline void path_values(integrand *f, index n, double *change, index stride) {
+  double behind[LANES];
+  for (index k = 0; k < f->p; k++)
+    for (index c = 0; c < n; c++) change[k * stride + c] = 0.0;
+  for (index i = 0; i < f->q; i++) {
+    factors(f, i, n);
+    for (index c = 0; c < n; c++) behind[c] = 1.0;
+    for (index k = f->p - 1; k >= 0; k--)
+      for (index c = 0; c < n; c++) {
+        change[k * stride + c] += f->front[k][c] * behind[c];
+        behind[c] *= f->factor[k][c];
+      }
+  }
+  for (index k = 0; k < f->p; k++)
+    for (index c = 0; c < n; c++) change[k * stride + c] *= f->value * (f->inside[k][c] - f->share[k]);
+}
+
+/* Interactions (p (p - 1) / 2, n) of the pairs of sets of one leaf. */
+static inline void path_pairs(integrand *f, index n, double *change, index stride) {
+  double behind[MOST_SETS][LANES], between[LANES];
+  const index p = f->p;
+  for (index k = 0; k < p * (p - 1) / 2; k++)
+    for (index c = 0; c < n; c++) change[k * stride + c] = 0.0;
+  for (index i = 0; i < f->q; i++) {
+    factors(f, i, n);
+    for (index c = 0; c < n; c++) behind[p - 1][c] = 1.0;
+    for (index k = p - 1; k > 0; k--)
+      for (index c = 0; c < n; c++) behind[k - 1][c] = behind[k][c] * f->factor[k][c];
+    double *out = change;
+    for (index u = 0; u < p; u++) {
+      for (index c = 0; c < n; c++) between[c] = f->front[u][c];
+      for (index w = u + 1; w < p; w++, out += stride)
+        for (index c = 0; c < n; c++) {
+          out[c] += between[c] * behind[w][c];
+          between[c] *= f->factor[w][c];
+        }
+    }
+  }
+  for (index u = 0; u < p; u++)
+    for (index w = u + 1; w < p; w++, change += stride)
+      for (index c = 0; c < n; c++)
+        change[c] *= f->value * (f->inside[u][c] - f->share[u]) * (f->inside[w][c] - f->share[w]);
+}
+
+/* Adds path-dependent values of T trees to phi (P, N), or, of `order` 2, their interactions to phi (P (P - 1) / 2,
+ * N), one row for each pair of players. share (nodes) is that of the training rows at its parent; rule (q, 2, q)
+ * has nodes and weights of quadrature by q = 1, 2, ... up to `most_nodes`. change: numbers (p or p (p - 1) / 2, N)
+ * of the longest path. */
+EXPORT void propopt_path_dependent(TREES, index order, const double *share, index most_nodes, const double *rule,
+                                   double *change, double *phi, uint64_t *scratch) {
+  visit v = VISIT;
+  const arrays a = carve(&v, depths, most, scratch);
+  integrand f;
+  (void)weight, (void)weighted, (void)total;
+  for (index t = 0; t < T; t++)
+    for (index depth = 0, i = roots[t]; i < roots[t + 1];) {
+      const level *here = enter(&v, i, depth, roots[t + 1]);
+      if (column[i] >= 0) {
+        i++;
+        depth++;
+        continue;
+      }
+      const index p = here->sets;
+      if (p >= order && number[i] != 0.0) {
+        f.p = p;
+        f.q = (p - order) / 2 + 1;
+        f.nodes = rule + (f.q - 1) * 2 * most_nodes;
+        f.weights = f.nodes + most_nodes;
+        f.value = number[i];
+        for (index k = 0; k < p; k++) f.share[k] = 1.0;
+        for (index d = 0, k; d < depth; d++) {
+          for (k = 0; v.own[k] != player[column[v.at[d].node]];) k++;
+          f.share[k] *= share[v.at[d + 1].node];
+        }
+        const index n = classes(&v, here, a.m, a.of_row, a.numbers);
+        for (index c = 0; c < n; c += LANES) {
+          const index some = n - c < LANES ? n - c : LANES;
+          for (index k = 0; k < p; k++)
+            for (index j = 0; j < some; j++) f.inside[k][j] = (double)(~a.m[c + j] >> k & 1);
+          if (order == 2) path_pairs(&f, some, change + c, n);
+          else if (some == 1) path_values(&f, 1, change + c, n);
+          else path_values(&f, some, change + c, n);
+        }
+        const double *of_class = change;
+        for (index u = 0; u < p; u++)
+          for (index w = u + order - 1; w < (order == 2 ? p : u + 1); w++, of_class += n) {
+            const index first = v.own[u] < v.own[w] ? v.own[u] : v.own[w], last = v.own[u] + v.own[w] - first;
+            double *out = phi + (order == 2 ? first * (2 * P - first - 1) / 2 + last - first - 1 : first) * N;
+            for (index r = 0; r < N; r++) out[r] += of_class[a.of_row[r]];
+          }
+      }
+      i = behind(&v, here, &depth);
+    }
+}

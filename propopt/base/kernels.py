@@ -56,6 +56,9 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
     "walk": (*(_SIZE,) * 4, _INDICES, *_NODES, _NUMBERS, _OUT),
     "shapley": (*_TREES, _SIZE, _SIZE, _NUMBERS, _INDICES, _OUT, _OUT, _PATTERNS),
     "effects": (*_TREES, _SIZE, _WHOLE, _INDICES, _OUT, _OUT, _OUT, _PATTERNS),
+    "path_dependent": (
+        *(*_TREES, _SIZE, _NUMBERS, _SIZE, _NUMBERS, _OUT, _OUT, _PATTERNS),
+    ),
     "panels": (
         *(*(_SIZE,) * 3, _INDICES, _NUMBERS, _NUMBERS, _INDICES, _INDICES, _NUMBERS),
         *(*(_INDICES,) * 4, *(_OUT,) * 3),

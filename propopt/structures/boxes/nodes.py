@@ -48,6 +48,7 @@ class TreeNodes:
     codes: _Whole  # (n,): the row of ``members`` that goes left; −1 without codes
     number: Array  # (n,): the threshold; the value at leaves
     missing_left: NDArray[np.uint8]  # (n,): 1 if NaN goes left
+    share: Array  # (n,): of the training rows at its parent; see Tree
     members: NDArray[np.uint8]  # (C, K + 1): 1 for codes that go left, 0 in the last
     levels: list[Indices]  # the nodes that test a column, by their depth
     n_codes: tuple[int | None, ...]  # (D,): of each column; None for numbers
@@ -83,6 +84,7 @@ class TreeNodes:
             codes,
             np.where(column < 0, tree.value[order], tree.threshold[order]),
             tree.missing_left[order].astype(np.uint8),
+            tree.share[order],
             members,
             [position[nodes] for nodes in inner[:-1]],
             n_codes,
@@ -144,14 +146,14 @@ class TreeNodes:
             ways.append((leaf, side[nodes - start]))
             nodes = parent[nodes - start]
         leaf, side = map(np.concatenate, zip(*ways, strict=True))
-        sides = self._sides(inner)
+        sides = self.sides(inner)
         order = np.lexsort([sides.column[side], leaf])
         leaf = leaf[order]
         sets = sides.take(side[order])
         starts = _starts(leaf, sets.column)
         return leaf[starts], sets.intersections(starts), self.number[leaves]
 
-    def _sides(self, inner: Indices) -> Sets:
+    def sides(self, inner: Indices) -> Sets:
         """The sets that go left at each inner node, then the sets that go right."""
         codes = self.codes[inner]
         coded = codes >= 0

@@ -248,6 +248,9 @@ class Tree:
     left: Indices  # (n,): the children; unused at leaves
     right: Indices  # shape (n,)
     value: Array  # (n,): the output of a leaf; unused elsewhere
+    # (n,): the part of the training rows at its parent that reaches each node; NaN if
+    # no numbers of rows are stored, and unused at roots
+    share: Array
     # (K,): which codes go left; codes that are not in the array go right
     left_codes: Mapping[int, Mask] = field(default_factory=dict)
     roots: tuple[int, ...] = (0,)
@@ -258,7 +261,10 @@ class Tree:
         sizes = np.array([len(tree.feature) for tree in trees])
         starts = np.cumsum(sizes) - sizes
         moved = np.repeat(starts, sizes)
-        names = "feature", "threshold", "missing_left", "left", "right", "value"
+        names = (
+            *("feature", "threshold", "missing_left", "left", "right", "value"),
+            "share",
+        )
         arrays = zip(*map(attrgetter(*names), trees), strict=True)
         fields = dict(zip(names, map(np.concatenate, arrays), strict=True))
         fields["left"] += moved
@@ -279,9 +285,11 @@ class Tree:
         value: Sequence[float] | Array,
         missing_left: Sequence[bool] | Mask | None = None,
         left_codes: Mapping[int, Mask] | None = None,
+        share: Sequence[float] | Array | None = None,
     ) -> Tree:
         """A tree from sequences; without ``missing_left`` NaN goes right."""
         nowhere = np.zeros(len(feature), dtype=bool)
+        unknown = np.full(len(feature), np.nan)
         return cls(
             np.asarray(feature, np.intp),
             np.asarray(threshold, np.float64),
@@ -289,5 +297,20 @@ class Tree:
             np.asarray(left, np.intp),
             np.asarray(right, np.intp),
             np.asarray(value, np.float64),
+            unknown if share is None else np.asarray(share, np.float64),
             {} if left_codes is None else left_codes,
         )
+
+
+def shares_of(cover: Array, left: Indices, right: Indices) -> Array:
+    """The share of each node, by the weights (n,) of the training rows that reach it.
+
+    Children (n,) are −1 at leaves. Below a node without rows shares are zero.
+    """
+    inner = left >= 0
+    rows = cover[left[inner]] + cover[right[inner]]
+    rows[rows == 0.0] = 1.0
+    share = np.ones(len(cover))
+    for children in (left[inner], right[inner]):
+        share[children] = cover[children] / rows
+    return share

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Indices, Mask, Points
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
-from propopt.structures.boxes.sets import Tree
+from propopt.structures.boxes.sets import Tree, shares_of
 from propopt.structures.kinds import class_name_of
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
@@ -405,15 +405,21 @@ def _symmetric(
     border = np.array([s["border"] for s in splits], dtype=np.float64)[level]
     values = weight * np.array(tree["leaf_values"], dtype=np.float64)[index::count]
     left = 2 * np.arange(n_inner) + 1
+    cover = [floats(tree.get("leaf_weights") or np.full(n_inner + 1, np.nan))]
+    while len(cover[0]) > 1:
+        cover.insert(0, cover[0][::2] + cover[0][1::2])
     column, missing_left = columns
     leaves = np.full(n_inner + 1, -1)
+    left = np.concatenate([left, leaves])
+    right = np.where(left < 0, -1, left + 1)
     return Tree.of(
         np.concatenate([column[feature], leaves]),
         np.concatenate([at_most_in_single(border), leaves]),
-        np.concatenate([left, leaves]),
-        np.concatenate([left + 1, leaves]),
+        left,
+        right,
         np.concatenate([np.zeros(n_inner), values]),
         np.concatenate([missing_left[feature], leaves > 0]),
+        share=shares_of(np.concatenate(cover), left, right),
     )
 
 
@@ -428,7 +434,18 @@ def _catboost_split(
     feature = split["float_feature_index"]
     cut = at_most_in_single(split["border"])
     missing = bool(missing_left[feature])
-    return Split(int(column[feature]), float(cut), missing, node["left"], node["right"])
+    sides = node["left"], node["right"]
+    left, right = map(_weight, sides)
+    rows = left + right or 1.0
+    shares = left / rows, right / rows
+    return Split(int(column[feature]), float(cut), missing, *sides, shares=shares)
+
+
+def _weight(node: _Saved) -> float:
+    """The weight of the training rows that reach a node."""
+    if "split" in node:
+        return _weight(node["left"]) + _weight(node["right"])
+    return float(node.get("weight", np.nan))
 
 
 # ---- What the library's classes are

@@ -150,16 +150,24 @@ def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
     feature = int(node["split_feature"])
     left = node["left_child"]
     right = node["right_child"]
+    shares = _count(left) / _count(node), _count(right) / _count(node)
     if node["decision_type"] == "==":
         codes = np.array(str(node["threshold"]).split("||"), dtype=np.intp)
         listed = np.isin(np.arange(codes.max() + 1), codes)
-        return Split(feature, np.inf, False, left, right, listed)
+        return Split(feature, np.inf, False, left, right, listed, shares)
     threshold = float(node["threshold"])
     if node["missing_type"] == "NaN":
-        return Split(feature, threshold, bool(node["default_left"]), left, right)
-    if node["missing_type"] == "None":
-        return Split(feature, threshold, threshold >= 0.0, left, right)
-    return None
+        missing = bool(node["default_left"])
+    elif node["missing_type"] == "None":
+        missing = threshold >= 0.0
+    else:
+        return None
+    return Split(feature, threshold, missing, left, right, shares=shares)
+
+
+def _count(node: Mapping[str, Any]) -> float:
+    """The number of training rows that reach a node."""
+    return float(node.get("internal_count", node.get("leaf_count", np.nan)))
 
 
 # ---- The classes of the library

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from propopt.base.arrays import Array, Mask
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
-from propopt.structures.boxes.sets import Tree
+from propopt.structures.boxes.sets import Tree, shares_of
 from propopt.structures.kinds import class_name_of, fitted_value, has_fitted, inherits
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
@@ -53,6 +53,9 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
             nodes.children_left,
             nodes.children_right,
             value,
+            shares_of(
+                nodes.weighted_n_node_samples, nodes.children_left, nodes.children_right
+            ),
         )
         for nodes, tree_cuts, value in zip(fitted, cuts, values, strict=True)
     ]
@@ -158,17 +161,20 @@ def _histogram_boosting(
 def _histograms_tree(predictor: Any, factor: float) -> Tree:
     nodes = predictor.nodes
     inner = nodes["is_leaf"] == 0
+    left = np.where(inner, nodes["left"].astype(np.intp), -1)
+    right = np.where(inner, nodes["right"].astype(np.intp), -1)
     return Tree.of(
         np.where(inner, nodes["feature_idx"].astype(np.intp), -1),
         nodes["num_threshold"],
-        nodes["left"].astype(np.intp),
-        nodes["right"].astype(np.intp),
+        left,
+        right,
         factor * nodes["value"],
         nodes["missing_go_to_left"].astype(bool),
         {
             node: _bits(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
             for node in np.flatnonzero(inner & (nodes["is_categorical"] > 0)).tolist()
         },
+        shares_of(nodes["count"].astype(np.float64), left, right),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, final
@@ -35,18 +35,20 @@ class Split(NamedTuple):
     left: Any
     right: Any
     left_codes: Mask | None = None
+    # of the training rows at the node, those that go left and right; see Tree
+    shares: tuple[float, float] = (np.nan, np.nan)
 
 
 def build_tree(
     root: Any, read: Callable[[Any], Split | float | None], most: float = np.inf
 ) -> Tree | None:
     """The tree of nodes that ``read`` returns; None if one is None, or too many."""
-    stack = [(root, -1)]
+    stack = [(root, -1, 1.0)]
     children = list[int]()
-    rows = list[tuple[int, float, bool, float]]()
+    rows = list[tuple[int, float, bool, float, float]]()
     listed = dict[int, Mask]()
     while stack:
-        state, child = stack.pop()
+        state, child, share = stack.pop()
         node = len(rows)
         split = read(state)
         if split is None or node > most:
@@ -55,15 +57,19 @@ def build_tree(
         if child >= 0:
             children[child] = node
         if not isinstance(split, Split):
-            rows.append((-1, np.inf, False, split))
+            rows.append((-1, np.inf, False, split, share))
             continue
-        rows.append((split.feature, split.threshold, split.missing_left, 0.0))
+        rows.append((split.feature, split.threshold, split.missing_left, 0.0, share))
         if split.left_codes is not None:
             listed[node] = split.left_codes
-        stack += [(split.left, 2 * node), (split.right, 2 * node + 1)]
-    feature, cuts, missing_left, value = zip(*rows, strict=True)
+        of_left, of_right = split.shares
+        stack += [
+            (split.left, 2 * node, of_left),
+            (split.right, 2 * node + 1, of_right),
+        ]
+    feature, cuts, missing_left, value, shares = zip(*rows, strict=True)
     sides = children[::2], children[1::2]
-    return Tree.of(feature, cuts, *sides, value, missing_left, listed)
+    return Tree.of(feature, cuts, *sides, value, missing_left, listed, shares)
 
 
 # ---- Nodes that send several intervals to each side, as chains of nodes with one cut
@@ -112,54 +118,100 @@ def _cut_once(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree:
     )
 
 
-_Runs: TypeAlias = list[tuple[float, bool]]
-"""The ends of runs of numbers, and whether each run goes left."""
-
 _Range: TypeAlias = tuple[float, float, bool]
 """The interval low < x ≤ high that reaches a node, and whether NaN does."""
 
+_EVERYTHING: Final[_Range] = (-np.inf, np.inf, True)
+
+
+class _Copy(NamedTuple):
+    """A node of a tree, for one of the intervals of each column that reach it."""
+
+    node: int
+    ranges: Mapping[int, _Range]  # the interval of each column
+    # all intervals of a column that reach the node, also those of other copies
+    every: Mapping[int, Sequence[_Range]]
+
+
+_Run: TypeAlias = tuple[float, bool, _Copy, float]
+"""The end of a run of numbers, whether NaN is with it, its child, and its share."""
+
+_NOTHING: Final = _Copy(-1, {}, {})
+"""In place of a child that no value reaches."""
+
 
 def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
-    """The tree with a chain of nodes for each set of runs."""
+    """The tree with a chain of nodes for each set of runs.
 
-    def node_at(state: tuple[int, Mapping[int, _Range], _Runs | None]) -> Split | float:
+    Copies of a node have equal parts of its share, since they lead to the same leaves.
+    """
+
+    def node_at(state: _Copy | tuple[int, list[_Run]]) -> Split | float:
         """A node, or its remaining runs, for the intervals that reach it."""
-        node, ranges, runs = state
+        if not isinstance(state, _Copy):
+            return chain(*state)
+        node, ranges, every = state
+        if node < 0:
+            return 0.0
         column = int(tree.feature[node])
-        missing_left = bool(tree.missing_left[node])
         side = {True: int(tree.left[node]), False: int(tree.right[node])}
         if column < 0:
             return float(tree.value[node])
+        share = {is_left: float(tree.share[child]) for is_left, child in side.items()}
         if node in tree.left_codes:
-            left = (side[True], ranges, None)
-            right = (side[False], ranges, None)
-            return Split(column, np.inf, False, left, right, tree.left_codes[node])
-        low, high, missing = here = ranges.get(column, (-np.inf, np.inf, True))
-        if runs is None:
-            cut = run_split(tree.threshold[[node]], np.array([True, False]))
-            runs = _runs(run_splits.get(node, cut), here)
-            if missing and missing_left not in (is_left for _, is_left in runs):
-                runs = [(-np.inf, missing_left), *runs]  # only for NaN
-        (end, is_left), *others = runs
-        if not others:
-            return node_at((side[is_left], {**ranges, column: here}, None))
-        first = missing and is_left == missing_left
-        part = {**ranges, column: (low, min(high, end), first)}
-        rest = {**ranges, column: (max(low, end), high, missing and not first)}
-        last = (node, rest, others)
-        return Split(column, end, first, (side[is_left], part, None), last)
+            left = _Copy(side[True], ranges, every)
+            right = _Copy(side[False], ranges, every)
+            shares = share[True], share[False]
+            codes = tree.left_codes[node]
+            return Split(column, np.inf, False, left, right, codes, shares)
+        all_here = every.get(column, [_EVERYTHING])
+        parts: dict[bool, list[_Range]] = {True: [], False: []}
+        for interval in all_here:
+            for _, is_left, part in _divided(tree, run_splits, node, interval):
+                parts[is_left].append(part)
+        runs = []
+        here = ranges.get(column, _EVERYTHING)
+        for end, is_left, part in _divided(tree, run_splits, node, here):
+            given = {**ranges, column: part}, {**every, column: parts[is_left]}
+            part_share = share[is_left] * len(all_here) / len(parts[is_left])
+            runs.append((end, part[2], _Copy(side[is_left], *given), part_share))
+        return chain(column, runs)
 
-    return build_tree((0, {}, None), node_at, MOST_NODES)
+    def chain(column: int, runs: list[_Run]) -> Split | float:
+        """The node that separates the first run from the others, if there are any."""
+        (end, missing, child, share), *others = runs
+        if not others:  # where no column is known, the other side is possible, too
+            if np.isnan(share) or share == 1.0:
+                return node_at(child)
+            return Split(column, np.inf, True, child, _NOTHING, shares=(share, 0.0))
+        if len(others) > 1:
+            rest = column, others
+            return Split(column, end, missing, child, rest, shares=(share, 1.0))
+        _, _, last, last_share = others[0]
+        return Split(column, end, missing, child, last, shares=(share, last_share))
+
+    return build_tree(_Copy(0, {}, {}), node_at, MOST_NODES)
 
 
-def _runs(runs: RunSplit, interval: _Range) -> _Runs:
-    """The ends and sides of the runs that intersect an interval."""
-    ends, left = runs
-    low, high, _ = interval
-    if low >= high:
-        return []
+def _divided(
+    tree: Tree, run_splits: Mapping[int, RunSplit], node: int, interval: _Range
+) -> Iterator[tuple[float, bool, _Range]]:
+    """The runs of a node in an interval: ends, whether they go left, and its parts."""
+    low, high, missing = interval
+    missing_left = bool(tree.missing_left[node])
+    cut = run_split(tree.threshold[[node]], np.array([True, False]))
+    ends, left = run_splits.get(node, cut)
     chosen = slice(np.searchsorted(ends, low, "right"), np.searchsorted(ends, high) + 1)
-    return list(zip(ends[chosen].tolist(), left[chosen].tolist(), strict=True))
+    runs = list(zip(ends[chosen].tolist(), left[chosen].tolist(), strict=True))
+    if low >= high:
+        runs = []
+    if missing and missing_left not in (is_left for _, is_left in runs):
+        runs = [(-np.inf, missing_left), *runs]  # only for NaN
+    for end, is_left in runs:
+        first = missing and is_left == missing_left
+        yield end, is_left, (low, min(high, end), first)
+        low = max(low, end)
+        missing = missing and not first
 
 
 # ---- Thresholds in float64 for models that compare in float32

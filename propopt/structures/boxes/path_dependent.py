@@ -1,0 +1,242 @@
+"""Path-dependent Shapley values of sums of trees, and their interactions, exactly.
+
+Where a column is unknown, both branches of a node are followed, weighted by their
+shares of the training rows (Lundberg et al. 2018, Algorithm 2). So a leaf with value v
+and p sets A_u, one for each player with columns on its path, is worth
+
+    v Π_{u in S} 1[x ∈ A_u] Π_{u not in S} s_u
+
+to the players S, where s_u is the product of the shares along the path at nodes of
+player u. A player who is known with probability t gives a factor f_u(t) = s_u (1 − t) +
+1[x ∈ A_u] t, and the Shapley value is an integral over t (Owen 1972):
+
+    φ_u  = v (1[x ∈ A_u] − s_u) ∫₀¹ Π_{w ≠ u} f_w(t) dt,
+    I_uw = v (1[x ∈ A_u] − s_u) (1[x ∈ A_w] − s_w) ∫₀¹ Π_{z ≠ u, w} f_z(t) dt.
+
+These are polynomials of degree p − 1 and p − 2, which Gauss–Legendre quadrature with
+half as many nodes integrates exactly. Factors are never negative, so that nothing
+cancels, however deep the tree. Products without a factor are those of all before it
+times those of all behind it. Rows in the same sets of a leaf share one result.
+
+Changes of node means on the path of a row (Saabas 2014) have the same shares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cache, partial
+from typing import Final, Self, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
+from propopt.base.errors import Refused
+from propopt.base.kernels import kernel
+from propopt.base.resources import BATCH_BUDGET
+from propopt.base.text import Reason
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.nodes import MOST_SETS, TreeNodes
+from propopt.structures.boxes.shapley import POINTS_AT_ONCE
+
+
+NO_COVERS: Final = (
+    "the model does not store how many training rows reach each node of its trees, "
+    "which path-dependent values need; those against a background, data=, do not"
+)
+
+_WHOLE: Final = 1e-6
+"""Allowed difference of the shares of all leaves of a tree from 1."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PathDependent:
+    """The path-dependent game of a sum of trees."""
+
+    nodes: TreeNodes
+    means: Values  # (n,): of the leaves below each node, weighted by training rows
+    base: float  # v(∅), the mean of all
+
+    @classmethod
+    def of(cls, boxes: Boxes) -> Self | Reason:
+        """The game, or the reason why there is none, such as trees without shares."""
+        if boxes.trees is None:
+            return Reason(NO_COVERS)
+        nodes = boxes.trees.nodes
+        if (longest := int(nodes.lengths.max(initial=0))) > MOST_SETS:
+            raise Refused(
+                f"a path of the trees uses {longest} columns; expected at most "
+                f"{MOST_SETS} for Shapley values"
+            )
+        roots = nodes.roots[:-1]
+        shares = _means(nodes, np.ones(len(nodes.column)))[roots]
+        if not (np.abs(shares - 1.0) <= _WHOLE).all():
+            return Reason(NO_COVERS)
+        means = _means(nodes, nodes.number)
+        return cls(nodes, means, boxes.base + float(means[roots].sum()))
+
+    # ---- Shapley values, and interactions of pairs
+
+    def values(self, points: Points) -> Attributions:
+        """Values of points (N, D), exactly 0.0 for columns without a set, (N, D)."""
+        return self._added(points, self.nodes.n_players, 1).T
+
+    def pairs(self, points: Points) -> Array:
+        """Interactions of each two columns, symmetric with zeros between, (N, D, D)."""
+        P = self.nodes.n_players
+        first, second = np.triu_indices(P, 1)
+        sums = self._added(points, len(first), 2)
+        interactions = np.zeros((len(points), P, P))
+        interactions[:, first, second] = interactions[:, second, first] = sums.T
+        return interactions
+
+    def _added(self, points: Points, n_sums: int, order: int) -> Array:
+        """Values, or interactions of pairs, of points (N, D) in rows, (n_sums, N)."""
+        nodes = self.nodes
+        visit = self._by_numpy if kernel("path_dependent") is None else self._compiled
+        steps = float((nodes.lengths ** (1 + order)).sum())
+        sums = np.empty((n_sums, len(points)))
+        row_bytes = 8 * (n_sums * len(nodes.units) + MOST_SETS**order)
+        for rows in POINTS_AT_ONCE.blocks(len(points), row_bytes):
+            some = partial(visit, np.ascontiguousarray(points[rows].T), order)
+            shape = sums[:, rows].shape
+            sums[:, rows] = nodes.sums(some, shape, steps * shape[1])
+        return sums
+
+    def _compiled(self, columns: Array, order: int, unit: slice, phi: Array) -> None:
+        """Add what the trees of a unit give to points, as columns (D, N)."""
+        nodes = self.nodes
+        compiled = kernel("path_dependent")
+        assert compiled is not None, "see _added"
+        longest = int(nodes.lengths.max(initial=0))
+        rule = _quadrature(max(1, (longest + 1) // 2))
+        change = np.empty((math.comb(longest, order), columns.shape[1]))
+        given, scratch = nodes.arguments(unit, _NO_ROWS, columns)
+        compiled(*given, order, nodes.share, rule.shape[2], rule, change, phi, scratch)
+
+    def _by_numpy(self, columns: Array, order: int, unit: slice, phi: Array) -> None:
+        """The same, leaf by leaf, in the same order of operations."""
+        P = self.nodes.n_players
+        for owner, share, inside, value in self._leaves(columns, unit):
+            p = len(owner)
+            if p < order:
+                continue
+            q = (p - order) // 2 + 1
+            t, weight = _quadrature(q)[q - 1]
+            unknown = share[:, None] * (1.0 - t)
+            factor = unknown[..., None] + t[:, None] * inside[:, None]
+            ones = np.ones((1, *factor.shape[1:]))
+            front = np.multiply.accumulate(
+                np.concatenate([weight[:, None] * ones, factor[:-1]])
+            )
+            behind = np.multiply.accumulate(np.concatenate([ones, factor[:0:-1]]))
+            behind = behind[::-1]
+            change = inside - share[:, None]
+            for u in range(p):
+                if order == 1:
+                    integral = np.cumsum(front[u] * behind[u], axis=0)[-1]
+                    phi[owner[u]] += integral * (value * change[u])
+                    continue
+                between = front[u]
+                for w in range(u + 1, p):
+                    integral = np.cumsum(between * behind[w], axis=0)[-1]
+                    between = between * factor[w]
+                    first, last = sorted((owner[u], owner[w]))
+                    row = first * (2 * P - first - 1) // 2 + last - first - 1
+                    phi[row] += integral * (value * change[u] * change[w])
+
+    def _leaves(
+        self, columns: Array, unit: slice
+    ) -> Iterator[tuple[Indices, Values, Mask, float]]:
+        """The players of each leaf, their shares, the rows in their sets, the value."""
+        nodes = self.nodes
+        start, stop = nodes.roots[[unit.start, unit.stop]].tolist()
+        inner = start + np.flatnonzero(nodes.column[start:stop] >= 0)
+        children = np.concatenate([inner + 1, nodes.right[inner]])
+        sides = nodes.sides(inner).contain(columns.T)
+        rows_at = dict(zip(children.tolist(), sides, strict=True))
+        stack = [(i, _NO_SETS) for i in nodes.roots[unit][::-1].tolist()]
+        while stack:
+            node, sets = stack.pop()
+            if nodes.column[node] < 0:
+                if sets and nodes.number[node] != 0.0:
+                    value = float(nodes.number[node])
+                    shares, inside = map(np.array, zip(*sets.values(), strict=True))
+                    yield np.array(list(sets)), shares, inside, value
+                continue
+            player = int(nodes.owner[nodes.column[node]])
+            share, held = sets.get(player, (1.0, _HELD))
+            for child in (int(nodes.right[node]), node + 1):
+                known = share * nodes.share[child], held & rows_at[child]
+                stack.append((child, {**sets, player: known}))
+
+
+_NO_ROWS: Final = np.zeros(0, np.uint16), np.zeros((0, 0), np.uint16), np.zeros(0), 1.0
+"""No background."""
+
+_HELD: Final = np.ones((), bool)
+_NO_SETS: Final[dict[int, tuple[float, Mask]]] = {}
+
+
+# ---- Changes of node means
+
+
+def saabas_values(game: PathDependent, points: Points) -> Attributions:
+    """The changes of node means on the paths of points (N, D), for each player."""
+    nodes = game.nodes
+    inner = np.flatnonzero(nodes.column >= 0)
+    player = nodes.owner[nodes.column[inner]]
+    phi = np.zeros((nodes.n_players, len(points)))
+    for rows in BATCH_BUDGET.blocks(len(points), len(nodes.column)):
+        some = points[rows]
+        sides = nodes.sides(inner).contain(some)
+        reached = np.ones((len(nodes.column), len(some)), bool)
+        for level in nodes.levels:
+            at = np.searchsorted(inner, level)
+            reached[level + 1] = reached[level] & sides[at]
+            reached[nodes.right[level]] = reached[level] & sides[at + len(inner)]
+        for child in (inner + 1, nodes.right[inner]):
+            change = game.means[child] - game.means[inner]
+            np.add.at(phi[:, rows], player, change[:, None] * reached[child])
+    return phi.T
+
+
+def _means(nodes: TreeNodes, of_leaves: Values) -> Values:
+    """The mean of leaves below each node (n,), weighted by shares of training rows."""
+    means = np.where(nodes.column < 0, of_leaves, 0.0)
+    for level in nodes.levels[::-1]:
+        for child in (level + 1, nodes.right[level]):
+            means[level] += nodes.share[child] * means[child]
+    return means
+
+
+# ---- Quadrature
+
+
+@cache
+def _quadrature(most: int) -> Array:
+    """Nodes and weights on [0, 1] of rules with 1, 2, ... nodes, (most, 2, most).
+
+    Roots of Legendre polynomials by Newton's method, with the same digits everywhere.
+    """
+    rules = np.zeros((most, 2, most))
+    with localcontext(prec=40):
+        for n in range(1, most + 1):
+            for i in range(n):
+                x = Decimal(math.cos(math.pi * (i + 0.75) / (n + 0.5)))
+                for _ in range(_NEWTON):
+                    before, at = Decimal(1), x
+                    for k in range(2, n + 1):
+                        before, at = at, ((2 * k - 1) * x * at - (k - 1) * before) / k
+                    slope = n * (x * at - before) / (x * x - 1)
+                    weight = 1 / ((1 - x * x) * slope * slope)
+                    x -= at / slope
+                rules[n - 1, :, i] = (1 + x) / 2, weight
+    return rules
+
+
+_NEWTON: Final = 6
+"""Steps from an error of 0.01, which each of them squares, beyond 40 digits."""
