@@ -166,7 +166,8 @@ enum { MOST_SETS = 62, GAINS = MOST_SETS + 2, TABLE_SETS = 16, PLANES = 4 };
 typedef struct {
   index node, end;                             /* a node, and the end of its subtree */
   index sets, rows;                            /* sets so far, background rows that are left */
-  const uint16_t *row;                         /* which these are; NULL for all */
+  const uint32_t *entries;                     /* NULL for all background rows */
+  const uint16_t *row;                         /* which these are, at leaves; NULL for all */
   const uint16_t *seen[PLANES], *held[PLANES]; /* the sets that hold each of them, and each row to explain */
 } level;
 
@@ -176,7 +177,7 @@ typedef struct {
   const int32_t *player;
   const uint16_t *bound, *ranks; /* of nodes; of the background (D, M): x <= threshold if rank < bound */
   const double *points;          /* (D, N) */
-  level *at;
+  level *at, *right;              /* of each depth: where we are, and a right child that waits */
   uint16_t *space, *zeros;
   int alone; /* leave out rows of the background that more than one set lacks */
   int32_t own[MOST_SETS];
@@ -189,104 +190,189 @@ static inline int bits_of(uint64_t x) {
   return (int)(x * 0x0101010101010101u >> 56);
 }
 
-/* The sets of a child that hold rows, given those of its parent: `add` where a row goes to its side, and
- * `drop` not where it goes to the other. */
-typedef struct {
-  uint16_t flip, add, drop;
-} side;
-
-static inline uint16_t at_side(side child, uint16_t sets, int goes_left) {
-  const uint16_t inside = (uint16_t)((goes_left ? 65535 : 0) ^ child.flip);
-  return (uint16_t)((sets & (uint16_t)(inside | (uint16_t)~child.drop)) | (inside & child.add));
-}
-
-static void background_side(const visit *v, index parent, side child, index n, const uint16_t *row,
-                            const uint16_t *from, uint16_t *to) {
+/* For background rows, all bits if they go left at a node, else none. */
+static void background_goes(const visit *v, const level *here, uint16_t *goes) {
   const nodes *tree = &v->tree;
-  const uint16_t *rank = v->ranks + tree->column[parent] * v->M;
-  if (tree->codes[parent] >= 0) {
-    const uint8_t *member = tree->members + tree->codes[parent] * tree->K;
-    for (index r = 0; r < n; r++) to[r] = at_side(child, from[r], member[rank[row ? row[r] : r]]);
+  const index i = here->node, n = here->rows;
+  const uint16_t *rank = v->ranks + tree->column[i] * v->M;
+  const uint32_t *left = here->entries;
+  if (tree->codes[i] >= 0) {
+    const uint8_t *member = tree->members + tree->codes[i] * tree->K;
+    for (index r = 0; r < n; r++) goes[r] = (uint16_t)-member[rank[left ? left[r] >> 16 : r]];
     return;
   }
   /* the rank of NaN is the largest: one more is the smallest */
-  const uint16_t shift = tree->missing_left[parent], bound = v->bound[parent];
-  for (index r = 0; row && r < n; r++) {
-    const uint16_t shifted = (uint16_t)(rank[row[r]] + shift);
-    to[r] = at_side(child, from[r], shifted < bound);
-  }
-  for (index r = 0; !row && r < n; r++) {
-    const uint16_t shifted = (uint16_t)(rank[r] + shift);
-    to[r] = at_side(child, from[r], shifted < bound);
+  const uint16_t shift = tree->missing_left[i], bound = v->bound[i];
+  for (index r = 0; left && r < n; r++)
+    goes[r] = (uint16_t)-((uint16_t)(rank[left[r] >> 16] + shift) < bound);
+  for (index r = 0; !left && r < n; r++) goes[r] = (uint16_t)-((uint16_t)(rank[r] + shift) < bound);
+}
+
+static void points_go(const visit *v, index i, uint16_t *goes) {
+  const nodes *tree = &v->tree;
+  const double *x = v->points + tree->column[i] * v->N, cut = tree->number[i];
+  const int coded = tree->codes[i] >= 0, missing_left = tree->missing_left[i];
+  for (index r = 0; r < v->N; r++)
+    goes[r] = (uint16_t)-(coded ? goes_left(tree, i, x[r]) : missing_left ? !(x[r] > cut) : x[r] <= cut);
+}
+
+/* The sets that hold rows at both children of a node, the left one in place of `left`. The bit of a new player
+ * is added on the side that a row goes to, and other bits are dropped on the other side. */
+static void both_sides(index n, uint16_t bit, uint16_t add, const uint16_t *restrict from,
+                       uint16_t *restrict left, uint16_t *restrict right) {
+  for (index r = 0; r < n; r++) {
+    const uint16_t own = (uint16_t)((from[r] | add) & bit), rest = (uint16_t)(from[r] & ~bit);
+    const uint16_t inside = own & left[r];
+    left[r] = rest | inside;
+    right[r] = rest | (own ^ inside);
   }
 }
 
-/* The same for the background rows that are left, without those that others rule out: rows that some sets do
- * not hold which no row to explain is in, or that more than one set lacks. Returns how many are left. */
-static index left_rows(const visit *v, const level *here, index parent, side child, uint16_t bit,
-                       const uint16_t *from, uint16_t *to, uint16_t *row) {
-  const nodes *tree = &v->tree;
-  const uint16_t *rank = v->ranks + tree->column[parent] * v->M;
-  const uint16_t shift = tree->missing_left[parent], bound = v->bound[parent];
-  const uint16_t full = here->sets < 16 ? (uint16_t)((1 << here->sets) - 1) : 65535;
-  const uint8_t *member = tree->codes[parent] < 0 ? NULL : tree->members + tree->codes[parent] * tree->K;
-  index n = 0;
-  for (index i = 0; i < here->rows; i++) {
-    const uint16_t r = here->row ? here->row[i] : (uint16_t)i;
-    const uint16_t shifted = (uint16_t)(rank[r] + shift);
-    const uint16_t sets = at_side(child, from[i], member ? member[rank[r]] : shifted < bound);
-    const uint16_t lacks = full & (uint16_t)~sets;
-    row[n] = r;
-    to[n] = sets;
-    n += v->alone && here->sets <= 16 ? !(lacks & (lacks - 1)) : (sets & bit) == bit;
+/* Where some background rows are left out, each one that is left is listed with its first 16 sets. */
+static inline uint32_t entry(uint16_t row, uint16_t sets) { return (uint32_t)row << 16 | sets; }
+
+/* Entries at a child that no row to explain needs without the set `bit`, or, if `full`, without rows that more
+ * than one set lacks. Returns how many there are. */
+static index listed(index n, uint16_t bit, uint16_t full, const uint16_t *sets, uint32_t *to) {
+  index k = 0;
+  for (index r = 0; r < n; r++) {
+    const uint16_t lacks = full & (uint16_t)~sets[r];
+    to[k] = entry((uint16_t)r, sets[r]);
+    k += full ? !(lacks & (lacks - 1)) : (sets[r] & bit) != 0;
   }
-  return n;
+  return k;
 }
 
-static uint16_t points_side(const visit *v, index parent, side child, const uint16_t *from, uint16_t *to) {
-  const nodes *tree = &v->tree;
-  const double *x = v->points + tree->column[parent] * v->N, cut = tree->number[parent];
-  const int coded = tree->codes[parent] >= 0, missing_left = tree->missing_left[parent];
-  uint16_t any = 0;
-  for (index r = 0; r < v->N; r++) {
-    const int left = coded ? goes_left(tree, parent, x[r]) : missing_left ? !(x[r] > cut) : x[r] <= cut;
-    to[r] = at_side(child, from[r], left);
-    any |= to[r];
+typedef struct {
+  const uint16_t *rank; /* of the column of a node */
+  const uint8_t *member;
+  uint32_t bound, right; /* this many ranks from the bound go right */
+  uint32_t bit, add, full;
+} test;
+
+/* -1 if an entry goes right at a node, else 0. */
+static inline int64_t goes_right(test by, int coded, uint32_t from) {
+  const uint16_t rank = by.rank[from >> 16];
+  return coded ? (int64_t)by.member[rank] - 1 : ((int64_t)(rank - by.bound) - by.right) >> 63;
+}
+
+/* Entries at both children. A side that needs the bit is without the others. */
+static inline void entries_of(test by, int coded, int is_new, int left_needs, int right_needs, index n,
+                              const uint32_t *restrict from, uint32_t *restrict left,
+                              uint32_t *restrict right, index count[2]) {
+  index l = 0, r = 0;
+  for (index i = 0; i < n; i++) {
+    const int64_t goes = goes_right(by, coded, from[i]);
+    const uint32_t own = is_new ? by.bit : from[i] & by.bit, outside = own & (uint32_t)goes;
+    const uint32_t inside = own ^ outside;
+    left[left_needs ? l : i] = !is_new ? from[i] ^ outside : from[i] | (left_needs ? by.bit : inside);
+    right[right_needs ? r : i] = !is_new ? from[i] ^ inside : from[i] | (right_needs ? by.bit : outside);
+    l += is_new ? 1 + goes : inside != 0;
+    r += is_new ? -goes : outside != 0;
   }
-  return any;
+  count[0] = left_needs ? l : n;
+  count[1] = right_needs ? r : n;
+}
+
+/* The same without entries that more than one set lacks. */
+static void lone_entries(test by, index n, const uint32_t *from, uint32_t *left, uint32_t *right,
+                         index count[2]) {
+  index l = 0, r = 0;
+  for (index i = 0; i < n; i++) {
+    const uint32_t own = (from[i] | by.add) & by.bit, rest = from[i] & ~by.bit;
+    const uint32_t outside = own & (uint32_t)goes_right(by, by.member != NULL, from[i]);
+    left[l] = rest | (own ^ outside);
+    right[r] = rest | outside;
+    const uint32_t lacks[2] = {by.full & ~left[l], by.full & ~right[r]};
+    l += !(lacks[0] & (lacks[0] - 1));
+    r += !(lacks[1] & (lacks[1] - 1));
+  }
+  count[0] = l;
+  count[1] = r;
+}
+
+static void both_entries(test by, int left_needs, int right_needs, index n, const uint32_t *from,
+                         uint32_t *left, uint32_t *right, index count[2]) {
+#define CASE(coded, is_new, a, b)                                   \
+  case 8 * coded + 4 * is_new + 2 * a + b:                          \
+    entries_of(by, coded, is_new, a, b, n, from, left, right, count); \
+    break;
+#define CASES(coded, is_new) \
+  CASE(coded, is_new, 0, 0) CASE(coded, is_new, 0, 1) CASE(coded, is_new, 1, 0) CASE(coded, is_new, 1, 1)
+  if (by.full) lone_entries(by, n, from, left, right, count);
+  else
+    switch (8 * (by.member != NULL) + 4 * (by.add != 0) + 2 * left_needs + right_needs) {
+      CASES(0, 0) CASES(0, 1) CASES(1, 0) CASES(1, 1)
+    }
+}
+
+/* What is known at both children of an inner node: v->at and v->right, a level below it. */
+static void split(visit *v, index depth) {
+  const nodes *tree = &v->tree;
+  const level *here = v->at + depth;
+  const index i = here->node, M = v->M, N = v->N, n = here->rows;
+  const int32_t column = tree->column[i], player = v->player[column], codes = tree->codes[i];
+  level *child[2] = {v->at + depth + 1, v->right + depth + 1};
+  uint16_t *space = v->space + depth * (6 * M + 2 * N), any[2] = {0, 0};
+  uint32_t *entries[2] = {(uint32_t *)space, (uint32_t *)space + M};
+  uint16_t *seen[2] = {space + 4 * M, space + 5 * M}, *held[2] = {space + 6 * M, space + 6 * M + N};
+  index k = 0, count[2] = {n, n};
+  while (k < here->sets && v->own[k] != player) k++;
+  const uint16_t bit = (uint16_t)(1 << k % 16), add = k == here->sets ? bit : 0;
+  const index sets = here->sets + (add != 0);
+  const uint16_t full = v->alone && sets <= 16 ? (uint16_t)((1 << sets) - 1) : 0;
+  if (add) v->own[k] = player;
+  points_go(v, i, held[0]);
+  both_sides(N, bit, add, here->held[k / 16], held[0], held[1]);
+  for (index r = 0; r < N; r++) any[0] |= held[0][r], any[1] |= held[1][r];
+  const int few = sets <= 16 && N > 0, needs[2] = {few && !(any[0] & bit), few && !(any[1] & bit)};
+  const int in_entries = here->entries && k < 16;
+  if (in_entries) {
+    /* the rank of NaN is the largest: it goes left where bounds are one more */
+    const uint32_t bound = (uint32_t)(v->bound[i] - tree->missing_left[i]);
+    const test by = {v->ranks + column * M, codes < 0 ? NULL : tree->members + codes * tree->K,
+                     bound, 65536 - v->bound[i], bit, add, full};
+    both_entries(by, needs[0], needs[1], n, here->entries, entries[0], entries[1], count);
+  } else if (M > 0) {
+    background_goes(v, here, seen[0]);
+    both_sides(n, bit, add, here->seen[k / 16], seen[0], seen[1]);
+  }
+  for (int is_right = 0; is_right < 2; is_right++) {
+    level *below = child[is_right];
+    *below = *here;
+    below->node = is_right ? tree->right[i] : i + 1;
+    if (!is_right) below->end = tree->right[i];
+    below->sets = sets;
+    below->held[k / 16] = held[is_right];
+    below->seen[k / 16] = seen[is_right];
+    const int in_part = needs[is_right] || full;
+    if (!in_entries && in_part) count[is_right] = listed(n, bit, full, seen[is_right], entries[is_right]);
+    if (in_entries || in_part) below->entries = entries[is_right];
+    below->rows = count[is_right];
+  }
 }
 
 /* What is known at a node, from what is known at its parent, one level above. */
 static const level *enter(visit *v, index i, index depth, index end) {
   level *here = v->at + depth;
   if (depth == 0) {
-    *here = (level){i, end, 0, v->M, NULL, {NULL}, {NULL}};
+    *here = (level){i, end, 0, v->M, NULL, NULL, {NULL}, {NULL}};
     for (int k = 0; k < PLANES; k++) here->seen[k] = here->held[k] = v->zeros;
     return here;
   }
-  const nodes *tree = &v->tree;
   const index parent = here[-1].node;
-  const int is_right = i != parent + 1;
-  const int32_t player = v->player[tree->column[parent]];
-  index k = 0;
-  *here = here[-1];
-  here->node = i;
-  if (!is_right) here->end = tree->right[parent];
-  while (k < here->sets && v->own[k] != player) k++;
-  const uint16_t bit = (uint16_t)(1 << k % 16), is_new = k == here->sets ? bit : 0;
-  const side child = {is_right ? 65535 : 0, is_new, is_new ? 0 : bit};
-  if (is_new) v->own[here->sets++] = player;
-  uint16_t *seen = v->space + depth * (2 * v->M + v->N), *row = seen + v->M, *held = row + v->M;
-  const uint16_t *from = here->seen[k / 16];
-  const uint16_t any = points_side(v, parent, child, here->held[k / 16], held);
-  const int needs_bit = here->sets <= 16 && v->N > 0 && !(any & bit);
-  here->held[k / 16] = held;
-  if (v->M == 0) return here;
-  here->seen[k / 16] = seen;
-  if (needs_bit || v->alone) {
-    here->rows = left_rows(v, here, parent, child, needs_bit ? bit : 0, from, seen, row);
+  if (i == parent + 1) split(v, depth - 1);
+  else {
+    *here = v->right[depth];
+    if (here->sets > here[-1].sets) v->own[here->sets - 1] = v->player[v->tree.column[parent]];
+  }
+  if (here->entries && v->tree.column[i] < 0) {
+    uint16_t *row = v->space + depth * (6 * v->M + 2 * v->N), *seen = row + v->M;
+    for (index r = 0; r < here->rows; r++) row[r] = (uint16_t)(here->entries[r] >> 16);
+    for (index r = 0; r < here->rows; r++) seen[r] = (uint16_t)here->entries[r];
     here->row = row;
-  } else background_side(v, parent, child, here->rows, here->row, from, seen);
+    here->seen[0] = seen;
+  }
   return here;
 }
 
@@ -444,6 +530,18 @@ static void by_vectors(const counting *c, const double *A, index p, index m, dou
 #define FOUR(n) TWO(n), TWO(n + 1), TWO(n + 1), TWO(n + 2)
 #define SIX(n) FOUR(n), FOUR(n + 1), FOUR(n + 1), FOUR(n + 2)
 static const uint8_t bits_of_byte[256] = {SIX(0), SIX(1), SIX(1), SIX(2)};
+#undef TWO
+#undef FOUR
+#undef SIX
+#define TWO(n, bit) n, (n) + ((uint64_t)1 << bit)
+#define FOUR(n, bit) TWO(n, bit), TWO((n) + ((uint64_t)1 << (bit + 8)), bit)
+#define SIX(n, bit) FOUR(n, bit), FOUR((n) + ((uint64_t)1 << (bit + 16)), bit)
+#define EIGHT(n, bit) SIX(n, bit), SIX((n) + ((uint64_t)1 << (bit + 24)), bit)
+#define SIXTEEN(n) EIGHT(n, 0), EIGHT((n) + ((uint64_t)1 << 32), 0)
+#define MANY(n) SIXTEEN(n), SIXTEEN((n) + ((uint64_t)1 << 40))
+#define MORE(n) MANY(n), MANY((n) + ((uint64_t)1 << 48))
+/* The bits of a byte, one in each byte of a word. */
+static const uint64_t spread[256] = {MORE((uint64_t)0), MORE((uint64_t)1 << 56)};
 
 /* For rows that all sets of m hold, and each number s of sets: how many rows, and how many that each set
  * holds. */
@@ -451,29 +549,25 @@ typedef struct {
   double number[MOST_SETS + 1], of_set[MOST_SETS + 1][MOST_SETS];
 } hits;
 
-typedef uint16_t eight __attribute__((vector_size(16)));
-
-static void few_hits(const level *here, uint16_t m, index q, hits *h) {
-  const index p = here->sets;
-  const eight first = {1, 2, 4, 8, 16, 32, 64, 128}, second = first << 8, none = {0};
-  eight of_set[TABLE_SETS + 1][2];
-  uint16_t number[TABLE_SETS + 1];
-  for (index s = q; s <= p; s++) {
-    of_set[s][0] = of_set[s][1] = none;
-    number[s] = 0;
-  }
-  for (index r = 0; r < here->rows; r++) {
-    const uint16_t sets = here->seen[0][r];
+/* Rows of up to 8 or 16 sets that all sets of m hold: how many of s sets each set holds, up to 255 rows at once
+ * in the bytes of words. */
+static inline void add_hits(int wide, uint64_t none, index n, const uint16_t *seen, uint16_t m, index q, index p,
+                            uint16_t *number, uint16_t of_set[][TABLE_SETS]) {
+  uint64_t low[TABLE_SETS + 1], high[TABLE_SETS + 1];
+  for (index s = q; s <= p; s++) low[s] = high[s] = none;
+  for (index r = 0; r < n; r++) {
+    const uint16_t sets = seen[r];
     if ((sets & m) != m) continue;
-    const int s = bits_of_byte[sets & 255] + bits_of_byte[sets >> 8];
+    const int s = bits_of_byte[sets & 255] + (wide ? bits_of_byte[sets >> 8] : 0);
     number[s]++;
-    of_set[s][0] -= (eight)(((none + sets) & first) != none);
-    of_set[s][1] -= (eight)(((none + sets) & second) != none);
+    low[s] += spread[sets & 255];
+    if (wide) high[s] += spread[sets >> 8];
   }
-  for (index s = q; s <= p; s++) {
-    h->number[s] = (double)number[s];
-    for (index k = 0; k < p; k++) h->of_set[s][k] = (double)of_set[s][k / 8][k % 8];
-  }
+  for (index s = q; s <= p; s++)
+    for (index k = 0; k < 8; k++) {
+      of_set[s][k] += (uint16_t)(low[s] >> 8 * k & 255);
+      if (wide) of_set[s][k + 8] += (uint16_t)(high[s] >> 8 * k & 255);
+    }
 }
 
 static void any_hits(const counting *c, const level *here, const uint64_t *seen, uint64_t m, index q,
@@ -529,14 +623,41 @@ static void pair_hits(const counting *c, const level *here, const uint64_t *seen
     }
 }
 
-/* What a leaf gives for rows that the sets m lack, by the background rows that these hold. */
+/* What a leaf of up to 16 sets gives to each of them, for rows that the sets m lack, by the background rows
+ * that these hold. */
+static void by_few_hits(const counting *c, const level *here, uint16_t m, double scale, double *change,
+                        index stride) {
+  const index p = here->sets, q = bits_of(m), width = p > 8 ? 16 : 8;
+  double B[TABLE_SETS], A = 0.0, with_own = 0.0;
+  uint16_t number[TABLE_SETS + 1], of_set[TABLE_SETS + 1][TABLE_SETS];
+  const uint64_t none = (uint64_t)(int64_t)c->count[0]; /* zero, which compilers do not know: no loop is a memset */
+  for (index k = 0; k < width; k++) B[k] = (double)none;
+  for (index s = q; s <= p; s++) {
+    number[s] = (uint16_t)none;
+    for (index k = 0; k < width; k++) of_set[s][k] = (uint16_t)none;
+  }
+  for (index r = 0; r < here->rows; r += 255) {
+    const index n = here->rows - r < 255 ? here->rows - r : 255;
+    if (width == 8) add_hits(0, none, n, here->seen[0] + r, m, q, p, number, of_set);
+    else add_hits(1, none, n, here->seen[0] + r, m, q, p, number, of_set);
+  }
+  for (index s = q; s <= p; s++) {
+    if (!number[s]) continue;
+    const double *g = c->gains + (p - s) * GAINS + q;
+    A += number[s] * g[0];
+    if (q > 0) with_own += number[s] * g[-1];
+    for (index k = 0; k < width; k++) B[k] += of_set[s][k] * g[0];
+  }
+  for (index k = 0; k < p; k++) change[k * stride] = A * scale - (m >> k & 1 ? with_own : B[k]) * scale;
+}
+
+/* What any leaf gives to its sets or pairs, in the same way. */
 static void by_hits(const counting *c, const level *here, const uint64_t *seen, uint64_t m, double scale,
                     uint32_t *row, double *change, index stride) {
   const index p = here->sets, q = bits_of(m);
   double B[MOST_SETS] = {0.0}, A = 0.0, with_own = 0.0;
   hits h;
-  if (p <= 16 && !c->weight) few_hits(here, (uint16_t)m, q, &h);
-  else any_hits(c, here, seen, m, q, &h);
+  any_hits(c, here, seen, m, q, &h);
   for (index s = q; s <= p; s++) {
     const double *g = c->gains + (p - s) * GAINS + q;
     A += h.number[s] * g[0];
@@ -590,7 +711,7 @@ static index classes(const visit *v, const level *here, uint64_t *m, uint32_t *o
    .points = points}
 
 /* Arrays in scratch: `most` is the largest number of sets up to 16, and the number of words is
- * 16 depths + (depths (2 M + N) + M + N) / 4 + (18 << most) + 2 M + 2 N + 2^15 + 3 2^12 + 8, and N for each
+ * 32 depths + (depths (6 M + 2 N) + M + N) / 4 + (18 << most) + 2 M + 2 N + 2^15 + 3 2^12 + 8, and N for each
  * change of a leaf, at least 62 N. */
 typedef struct {
   double *count, *cells, *table, *change;
@@ -602,10 +723,11 @@ static arrays carve(visit *v, index depths, index most, uint64_t *scratch) {
   arrays a;
   const index M = v->M, N = v->N, larger = M > N ? M : N;
   v->at = (level *)scratch;
-  v->space = (uint16_t *)(scratch + 16 * depths);
-  v->zeros = v->space + depths * (2 * M + N);
+  v->right = (level *)(scratch + 16 * depths);
+  v->space = (uint16_t *)(scratch + 32 * depths);
+  v->zeros = v->space + depths * (6 * M + 2 * N);
   memset(v->zeros, 0, sizeof *v->zeros * (size_t)larger);
-  scratch += 16 * depths + (depths * (2 * M + N) + larger) / 4 + 1;
+  scratch += 32 * depths + (depths * (6 * M + 2 * N) + larger) / 4 + 1;
   a.count = (double *)scratch;
   memset(a.count, 0, sizeof *a.count * ((size_t)2 << most));
   a.cells = a.count + (2 << most);
@@ -656,8 +778,11 @@ static void stream(const visit *v, const level *here, counting *c, const arrays 
     } else
       for (index j = 0; j < n; j++) by_counts(c, p, (index)a->m[j], scale, a->change + j, n);
   } else {
-    if (p > 16 || c->weight || c->order == 2) as_words(here->seen, p, here->rows, a->words);
-    for (index j = 0; j < n; j++) by_hits(c, here, a->words, a->m[j], scale, a->row, a->change + j, n);
+    const int few = p <= TABLE_SETS && !c->weight && c->order == 1;
+    if (!few) as_words(here->seen, p, here->rows, a->words);
+    for (index j = 0; j < n; j++)
+      if (few) by_few_hits(c, here, (uint16_t)a->m[j], scale, a->change + j, n);
+      else by_hits(c, here, a->words, a->m[j], scale, a->row, a->change + j, n);
   }
   const double *own = a->change;
   for (index k = 0; c->order == 1 && k < p; k++, own += n) {
