@@ -177,7 +177,7 @@ typedef struct {
   const int32_t *player;
   const uint16_t *bound, *ranks; /* of nodes; of the background (D, M): x <= threshold if rank < bound */
   const double *points;          /* (D, N) */
-  level *at, *right;              /* of each depth: where we are, and a right child that waits */
+  level *at, *right;             /* of each depth: where we are, and a right child that waits */
   uint16_t *space, *zeros;
   int alone; /* leave out rows of the background that more than one set lacks */
   int32_t own[MOST_SETS];
@@ -216,8 +216,8 @@ static void points_go(const visit *v, index i, uint16_t *goes) {
     goes[r] = (uint16_t)-(coded ? goes_left(tree, i, x[r]) : missing_left ? !(x[r] > cut) : x[r] <= cut);
 }
 
-/* The sets that hold rows at both children of a node, the left one in place of `left`. The bit of a new player
- * is added on the side that a row goes to, and other bits are dropped on the other side. */
+/* The sets that hold rows at both children of a node, the left one in place of `left`. The bit of a new
+ * player is added on the side that a row goes to, and other bits are dropped on the other side. */
 static void both_sides(index n, uint16_t bit, uint16_t add, const uint16_t *restrict from,
                        uint16_t *restrict left, uint16_t *restrict right) {
   for (index r = 0; r < n; r++) {
@@ -231,8 +231,8 @@ static void both_sides(index n, uint16_t bit, uint16_t add, const uint16_t *rest
 /* Where some background rows are left out, each one that is left is listed with its first 16 sets. */
 static inline uint32_t entry(uint16_t row, uint16_t sets) { return (uint32_t)row << 16 | sets; }
 
-/* Entries at a child that no row to explain needs without the set `bit`, or, if `full`, without rows that more
- * than one set lacks. Returns how many there are. */
+/* Entries at a child that no row to explain needs without the set `bit`, or, if `full`, without rows that
+ * more than one set lacks. Returns how many there are. */
 static index listed(index n, uint16_t bit, uint16_t full, const uint16_t *sets, uint32_t *to) {
   index k = 0;
   for (index r = 0; r < n; r++) {
@@ -293,15 +293,14 @@ static void lone_entries(test by, index n, const uint32_t *from, uint32_t *left,
 
 static void both_entries(test by, int left_needs, int right_needs, index n, const uint32_t *from,
                          uint32_t *left, uint32_t *right, index count[2]) {
-#define CASE(coded, is_new, a, b)                                   \
-  case 8 * coded + 4 * is_new + 2 * a + b:                          \
+#define CASE(coded, is_new, a, b)                                     \
+  case 8 * coded + 4 * is_new + 2 * a + b:                            \
     entries_of(by, coded, is_new, a, b, n, from, left, right, count); \
     break;
 #define CASES(coded, is_new) \
   CASE(coded, is_new, 0, 0) CASE(coded, is_new, 0, 1) CASE(coded, is_new, 1, 0) CASE(coded, is_new, 1, 1)
   if (by.full) lone_entries(by, n, from, left, right, count);
-  else
-    switch (8 * (by.member != NULL) + 4 * (by.add != 0) + 2 * left_needs + right_needs) {
+  else switch (8 * (by.member != NULL) + 4 * (by.add != 0) + 2 * left_needs + right_needs) {
       CASES(0, 0) CASES(0, 1) CASES(1, 0) CASES(1, 1)
     }
 }
@@ -330,8 +329,13 @@ static void split(visit *v, index depth) {
   if (in_entries) {
     /* the rank of NaN is the largest: it goes left where bounds are one more */
     const uint32_t bound = (uint32_t)(v->bound[i] - tree->missing_left[i]);
-    const test by = {v->ranks + column * M, codes < 0 ? NULL : tree->members + codes * tree->K,
-                     bound, 65536 - v->bound[i], bit, add, full};
+    const test by = {v->ranks + column * M,
+                     codes < 0 ? NULL : tree->members + codes * tree->K,
+                     bound,
+                     65536 - v->bound[i],
+                     bit,
+                     add,
+                     full};
     both_entries(by, needs[0], needs[1], n, here->entries, entries[0], entries[1], count);
   } else if (M > 0) {
     background_goes(v, here, seen[0]);
@@ -549,10 +553,10 @@ typedef struct {
   double number[MOST_SETS + 1], of_set[MOST_SETS + 1][MOST_SETS];
 } hits;
 
-/* Rows of up to 8 or 16 sets that all sets of m hold: how many of s sets each set holds, up to 255 rows at once
- * in the bytes of words. */
-static inline void add_hits(int wide, uint64_t none, index n, const uint16_t *seen, uint16_t m, index q, index p,
-                            uint16_t *number, uint16_t of_set[][TABLE_SETS]) {
+/* Rows of up to 8 or 16 sets that all sets of m hold: how many of s sets each set holds, up to 255 rows at
+ * once in the bytes of words. */
+static inline void add_hits(int wide, uint64_t none, index n, const uint16_t *seen, uint16_t m, index q,
+                            index p, uint16_t *number, uint16_t of_set[][TABLE_SETS]) {
   uint64_t low[TABLE_SETS + 1], high[TABLE_SETS + 1];
   for (index s = q; s <= p; s++) low[s] = high[s] = none;
   for (index r = 0; r < n; r++) {
@@ -630,7 +634,8 @@ static void by_few_hits(const counting *c, const level *here, uint16_t m, double
   const index p = here->sets, q = bits_of(m), width = p > 8 ? 16 : 8;
   double B[TABLE_SETS], A = 0.0, with_own = 0.0;
   uint16_t number[TABLE_SETS + 1], of_set[TABLE_SETS + 1][TABLE_SETS];
-  const uint64_t none = (uint64_t)(int64_t)c->count[0]; /* zero, which compilers do not know: no loop is a memset */
+  const uint64_t none =
+      (uint64_t)(int64_t)c->count[0]; /* zero, which compilers do not know: no loop is a memset */
   for (index k = 0; k < width; k++) B[k] = (double)none;
   for (index s = q; s <= p; s++) {
     number[s] = (uint16_t)none;
