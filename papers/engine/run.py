@@ -74,7 +74,8 @@ def reproduce_paper(
         Such as ``papers.find_paper("properties")``.
     figures : sequence of str
         ``"all"``, or some of ``paper.figures``; of the paper ``"properties"`` there are
-        ``"fig1"`` to ``"fig6"``, ``"appendix"`` and ``"tables"``.
+        ``"fig1"`` to ``"fig6"``, ``"appendix"``, ``"tables"``, ``"trends"`` and
+        ``"errors"``.
     folder : path
         Where to write; made if it is not there.
     csv, target, task

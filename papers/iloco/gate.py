@@ -115,7 +115,7 @@ ILOCO_GATE: Final = Gate(
         "figA4": _small(curves.linear_regression_figure),
         "figA5": _small(curves.correlated_figure),
         "figA6": _small(coverage.signal_coverage_figure),
-        "errors": panels(0, 1, 2, 3),
+        "errors": panels(0, 1, 2, 3, 4),
     },
     left_out={
         "table1": "it has times alone",

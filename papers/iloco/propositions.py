@@ -56,7 +56,7 @@ def propositions_study() -> Study[PopulationScores]:
 def population_scores() -> PopulationScores:
     """Of four features that are −1 or 1, and of three with three values."""
     rng = np.random.default_rng(0)
-    sets = _subsets(range(_FEATURES))
+    sets = subsets(range(_FEATURES))
     weights = dict(zip(sets, rng.uniform(-1.0, 1.0, len(sets)), strict=True))
     X = np.array(list(product((-1.0, 1.0), repeat=_FEATURES)))
     scale = 0.4 / sum(map(abs, weights.values()))
@@ -130,7 +130,7 @@ def _score(weights: dict[_Set, float], X: Array, group: _Set, error: _Error) -> 
     """Σ_T (−1)^(|T| + 1) Δ_T over the parts of a group of features."""
     full = _model(weights, X, ())
     base = error(full, full)
-    parts = [part for part in _subsets(group) if part]
+    parts = [part for part in subsets(group) if part]
     return float(
         sum(
             (-1) ** (len(part) + 1) * (error(full, _model(weights, X, part)) - base)
@@ -163,7 +163,7 @@ def _hoeffding(rng: np.random.Generator) -> tuple[Values, Values]:
     law = np.einsum("i,j,k->ijk", *shares)
     f = rng.normal(size=(3, 3, 3))
     terms: dict[_Set, Array] = {}
-    for u in _subsets(range(3)):
+    for u in subsets(range(3)):
         mean = f
         for axis in range(3):
             if axis not in u:
@@ -176,6 +176,7 @@ def _hoeffding(rng: np.random.Generator) -> tuple[Values, Values]:
     return np.array(means), np.array([float((law * a * b).sum()) for a, b in pairs])
 
 
-def _subsets(places: range | _Set) -> list[_Set]:
+def subsets(places: range | _Set) -> list[_Set]:
+    """All subsets, smaller ones first."""
     sizes = range(len(places) + 1)
     return list(chain.from_iterable(combinations(places, size) for size in sizes))

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from figures_on_record import drawn_as_on_record
 
-from papers import PAPERS
+from papers import PAPERS, read_choices
+from papers.__main__ import main
+from papers.durations import durations_in_words, durations_on_record
 from papers.engine.tally import joint_verdict
 from papers.properties.paper import PROPERTIES
 
@@ -120,3 +122,28 @@ def test_every_verdict_on_record_stands_in_the_docs(name):
         assert len(rows) == 1
     n_rows = sum(section.count("\n| ") - 2 for section in sections.values())
     assert is_alone or n_rows == len(record)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_what_figures_take_is_on_record(name):
+    """Each of them, or the paper as a whole; of no figure that is not there."""
+    figures = set(PAPERS[name].figures)
+    known = {figure for of, figure in durations_on_record() if of == name}
+    assert figures <= known or "all" in known
+    assert known <= {*figures, "all"}
+
+
+def test_a_run_says_first_what_it_takes(tmp_path, capsys):
+    *lines, whole = durations_in_words(read_choices(["all"]))
+    told = [
+        re.fullmatch(r"([\w-]+): .*, about (\d+) (s|minutes) of .*", x) for x in lines
+    ]
+    assert [match[1] for match in told] == list(PAPERS)
+    minutes = sum(float(match[2]) / (60 if match[3] == "s" else 1) for match in told)
+    found = re.fullmatch(r"5 papers: about (\d+) minutes of processor time", whole)
+    assert float(found[1]) == pytest.approx(minutes, abs=2.0)
+    assert main(["linear-lime", "fig3", "-o", str(tmp_path)]) == 0
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert first == "linear-lime: 1 figure, about 1 s of processor time"
+    (full,) = durations_in_words(read_choices(["iloco", "fig2"]), full=True)
+    assert full.endswith("; how long they take is not known")

@@ -8,7 +8,7 @@ from papers.engine.figure import PaperFigure
 from papers.engine.studies import draw_charts
 from papers.iloco.misprints.designs import designs_study
 from papers.iloco.misprints.ideal import ideal_study
-from papers.iloco.misprints.patches import patches_study
+from papers.iloco.misprints.patches import patches_study, triples_study
 from papers.iloco.propositions import propositions_study
 
 
@@ -25,6 +25,7 @@ def misprints_figure() -> PaperFigure:
         panels=(
             ideal_study(),
             patches_study(),
+            triples_study(),
             designs_study(),
             propositions_study(),
         ),
