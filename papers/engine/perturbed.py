@@ -84,8 +84,10 @@ def perturbed(measured: Any) -> Iterator[tuple[str, Any]]:
     >>> next(perturbed({"a": 2.0, "b": [1.0]}))
     ('all: zero', {'a': 0.0, 'b': [0.0]})
     """
-    if isinstance(measured, Solved):
-        yield from _of_sweep(measured)
+    if isinstance(measured, Solved):  # in every draw, whose median decides
+        for own in zip(*map(_of_sweep, measured.draws), strict=True):
+            (change, first), *others = own
+            yield change, replace(first, redrawn=tuple(one for _, one in others))
         return
     places = list(_numbers(measured, ()))
     choices: list[tuple[str, frozenset[_Path]]] = [("all", frozenset(places))]
@@ -131,7 +133,7 @@ def _with(
     every: Sequence[Explanation],
     fields_of_each: Sequence[Mapping[str, Any]],
 ) -> Solved:
-    """The same with other fields of its optima or baselines, in every draw."""
+    """The same with other fields of its optima or baselines."""
     pairs = zip(every, fields_of_each, strict=True)
     changed = tuple(replace(one, **own) for one, own in pairs)
     parts: dict[str, Any] = {name: changed}

@@ -1,5 +1,6 @@
 """The gate sees each error, tells crashes apart, and leaves everything as it was."""
 
+import dataclasses
 import sys
 from functools import cache, cached_property
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from reproduction import solved
 from rich.console import Console
 
 from papers import PAPERS
@@ -126,6 +128,20 @@ def test_a_blind_statement_is_found_among_others():
     assert told["all: zero"]["b"][0].value == told["all: zero"]["a"].max() == 0.0
     assert told["a: reversed"]["a"].tolist() == [3.0, 1.0]
     assert told["a: reversed"]["b"] is measured["b"]
+
+
+def test_sweeps_are_changed_in_every_draw():
+    """The median of draws decides, which one changed draw need not turn."""
+    own = solved()
+    both = dataclasses.replace(own, redrawn=(own,))
+    told = dict(perturbed(both))
+    for place, name in enumerate(("baselines", "optimized")):
+        (right, *_) = getattr(own.trade_offs, name)
+        for draw in told[f"losses of {name}: × 2"].draws:
+            (wrong, *_) = getattr(draw.trade_offs, name)
+            assert wrong.losses == {k: 2.0 * x for k, x in right.losses.items()}
+            other = ("optimized", "baselines")[place]
+            assert getattr(draw.trade_offs, other) is getattr(own.trade_offs, other)
 
 
 def test_a_crash_is_no_catch_and_what_is_not_called_needs_none():
