@@ -4,8 +4,8 @@ Two values of one model and one row can differ and both be right: they belong to
 different games. Path-dependent values (Lundberg et al. 2018, Algorithm 2) have no
 background: where a column is unknown, both branches of a tree are followed, weighted by
 the rows that it was fitted on. Those of Saabas (2014) add up changes of the node means
-on the path of a row. Both are computed by the package that grew the trees. Sums over
-one-hot columns belong to the game in which each indicator is a player.
+on the path of a row. Sums over one-hot columns belong to the game in which each
+indicator is a player.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values
-from propopt.base.errors import MissingExtra
 from propopt.base.resources import row_blocks
 from propopt.base.text import Reason
 from propopt.explaining.explainers.shapley_values import typical_row
@@ -29,12 +28,12 @@ from propopt.functions.models import NumericalModel
 from propopt.functions.wrapping import wrap
 from propopt.laws.background import Background, mean_of_rows
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.path_dependent import PathDependent
 from propopt.structures.boxes.shapley import shapley_against
 from propopt.structures.fitted_model import FittedModel
-from propopt.structures.kinds import UNREADABLE, is_a
+from propopt.structures.kinds import is_a
 from propopt.structures.products.sums import Game, SumOfProducts
 from propopt.structures.readers.pipelines import plain_array
-from propopt.structures.registry import reader_of
 from propopt.tables.frames import Labels
 
 
@@ -103,20 +102,20 @@ class ReferenceSources:
         for words, rows, weights in self._tables():
             yield self.against(words, rows, weights)
         function = self.function
-        for candidate in (
-            values_of_package(function, self.points, self.labels, PATHS),
-            values_of_package(function, self.points, self.labels, SAABAS),
-            rescaled_scores(function, self.points, self.background, self.labels),
-        ):
-            if candidate is not None:
-                yield candidate
+        if isinstance(self.structure, Boxes):
+            yield from without_background(self.structure, self.points)
+        rescaled = rescaled_scores(function, self.points, self.background, self.labels)
+        if rescaled is not None:
+            yield rescaled
         if (rounded := boxes_in_single(function, self.points)) is not None:
             single = replace(self, structure=rounded[0], points=rounded[1])
             first = (given, self.background.points, self.background.weights)
-            for words, rows, weights in (first, *self._tables()):
-                made = single.against(words, rows, weights)
+            for made in (
+                *(single.against(*table) for table in (first, *self._tables())),
+                *without_background(*rounded),
+            ):
                 yield replace(
-                    made, words=f"{words}, {_ROUNDED}", cause=SINGLE_PRECISION
+                    made, words=f"{made.words}, {_ROUNDED}", cause=SINGLE_PRECISION
                 )
         if self.structure is not None and self.base is not None:
             yield from self._summaries(self.base)
@@ -272,7 +271,7 @@ def boxes_in_single(function: Function, points: Points) -> tuple[Boxes, Points] 
     return boxes, points.astype(np.float32).astype(np.float64)
 
 
-# ---- Path-dependent values and Saabas, from the package that grew the trees
+# ---- Values by the training rows at each node
 
 
 PATHS: Final = (
@@ -286,55 +285,18 @@ SAABAS: Final = (
 )
 
 
-def values_of_package(
-    function: Function, points: Points, labels: Labels, words: str
-) -> ReferenceHypothesis | None:
-    """Path-dependent or Saabas values from the library of the trees, else from shap.
-
-    None if the function is no sum of trees of the columns as they are, or no package
-    that computes such values is installed.
-    """
-    if not isinstance(function, NumericalModel) or function.structure is None:
-        return None
-    model = function.structure.model
-    position = function.structure.index
-    reader = reader_of(model.core)
-    compute = reader.path_values if words == PATHS else reader.saabas_values
-    if compute is None or not isinstance(function.products, Boxes):
-        return None
-    table: Any = function.readout.table(points, labels.of_columns())
-    try:
-        phi = model.behind_steps(partial(compute, model.core))(table)
-        phi = np.asarray(phi, dtype=np.float64)
-        phi = phi.reshape(len(points), -1, points.shape[1] + 1)
-    except (*UNREADABLE, AssertionError, MissingExtra, NotImplementedError):
-        return None
-    has_one_output = phi.shape[1] == 1
-    phi = phi[:, 0 if has_one_output else position or 0]
-    if has_one_output and position == 0:  # the first of two classes
-        phi = -phi
-    cause = "path-dependent" if words == PATHS else "Saabas"
-    sums = phi.sum(axis=1)
-    if not _agree(sums, function.value_at(points, labels)):
-        # such as sums over a forest of LightGBM, which predicts means
-        single = boxes_in_single(function, points)
-        if single is None or not _agree(sums, single[0].value(single[1])):
-            return None
-        words = f"{words}, {_ROUNDED}"
-        cause = SINGLE_PRECISION
-    exact = phi[:, :-1]
-    table = function.structure.schema
-    if table is not None and function.schema is not None:  # in the order of the table
-        exact = exact[:, table.header.get_indexer(function.schema.header)]
-    return ReferenceHypothesis(
-        words=words, base=float(phi[0, -1]), compute=lambda: exact, cause=cause
-    )
-
-
-def _agree(sums: Values, f: Values) -> bool:
-    """Whether the rows of a package add up to predictions."""
-    tolerance = _MAX_MISS * max(float(np.ptp(f)), float(np.abs(f).max()))
-    return not (np.abs(sums - f) > tolerance).any()
+def without_background(read: Boxes, points: Points) -> Iterator[ReferenceHypothesis]:
+    """Path-dependent and Saabas values of trees that store how many rows they saw."""
+    game = PathDependent.of(read)
+    if isinstance(game, Reason):
+        return
+    for words, cause, compute in (
+        (PATHS, "path-dependent", game.values),
+        (SAABAS, "Saabas", game.saabas),
+    ):
+        yield ReferenceHypothesis(
+            words=words, base=game.base, compute=partial(compute, points), cause=cause
+        )
 
 
 # ---- Log-odds rescaled to probabilities, as the package shap does

@@ -213,7 +213,7 @@ class FittedModel:
         """
         if type(self.entry).__module__.startswith("sklearn."):
             return not is_a(self.entry, "sklearn.ColumnTransformer")
-        return reader_of(self.entry).path_values is not None
+        return reader_of(self.entry).constant_if is not None
 
     @property
     def n_columns(self) -> int | None:

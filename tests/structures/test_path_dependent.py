@@ -11,7 +11,7 @@ from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.structures.boxes import nodes, path_dependent
-from propopt.structures.boxes.path_dependent import PathDependent, saabas_values
+from propopt.structures.boxes.path_dependent import PathDependent
 from propopt.structures.boxes.sets import shares_of
 
 
@@ -187,7 +187,7 @@ def test_saabas_values_are_changes_of_means_on_the_path():
                 means = [worth(tree, rows[:1], nobody, at)[0] for at in (node, after)]
                 wanted[n, k] += means[1] - means[0]
                 node = after
-    values = saabas_values(PathDependent.of(boxes_of(trees)), rows)
+    values = PathDependent.of(boxes_of(trees)).saabas(rows)
     np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-14)
 
 

@@ -37,6 +37,7 @@ from propopt.lime.text.word_limits import checked_subsets
 from propopt.losses.faithfulness import Units
 from propopt.proofs.optimum import Parameter
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.path_dependent import PathDependent
 from propopt.structures.boxes.shapley import BoxShapley, shapley_against
 from propopt.structures.products.sums import Game, ProductShapley, SumOfProducts
 from propopt.structures.subsets.sets import shapley_of_coalitions, word_shapley
@@ -58,8 +59,9 @@ NO_WORDS: Final = "the text without any word"
 """The background of documents."""
 
 
-def background_rows(background: BackgroundLike, request: Request) -> Points:
+def background_rows(background: BackgroundLike | None, request: Request) -> Points:
     """The rows (B, D) that a background stands for, of the columns of X."""
+    assert background is not None, "only TreeShap has none"
     if isinstance(background, str):
         return typical_row(request.points, request.categorical)
     if isinstance(background, int):
@@ -116,7 +118,7 @@ def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
 class OfBackground(Baseline):
     """A method with a background that supplies values of unknown features."""
 
-    data: BackgroundLike = N_ROWS
+    data: BackgroundLike | None = N_ROWS
 
     def __post_init__(self) -> None:
         data = self.data
@@ -490,7 +492,7 @@ class ExactShap(OfBackground):
 
     def _against(
         self, read: SumOfProducts, request: Request
-    ) -> tuple[BoxShapley | ProductShapley, float]:
+    ) -> tuple[_Shapley | PathDependent, float]:
         """The Shapley values for the background, and its mean, cached for tables."""
         served = weakref.ref(request.function), request.labels.features, read
         last = _LAST.get(self)
@@ -536,6 +538,19 @@ class TreeShap(ExactShap):
     its margin or log-odds, not its probability. A column without splits has exactly
     zero.
 
+    Without a background (``data=None``) values are path-dependent (Lundberg et al.
+    2020), the default of ``shap.TreeExplainer``: where a column is unknown, both
+    branches of a node are followed,
+
+    v(S) at a node = v(S) at the child where x goes, if S has its column, else
+
+    (n_left v_left(S) + n_right v_right(S)) / (n_left + n_right),
+
+    with n the weight of the training rows that reached a child, as the library stores
+    it: counts (LightGBM, histograms of scikit-learn), sums of weights (scikit-learn,
+    CatBoost) or of Hessians (XGBoost). Their sum v(∅) is ``base_value``. They are
+    computed by quadrature, exactly to rounding.
+
     For documents, models have to be functions of the set of words
     (:func:`propopt.lime.text_limits` lists them): trees on words, and linear models.
     The background is the text without any word. The result has the fields of
@@ -543,15 +558,16 @@ class TreeShap(ExactShap):
 
     Parameters
     ----------
-    data : array or DataFrame (B, D), int or "mean"
+    data : array or DataFrame (B, D), int, "mean" or None
         What a missing feature is replaced by: rows of a table, such as the one that the
         model was fitted on; so many rows of X, drawn by ``rng``; or one row, the column
-        means of X and its most frequent categories.
+        means of X and its most frequent categories. None for path-dependent values.
 
     Raises
     ------
     InvalidInput
-        If the function is no sum of boxes, or the background has other columns than X.
+        If the function is no sum of boxes, or the background has other columns than X;
+        or if there is none, and the trees do not store how many rows reached each node.
 
     Examples
     --------
@@ -563,9 +579,26 @@ class TreeShap(ExactShap):
     array([[-2.,  0.],
            [ 1.,  0.],
            [ 1.,  0.]])
+    >>> po.explainers.TreeShap(data=None).explain(function, X).base_value
+    array([2., 2., 2.])
     """
 
     method: ClassVar[str] = "tree_shap"
+
+    def __post_init__(self) -> None:
+        if self.data is not None:
+            super().__post_init__()
+
+    def _against(
+        self, read: SumOfProducts, request: Request
+    ) -> tuple[_Shapley | PathDependent, float]:
+        if self.data is not None:
+            return super()._against(read, request)
+        assert isinstance(read, Boxes), "see _read"
+        game = PathDependent.of(read)
+        if isinstance(game, Reason):
+            raise InvalidInput(f"{self.method}: {game.reason}")
+        return game, game.base
 
     def _read(self, request: Request) -> CheckedStructure:
         """Its trees, and nothing else."""

@@ -93,6 +93,25 @@ class PathDependent:
         interactions[:, first, second] = interactions[:, second, first] = sums.T
         return interactions
 
+    def saabas(self, points: Points) -> Attributions:
+        """The changes of node means on the paths of points (N, D), for each column."""
+        nodes = self.nodes
+        inner = np.flatnonzero(nodes.column >= 0)
+        player = nodes.owner[nodes.column[inner]]
+        phi = np.zeros((nodes.n_players, len(points)))
+        for rows in BATCH_BUDGET.blocks(len(points), len(nodes.column)):
+            some = points[rows]
+            sides = nodes.sides(inner).contain(some)
+            reached = np.ones((len(nodes.column), len(some)), bool)
+            for level in nodes.levels:
+                at = np.searchsorted(inner, level)
+                reached[level + 1] = reached[level] & sides[at]
+                reached[nodes.right[level]] = reached[level] & sides[at + len(inner)]
+            for child in (inner + 1, nodes.right[inner]):
+                change = self.means[child] - self.means[inner]
+                np.add.at(phi[:, rows], player, change[:, None] * reached[child])
+        return phi.T
+
     def _added(self, points: Points, n_sums: int, order: int) -> Array:
         """Values, or interactions of pairs, of points (N, D) in rows, (n_sums, N)."""
         nodes = self.nodes
@@ -179,29 +198,6 @@ _NO_ROWS: Final = np.zeros(0, np.uint16), np.zeros((0, 0), np.uint16), np.zeros(
 
 _HELD: Final = np.ones((), bool)
 _NO_SETS: Final[dict[int, tuple[float, Mask]]] = {}
-
-
-# ---- Changes of node means
-
-
-def saabas_values(game: PathDependent, points: Points) -> Attributions:
-    """The changes of node means on the paths of points (N, D), for each player."""
-    nodes = game.nodes
-    inner = np.flatnonzero(nodes.column >= 0)
-    player = nodes.owner[nodes.column[inner]]
-    phi = np.zeros((nodes.n_players, len(points)))
-    for rows in BATCH_BUDGET.blocks(len(points), len(nodes.column)):
-        some = points[rows]
-        sides = nodes.sides(inner).contain(some)
-        reached = np.ones((len(nodes.column), len(some)), bool)
-        for level in nodes.levels:
-            at = np.searchsorted(inner, level)
-            reached[level + 1] = reached[level] & sides[at]
-            reached[nodes.right[level]] = reached[level] & sides[at + len(inner)]
-        for child in (inner + 1, nodes.right[inner]):
-            change = game.means[child] - game.means[inner]
-            np.add.at(phi[:, rows], player, change[:, None] * reached[child])
-    return phi.T
 
 
 def _means(nodes: TreeNodes, of_leaves: Values) -> Values:

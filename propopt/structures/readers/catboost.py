@@ -451,13 +451,6 @@ def _weight(node: _Saved) -> float:
 # ---- What the library's classes are
 
 
-def _path_values(model: Any, table: Any) -> Any:
-    """Path-dependent SHAP values with the base value last, by CatBoost."""
-    categories = model.get_cat_feature_indices()
-    pool = require("catboost").Pool(table, cat_features=categories)
-    return model.get_feature_importance(pool, type="ShapValues")
-
-
 def _columns(model: Any) -> list[str] | None:
     """The names of the columns; None for arrays, whose columns the library numbers."""
     names: list[str] | None = model.feature_names_
@@ -503,7 +496,6 @@ CATBOOST: Final[Mapping[str, ModelReader]] = {
         CONSTANT,
         trees=_trees,
         columns=_columns,
-        path_values=_path_values,
         given_margin=_given_margin,
     ),
     "catboost.CatBoostClassifier": replace(

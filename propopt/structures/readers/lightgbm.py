@@ -204,7 +204,6 @@ _ESTIMATOR: Final = ModelReader(
 )
 _MODEL: Final = ModelReader(
     columns=_columns,
-    path_values=lambda model, table: model.booster_.predict(table, pred_contrib=True),
     text=lambda model: _text(model.booster_),
 )
 

@@ -81,11 +81,6 @@ class ModelReader:
         that selects columns.
     wrapped : callable, optional
         The model inside an estimator that ``wraps`` of another reader made.
-    path_values : callable, optional
-        Path-dependent SHAP values of a model and a table, with the base value last: (n,
-        D + 1) for each score.
-    saabas_values : callable, optional
-        The changes of node means on the path of a row, in the same form.
     given_margin : callable, optional
         The library's margins (n,) or (n, K) of a table, given base margins of that
         shape, or None; only for libraries whose predictions take base margins.
@@ -106,8 +101,6 @@ class ModelReader:
     n_labels: Callable[[Any], int] | None = None
     wraps: Callable[[Any], Any] | None = None
     wrapped: Callable[[Any], Any] | None = None
-    path_values: Callable[[Any, Any], Any] | None = None
-    saabas_values: Callable[[Any, Any], Any] | None = None
     given_margin: Callable[[Any, Any, Array | None], Any] | None = None
     text: Callable[[Any], bytes] | None = None
 

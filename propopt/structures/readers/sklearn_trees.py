@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Mask
-from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree, shares_of
 from propopt.structures.kinds import class_name_of, fitted_value, has_fitted, inherits
@@ -187,17 +185,6 @@ def _bits(words: NDArray[np.uint32]) -> Mask:
 # ---- The classes of the library
 
 
-def _path_values(model: Any, table: Any, approximate: bool = False) -> Any:
-    """Path-dependent or Saabas values with the base value last, by the package shap."""
-    explainer = require("shap").TreeExplainer(model)
-    how = {"approximate": approximate, "check_additivity": False}
-    phi = np.asarray(explainer.shap_values(table, **how))
-    phi = phi.reshape(*phi.shape[:2], -1)
-    base = np.ravel(np.asarray(explainer.expected_value, dtype=np.float64))
-    ends = np.broadcast_to(base, (len(phi), 1, phi.shape[2]))
-    return np.concatenate([phi, ends], axis=1).transpose(0, 2, 1)
-
-
 def _if_members_are(model: Any) -> Sequence[Any] | None:
     """The members, or None if features enter the combination (``passthrough``)."""
     return None if fitted_value(model, "passthrough") else list(model.estimators_)
@@ -213,10 +200,6 @@ _BOOSTING: Final = ModelReader(
     constant_if=lambda model: () if _starts_constant(model) else [model.init_],
 )
 _HISTOGRAMS: Final = ModelReader(trees=_histogram_boosting)
-_OF_SHAP: Final = ModelReader(
-    path_values=_path_values, saabas_values=partial(_path_values, approximate=True)
-)
-_TREES: Final = replace(_OF_SHAP, constant_if=CONSTANT.constant_if)
 
 
 def _selection_and_estimator(model: Any) -> Any:
@@ -245,10 +228,9 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
         inexact="a weighted median of trees is no sum of them"
     ),
     "sklearn.BaseBagging": _ENSEMBLE,
-    "sklearn.BaseDecisionTree": _TREES,
-    "sklearn.BaseForest": _TREES,
-    "sklearn.BaseGradientBoosting": _OF_SHAP,
-    "sklearn.BaseHistGradientBoosting": _TREES,
+    "sklearn.BaseDecisionTree": CONSTANT,
+    "sklearn.BaseForest": CONSTANT,
+    "sklearn.BaseHistGradientBoosting": CONSTANT,
     "sklearn.BaseWeightBoosting": _ENSEMBLE,
     "sklearn.CalibratedClassifierCV": ModelReader(
         constant_if=lambda model: [m.estimator for m in model.calibrated_classifiers_],

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, Final, final
 
@@ -283,20 +282,6 @@ def _text(booster: Any) -> bytes:
     return bytes(booster.save_raw(raw_format="json"))
 
 
-def _path_values(model: Any, table: Any, approximate: bool = False) -> Any:
-    """Path-dependent or Saabas values, of an estimator up to its best round."""
-    is_native = isinstance(model, XGBoostBooster)
-    booster = model.booster_ if is_native else model.get_booster()
-    missing = np.nan if is_native else model.missing
-    matrix = require("xgboost").DMatrix(table, missing=missing, enable_categorical=True)
-    best = -1 if is_native else int(booster.attr("best_iteration") or -1)
-    how = {"pred_contribs": True, "approx_contribs": approximate}
-    return booster.predict(matrix, iteration_range=(0, best + 1), **how)
-
-
-_saabas_values = partial(_path_values, approximate=True)
-
-
 def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
     """Margins of an estimator, whose intercept a base margin replaces."""
     return model.predict(table, output_margin=True, base_margin=margins)
@@ -322,8 +307,6 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
         margin=MarginRule("scores", {}, lambda model: _logit(model.booster_)),
         explains_margin=lambda model: _classifies(model.booster_),
         constant_if=lambda model: _constant_if(model.booster_),
-        path_values=_path_values,
-        saabas_values=_saabas_values,
         given_margin=_given_margin,
         text=lambda model: _text(model.booster_),
     ),
@@ -339,8 +322,6 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
         constant_if=lambda model: (
             None if fitted_value(model, "booster") == "gblinear" else ()
         ),
-        path_values=_path_values,
-        saabas_values=_saabas_values,
         given_margin=_given_margin,
         text=lambda model: _text(model.get_booster()),
     ),
