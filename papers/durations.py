@@ -40,7 +40,8 @@ def durations_in_words(
         n = f"{len(figures)} figure{'s' if len(figures) > 1 else ''}"
         seconds = None if full else _seconds(paper, figures)
         if seconds is None:
-            yield f"{paper.name}: {n}; how long they take is not known"
+            told = "at the scale of the paper, up to days" if full else "not known"
+            yield f"{paper.name}: {n}; how long they take: {told}"
             continue
         total += seconds
         yield f"{paper.name}: {n}, about {_told(seconds)} of processor time"
