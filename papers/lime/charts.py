@@ -83,7 +83,7 @@ class BoxPlots:
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bars:
-    """One explanation as bars, with the theory in red.
+    """One explanation as bars, orange above zero and blue below; the theory is red.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ class Bars:
         labels = self.runs.labels
         places = np.arange(1, len(labels) + 1)
         axes.axhline(0.0, color="0.8", lw=0.8)
-        axes.bar(places, self.values, color=RUNS, alpha=0.6, width=0.6)
+        colours = [OTHER if value > 0.0 else RUNS for value in self.values]
+        axes.bar(places, self.values, color=colours, alpha=0.6, width=0.6)
         axes.scatter(
             places, self.runs.limit[1:], marker="x", s=24, color=THEORY, zorder=4,
             label="theory",

@@ -141,8 +141,8 @@ def _highlighted_charts(runs: Runs) -> Sequence[Chart]:
     return (
         Bars(title="one run", values=first, runs=runs),
         ColouredText(
-            title="six largest coefficients in the text: blue for pleased, underlined "
-            "orange against",
+            title="six largest coefficients in the text: orange for pleased, "
+            "underlined blue against",
             document=review_of(29),
             weights=np.where(largest, first, 0.0),
         ),

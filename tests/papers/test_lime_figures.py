@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from figures_on_record import drawn_as_on_record
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from papers import PAPERS
 from papers.lime import functions
+from papers.lime.charts import Bars
 from papers.lime.runs import (
     RunSettings,
     expected_at,
@@ -20,6 +23,7 @@ from papers.text_lime import (
     corpus,
     package,
 )
+from papers.text_lime.coloured import ColouredText
 from propopt.lime import GaussianLaw
 from propopt.lime.exact_limits import ExactLimits
 
@@ -110,6 +114,22 @@ def test_runs_are_about_what_is_expected_and_the_same_for_one_seed():
     other = run_lime(f.value, f, law, row, replace(settings, seed=1))
     np.testing.assert_array_equal(runs.estimates, again.estimates)
     assert (runs.estimates != other.estimates).all()
+
+
+@pytest.mark.parametrize(("sign", "colour"), [(1.0, "#dd8452"), (-1.0, "#1f4e79")])
+def test_what_is_for_is_orange_and_what_is_against_is_blue(sign, colour):
+    """As in figure 1 of the paper on texts, in its text and its bars."""
+    document = corpus.review_of(29)
+    axes = Figure().subplots()
+    weights = sign * (np.arange(29) == 3)
+    ColouredText(title="text", document=document, weights=weights).draw(axes)
+    assert {to_hex(mark.get_facecolor()[0]) for mark in axes.collections} == {colour}
+    law = GaussianLaw.of(np.zeros(1), 1.0, 1.0)
+    f = functions.gaussian_sum(np.eye(1), np.ones(1), 1.0)
+    settings = RunSettings(n_samples=50, n_runs=2, ridge=1.0, first_row=False)
+    runs = run_lime(f.value, f, law, np.zeros(1), settings)
+    Bars(title="bars", values=np.array([sign]), runs=runs).draw(axes)
+    assert [to_hex(bar.get_facecolor()) for bar in axes.patches] == [colour]
 
 
 def test_the_width_of_the_package_is_that_of_the_statement_on_it():
