@@ -834,9 +834,10 @@ EXPORT void propopt_shapley(TREES, index order, index task, const double *gains,
 }
 
 /* Main effects of T trees. z of a set is the share of the background in all other sets of its leaf, and
- * `mean` (P) += value times the share in all of them. If `by_cells`, cells (first[D]) of each column += value
- * z: those of numbers between its cuts at first[j], as differences of neighbours with one more at the end,
- * then that of NaN; or those of its codes. Otherwise G (P, N) += value z for rows to explain in the set.
+ * `mean` (2, P) += value times the share in all of them, and the absolute values of all such terms. If
+ * `by_cells`, cells (first[D]) of each column += value z: those of numbers between its cuts at first[j], as
+ * differences of neighbours with one more at the end, then that of NaN; or those of its codes. Otherwise
+ * G (P, N) += value z for rows to explain in the set.
  * `cut` is the number of each node's threshold among those of its column, from 1. */
 EXPORT void propopt_effects(TREES, index by_cells, const int32_t *cut, const index *first, double *cells,
                             double *mean, double *G, uint64_t *scratch) {
@@ -866,7 +867,9 @@ EXPORT void propopt_effects(TREES, index by_cells, const int32_t *cut, const ind
       for (index k = 0; k < p; k++) {
         const index j = v.own[k];
         const double effect = (inside + others[k]) * (number[i] / total);
-        mean[j] += inside * (number[i] / total);
+        const double of_all = inside * (number[i] / total);
+        mean[j] += of_all;
+        mean[P + j] += (effect < 0.0 ? -effect : effect) + (of_all < 0.0 ? -of_all : of_all);
         for (index r = 0; r < N; r++) G[j * N + r] += a.m[r] >> k & 1 ? effect : 0.0;
         if (!by_cells) continue;
         int32_t low = 0, high = (int32_t)(first[j + 1] - first[j]) - 2;
@@ -902,12 +905,12 @@ EXPORT void propopt_effects(TREES, index by_cells, const int32_t *cut, const ind
 enum { LANES = 32 }; /* rows with different sets that are treated at once */
 
 typedef struct {
-  index p, q;                                 /* sets, nodes of quadrature */
-  const double *nodes, *weights;              /* of quadrature */
-  double value, share[MOST_SETS];             /* of the leaf, and of its sets */
-  double inside[MOST_SETS][LANES];            /* 1 where a set holds a row, else 0 */
-  double factor[MOST_SETS][LANES];            /* of each set, for one node of quadrature */
-  double front[MOST_SETS][LANES];             /* the weight times the factors before each */
+  index p, q;                      /* sets, nodes of quadrature */
+  const double *nodes, *weights;   /* of quadrature */
+  double value, share[MOST_SETS];  /* of the leaf, and of its sets */
+  double inside[MOST_SETS][LANES]; /* 1 where a set holds a row, else 0 */
+  double factor[MOST_SETS][LANES]; /* of each set, for one node of quadrature */
+  double front[MOST_SETS][LANES];  /* the weight times the factors before each */
 } integrand;
 
 static inline void factors(integrand *f, index i, index n) {
@@ -965,12 +968,12 @@ static inline void path_pairs(integrand *f, index n, double *change, index strid
         change[c] *= f->value * (f->inside[u][c] - f->share[u]) * (f->inside[w][c] - f->share[w]);
 }
 
-/* Adds path-dependent values of T trees to phi (P, N), or, of `order` 2, their interactions to phi (P (P - 1) / 2,
- * N), one row for each pair of players. share (nodes) is that of the training rows at its parent; rule (q, 2, q)
- * has nodes and weights of quadrature by q = 1, 2, ... up to `most_nodes`. change: numbers (p or p (p - 1) / 2, N)
- * of the longest path. */
-EXPORT void propopt_path_dependent(TREES, index order, const double *share, index most_nodes, const double *rule,
-                                   double *change, double *phi, uint64_t *scratch) {
+/* Adds path-dependent values of T trees to phi (P, N), or, of `order` 2, their interactions to phi (P (P - 1)
+ * / 2, N), one row for each pair of players. share (nodes) is that of the training rows at its parent; rule
+ * (q, 2, q) has nodes and weights of quadrature by q = 1, 2, ... up to `most_nodes`. change: numbers (p or p
+ * (p - 1) / 2, N) of the longest path. */
+EXPORT void propopt_path_dependent(TREES, index order, const double *share, index most_nodes,
+                                   const double *rule, double *change, double *phi, uint64_t *scratch) {
   visit v = VISIT;
   const arrays a = carve(&v, depths, most, scratch);
   integrand f;

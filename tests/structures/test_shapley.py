@@ -14,8 +14,10 @@ from random_trees import boxes_of_trees, chain_of_splits, random_tree, some_rows
 from propopt.base import resources
 from propopt.base.resources import Budget
 from propopt.structures.boxes import nodes, shapley
+from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.effects import effect_tables, effects_of_players
 from propopt.structures.boxes.pairs import BoxPairs
+from propopt.structures.boxes.sets import Tree
 from propopt.structures.boxes.shapley import BackgroundRows, BoxShapley
 from propopt.structures.products.sums import Game
 
@@ -266,6 +268,32 @@ def test_main_effects_are_means_over_the_background(kind):
             G[:, j] = values[ends.searchsorted(points[:, j])]
     np.testing.assert_allclose(G, wanted, rtol=0, atol=1e-13)
     assert np.abs(G).max() > 0.1
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("kernels", ["c"], indirect=True)
+@pytest.mark.parametrize("in_players", [False, True], ids=["columns", "players"])
+def test_main_effects_of_rounding_are_zero(in_players):
+    """A split into equal values has no effect, whatever the order of the sums."""
+    values = np.random.default_rng(2).normal(size=40)
+    trees = [
+        Tree.of([0, -1, -1], [c, 0, 0], [1, 0, 0], [2, 0, 0], [0, v, v])
+        for c, v in zip(np.linspace(-0.9, 0.9, 40), values, strict=True)
+    ]
+    trees.append(Tree.of([1, -1, -1], [0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 0, 1e-9]))
+    nodes = TreeSum(tuple(trees), 0.0, (None, None)).nodes
+    points = np.random.default_rng(3).uniform(-1, 1, (23, 2))
+    rows = BackgroundRows.parts(nodes, points, None)
+    if in_players:
+        G = effects_of_players(rows, points)
+    else:
+        tables = effect_tables(rows)
+        G = np.stack(
+            [tables[j][1][tables[j][0].searchsorted(points[:, j])] for j in (0, 1)],
+            axis=1,
+        )
+    assert (G[:, 0] == 0.0).all()
+    assert np.abs(G[:, 1]).min() > 1e-11  # small, and no rounding
 
 
 def test_a_pickle_has_no_tables():

@@ -20,7 +20,7 @@ from propopt.structures.boxes.shapley import BackgroundRows
 
 
 _ROUNDING: Final = 1e-15
-"""An effect up to this, relative to the sum of all jumps of its column, is rounding."""
+"""An effect up to this, relative to the absolute sum of its terms, is rounding."""
 
 
 def effect_tables(
@@ -45,41 +45,41 @@ def effect_tables(
     first = np.cumsum([0, *counts])
     cells = np.zeros(first[-1])
     none = np.zeros((0, len(nodes.owner)))
-    mean, _ = _visited(parts, none, cut, first, cells)
+    mean, rounding, _ = _visited(parts, none, cut, first, cells)
     tables = {}
     for j, cuts in ends.items():
         values = cells[first[j] : first[j + 1]]
-        rounding = _ROUNDING * (np.abs(values).sum() + abs(mean[j]))
         if nodes.n_codes[j] is None:
             values = np.append(np.cumsum(values[:-2]), values[-1])
             cuts = np.append(cuts, np.inf)
         values = values - mean[j]
-        tables[j] = cuts, np.where(np.abs(values) > rounding, values, 0.0)
+        tables[j] = cuts, np.where(np.abs(values) > rounding[j], values, 0.0)
     return tables
 
 
 def effects_of_players(parts: Sequence[BackgroundRows], points: Points) -> Attributions:
     """The main effects of groups of columns at points (N, D), shape (N, P)."""
     nothing = np.zeros(1, np.int32), np.zeros(1, np.intp), np.zeros(0)
-    mean, G = _visited(parts, points, *nothing)
-    return np.ascontiguousarray((G - mean[:, None]).T)
+    mean, rounding, G = _visited(parts, points, *nothing)
+    effects = np.ascontiguousarray(G.T) - mean
+    return np.where(np.abs(effects) > rounding, effects, 0.0)
 
 
 def _visited(
     parts: Sequence[BackgroundRows],
     points: Points,
     *cells: NDArray[Any],
-) -> tuple[Values, Array]:
-    """Means (P,), and effects (P, N) at points; those of cells are added to them."""
+) -> tuple[Values, Values, Array]:
+    """Means and what is rounding (P,), and effects (P, N); cells are added to."""
     visit = kernel("effects")
     assert visit is not None, "others have no such rows"
     nodes = parts[0].nodes
-    mean = np.zeros(nodes.n_players)
+    means = np.zeros((2, nodes.n_players))
     G = np.zeros((nodes.n_players, len(points)))
     columns = np.ascontiguousarray(points.T)
     whole = slice(0, len(nodes.roots) - 1)
     for part in parts:
         rows = *part.ranked, part.total
         given, scratch = nodes.arguments(whole, rows, columns)
-        visit(*given, cells[-1].size > 0, *cells, mean, G, scratch)
-    return mean, G
+        visit(*given, cells[-1].size > 0, *cells, means, G, scratch)
+    return means[0], _ROUNDING * means[1], G
