@@ -80,6 +80,8 @@ class Method:
         From the result to its certified gap.
     answer : callable, optional
         From the result to numbers, which are compared with ours.
+    same : array, optional
+        Our answer to what is done, where that is a part that has values of its own.
     apart : callable, optional
         A function of a module that does the same in a process of its own, once more:
         the record has the peak memory of that.
@@ -95,6 +97,7 @@ class Method:
     runs: int = RUNS
     gap: Callable[[Any], float | None] | None = None
     answer: Callable[[Any], Any] | None = None
+    same: Any = None
     apart: Callable[[], Any] | None = None
     note: str = ""
 
@@ -156,6 +159,7 @@ def race(work: str, ours: Method, *others: Method) -> list[Row]:
 
 
 def _difference(method: Method, ours: Method, result: Any, same: Any) -> float | None:
+    same = same if method.same is None else method.same
     if method is ours or same is None or method.answer is None:
         return None
     answer = np.asarray(method.answer(result))

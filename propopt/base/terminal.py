@@ -73,6 +73,10 @@ _SOON: Final = 1.0
 """Seconds of work before a bar appears that was not requested."""
 
 
+_SPEED_OVER: Final = 600.0
+"""Seconds of which speed is a mean: several items, even if each takes a minute."""
+
+
 @final
 class _LateProgress(Progress):
     """A progress bar that does not flash on a terminal: short work shows none."""
@@ -108,6 +112,7 @@ def progress_bar(label: str, total: int | None, wanted: bool | None) -> Progress
         TimeRemainingColumn(),
         console=PlainConsole(stderr=True),
         transient=terminal,  # only logs keep the last state
+        speed_estimate_period=_SPEED_OVER,
     )
     bar.add_task(printable(label), total=total)
     return bar
@@ -176,7 +181,8 @@ def counting(
 ) -> Iterator[Callable[[int], None]]:
     """Show how many items are done, and how long the rest will take.
 
-    The time of the first items is not counted, because it includes preparations.
+    The time up to the first call of ``advance`` is not counted, because it includes
+    preparations. ``advance(0)`` ends them without an item.
     """
     log: LoggedProgress | None = None
     with progress_bar(label, total, wanted) as bar:

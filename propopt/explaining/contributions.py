@@ -340,6 +340,7 @@ class ContributionRule:
         rows = np.concatenate([points, later])
         total = ready.n_visits(len(rows))
         with counting("explain", 0, total, self.progress) as advance:
+            advance(0)
             values = ready.of_blocks(rows, advance)
         for key, row in zip(row_keys(later), values[len(points) :], strict=True):
             self._later[key] = row

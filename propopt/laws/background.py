@@ -48,14 +48,14 @@ N_BACKGROUND: Final = 100
 N_DRAWN_BLOCKS: Final = 10
 """Parts of a drawn background, which estimate its error."""
 
-_PREPARED: Final = 2e10
-"""Operations to visit a sum of trees once: its leaves times background rows."""
-
 _STEPS: Final = 5e7
-"""Operations per explained row for a sum of trees."""
+"""Operations per explained row and background for a sum of trees."""
 
 _PRODUCT_STEPS: Final = 5e6
 """Operations per row for other sums of products, which are slower."""
+
+_ROWS_OF_TABLES: Final = 500
+"""Explained rows that share the tables of trees in a call, about."""
 
 
 # ---- The canonical order of rows: by digests of their values, not by their places
@@ -363,12 +363,15 @@ def affordable_rows(structure: SumOfProducts | Reason | None) -> int:
     """The number of affordable background rows, by a machine-independent count."""
     if structure is None or isinstance(structure, Reason):
         return N_BACKGROUND
-    prepared, fixed, of_each = _steps(structure)
-    most = _STEPS if isinstance(structure, Boxes) else _PRODUCT_STEPS
-    high = max(min(MOST_ROWS, int(_PREPARED / max(prepared, 1))), N_BACKGROUND)
+    prepared, _, of_each = _steps(structure)
     if of_each == 0:
-        return high
-    return int(np.clip((most - fixed) // of_each, N_BACKGROUND, high))
+        return MOST_ROWS
+    most = _STEPS if isinstance(structure, Boxes) else _PRODUCT_STEPS
+    rows = int(np.clip(most // of_each, N_BACKGROUND, MOST_ROWS))
+    # each block of draws has tables of its own, so that all rows may cost less
+    tables = (N_DRAWN_BLOCKS - 1) * prepared
+    fewer = (MOST_ROWS - rows) * of_each * _ROWS_OF_TABLES
+    return MOST_ROWS if fewer <= tables else rows
 
 
 def steps_of_row(structure: SumOfProducts, n_background: int) -> float:
@@ -378,7 +381,7 @@ def steps_of_row(structure: SumOfProducts, n_background: int) -> float:
 
 
 def _steps(structure: SumOfProducts) -> tuple[int, int, int]:
-    """Operations for each background row once, for each row, and for each pair."""
+    """Operations for each block of the background, for each row, and for each pair."""
     if isinstance(structure, Boxes) and structure.trees is not None:
         return tree_steps(structure.trees.nodes)
     lengths = structure.lengths

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from propopt.base import terminal
-from propopt.base.terminal import LoggedProgress, progress_bar, silent
+from propopt.base.terminal import LoggedProgress, counting, progress_bar, silent
 
 
 @pytest.fixture
@@ -74,3 +74,23 @@ def test_a_bar_appears_once_work_takes_a_second(wanted, soon, shown, monkeypatch
     assert bool(stream.getvalue()) == bool(shown)
     assert not any(isinstance(one, threading.Timer) for one in threading.enumerate())
     assert sys.stderr is stream
+
+
+@pytest.mark.parametrize("n_done", [2, 20, 300])
+def test_two_threads_that_end_together_leave_a_true_time(n_done, monkeypatch):
+    bars, now = [], [0.0]
+
+    def made(*settings):
+        bars.append(progress_bar(*settings))
+        bars[0].get_time = lambda: now[0]
+        return bars[0]
+
+    monkeypatch.setattr(terminal, "progress_bar", made)
+    with counting("explain", 0, 640, True) as advance:
+        now[0] = 100.0  # of preparations
+        advance(0)
+        for n in range(n_done):
+            now[0] = 113.0 + 13.0 * (n // 2)
+            advance(1)
+        left = 13.0 * (640 - n_done) / 2
+        assert bars[0].tasks[0].time_remaining == pytest.approx(left, rel=0.02)

@@ -425,6 +425,7 @@ def shapley_against(
 
 
 def tree_steps(nodes: TreeNodes) -> tuple[int, int, int]:
-    """Operations for each background row once, for each row, and for each pair."""
+    """Additions for the tables p 2^p, and operations for each row and each pair."""
     lengths = nodes.lengths[nodes.lengths > 0]
-    return len(lengths), int((lengths + 1).sum()), int((lengths > TABLE_SETS).sum())
+    few = lengths[lengths <= TABLE_SETS]
+    return int((few << few).sum()), int((lengths + 1).sum()), len(lengths) - len(few)
