@@ -28,10 +28,8 @@ from propopt.functions.means import (
     link_holds,
 )
 from propopt.laws.background import (
-    MOST_ROWS,
     Background,
     Reference,
-    affordable_rows,
     canonical_rows,
     row_keys,
 )
@@ -75,8 +73,8 @@ class ContributionRule:
     rng: int | np.random.Generator | None = None  # the seed of all draws
     # rows that replace unknown columns; by default those of the reference
     given_background: Background | None = None
-    # the whole table with weights; as many rows as can be afforded are used
-    weighted: Background | None = None
+    # the whole table, if it has weights, or is taken as a whole beyond 10,000 rows
+    table: Background | None = None
     players: Players | None = None  # groups of columns that count as one
     # reads rows (N, D) to explain later, computed with the first if that is cheaper
     ahead: Callable[[], Points] | None = None
@@ -258,9 +256,8 @@ class ContributionRule:
         """The background rows: as many of the table as can be afforded."""
         if self.given_background is not None:
             return self.given_background
-        if self.weighted is not None:
-            most = min(affordable_rows(self.checked.structure), MOST_ROWS)
-            return self.weighted.thinned(most)
+        if self.table is not None:
+            return self.table.affordable(self.checked.structure)
         return Background.of(self.reference, self.checked.structure)
 
     @cached_property

@@ -55,6 +55,8 @@ from propopt.functions.models import CalledModel, ExactModel
 from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import other_classes, wrap_with_table
 from propopt.laws.background import (
+    MOST_ROWS,
+    MOST_TREE_ROWS,
     N_BACKGROUND,
     Background,
     Reference,
@@ -273,6 +275,13 @@ class CheckedSettings(Settings):
             most = steps / max(steps_of_row(products, rows), 1.0)
         return int(np.clip(most, _FEWEST_REFERENCE_ROWS, N_REFERENCE))
 
+    def takes_whole(self, function: Function, points: Points) -> bool:
+        """Whether contributions are against all rows of a table beyond a reference."""
+        if not self.parts or not MOST_ROWS < len(points) <= MOST_TREE_ROWS:
+            return False
+        products = function.products_in(points.shape[1])
+        return len(points) <= affordable_rows(products)
+
     def sizes_of(self, function: Function, reference: Reference) -> Array:
         """The scale of each column; winsorised for contributions."""
         sizes = sizes_of(function, reference, self.scale)
@@ -402,7 +411,8 @@ class RowsProblem(ExplanationProblem):
     reference: Reference  # the rows that scales and laws use
     sizes: Array  # (D,): the scale of each column; 0 if constant
     model: Any = None  # the wrapped model, for the outputs of its other classes
-    weighted: Background | None = None  # all rows of the table, if they have weights
+    # all rows of the table, if they have weights, or trees take more than a reference
+    whole: Background | None = None
     # rows that replace unknown columns; by default those of the reference
     background: Background | None = None
     # reads the rows (N, D) that are explained after these
@@ -445,9 +455,11 @@ class RowsProblem(ExplanationProblem):
             points, labels = rows
         order = canonical_order(row_digests(points, function.schema))
         reference = Reference.of_points(points, labels, function.schema, order)
-        weighted = Background.weighed(settings.sample_weight, table, points)
-        if weighted is not None:
-            weighted = weighted.ordered(function.schema)
+        whole = Background.weighed(settings.sample_weight, table, points)
+        if whole is None and settings.takes_whole(function, points):
+            whole = Background.of_points(points)
+        if whole is not None:
+            whole = whole.ordered(function.schema)
         if rows is not None:
             points, labels = rows
         elif X is None:
@@ -464,7 +476,7 @@ class RowsProblem(ExplanationProblem):
             labels=labels,
             progress=progress,
             model=model,
-            weighted=weighted,
+            whole=whole,
         ).with_groups()
 
     @staticmethod
@@ -699,7 +711,7 @@ class RowsProblem(ExplanationProblem):
             rng=rng,
             draws=DrawPlan(100, 0, sampling.precision, sampling.max_evaluations),
             given_background=self.background,
-            weighted=self.weighted,
+            table=self.whole,
             players=self.players,
             ahead=self.ahead,
             progress=self.progress,

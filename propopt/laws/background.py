@@ -42,6 +42,9 @@ from propopt.tables.schema import TableSchema
 MOST_ROWS: Final = 10_000
 """Of larger tables, this many rows are taken."""
 
+MOST_TREE_ROWS: Final = 60_000
+"""Background rows of trees, whose tables are made once for all of them."""
+
 N_BACKGROUND: Final = 100
 """Background rows of a black-box model, and the minimum for all models."""
 
@@ -222,8 +225,12 @@ class Background:
         cls, reference: Reference, structure: SumOfProducts | Reason | None
     ) -> Background:
         """Take all rows of a table, or as many as are affordable for a structure."""
-        whole = cls(reference.points, reference.n_rows)
-        return whole.thinned(affordable_rows(structure))
+        return cls(reference.points, reference.n_rows).affordable(structure)
+
+    def affordable(self, structure: SumOfProducts | Reason | None) -> Background:
+        """All of these rows, or draws if there are more than affordable."""
+        most = affordable_rows(structure)
+        return self.thinned(most if len(self.points) <= most else min(most, MOST_ROWS))
 
     @classmethod
     def weighed(cls, sample_weight: Any, table: Any, points: Points) -> Self | None:
@@ -364,14 +371,14 @@ def affordable_rows(structure: SumOfProducts | Reason | None) -> int:
     if structure is None or isinstance(structure, Reason):
         return N_BACKGROUND
     prepared, _, of_each = _steps(structure)
-    if of_each == 0:
-        return MOST_ROWS
-    most = _STEPS if isinstance(structure, Boxes) else _PRODUCT_STEPS
-    rows = int(np.clip(most // of_each, N_BACKGROUND, MOST_ROWS))
+    is_trees = isinstance(structure, Boxes)
+    all_rows = MOST_TREE_ROWS if is_trees else MOST_ROWS
+    most = (_STEPS if is_trees else _PRODUCT_STEPS) // max(of_each, 1)
+    rows = int(np.clip(most, N_BACKGROUND, all_rows))
     # each block of draws has tables of its own, so that all rows may cost less
     tables = (N_DRAWN_BLOCKS - 1) * prepared
-    fewer = (MOST_ROWS - rows) * of_each * _ROWS_OF_TABLES
-    return MOST_ROWS if fewer <= tables else rows
+    fewer = (all_rows - rows) * of_each * _ROWS_OF_TABLES
+    return all_rows if fewer <= tables else rows
 
 
 def steps_of_row(structure: SumOfProducts, n_background: int) -> float:

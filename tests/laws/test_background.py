@@ -135,15 +135,15 @@ def of_lengths(counts):
 @pytest.mark.parametrize(
     ("counts", "rows"),
     [
-        ({8: 3_000, 16: 3}, 10_000),  # boosted trees: all rows of a reference
-        ({6: 30_000}, 10_000),
-        ({8: 60_000, 15: 6_000}, 10_000),  # deep ones, too
+        ({8: 3_000, 16: 3}, 60_000),  # boosted trees
+        ({6: 30_000}, 60_000),
+        ({8: 60_000, 15: 6_000}, 60_000),  # deep ones, too
         ({21: 50_000}, 1_000),  # too deep: every row meets every row
         ({21: 1_000_000}, 100),
-        ({8: 3_000_000}, 10_000),  # draws have ten tables of each leaf
-        ({8: 3_000_000, 17: 3_000}, 10_000),  # 9 · 6.1e9 beside no steps
-        ({8: 300_000, 17: 10_000}, 5_000),  # 9 · 6.1e8 < 5,000 · 1e4 · 500
-        ({15: 300_000, 17: 10_000}, 10_000),  # 9 · 1.5e11 > 5,000 · 1e4 · 500
+        ({8: 3_000_000}, 60_000),  # draws have ten tables of each leaf
+        ({8: 6_000_000, 17: 3_000}, 60_000),  # 9 · 1.2e10 > 43,334 · 3e3 · 500
+        ({8: 300_000, 17: 10_000}, 5_000),  # 9 · 6.1e8 < 55,000 · 1e4 · 500
+        ({15: 300_000, 17: 10_000}, 60_000),  # 9 · 1.5e11 > 55,000 · 1e4 · 500
     ],
 )
 def test_trees_afford_all_rows_unless_their_leaves_have_very_many_sets(counts, rows):
