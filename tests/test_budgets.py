@@ -14,7 +14,12 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.row_sample import SAMPLED_ABOVE
-from propopt.laws.background import MOST_ROWS, N_BACKGROUND, affordable_rows
+from propopt.laws.background import (
+    MOST_ROWS,
+    MOST_TREE_ROWS,
+    N_BACKGROUND,
+    affordable_rows,
+)
 from propopt.laws.shapley_draws import QUICK_ROWS
 from propopt.losses.graphs.neighbours import N_NEIGHBORS, N_REFERENCE
 from propopt.structures.boxes.links import MOST_LINK_STEPS
@@ -52,7 +57,7 @@ def test_probabilities_are_exact_up_to_so_many_columns_of_a_hundred_rows(
     assert not whole(logistic(4, n_classes), 4, N_BACKGROUND + 1, **of_class)
 
 
-def test_trees_take_ten_thousand_rows_and_kernel_machines_fewer():
+def test_trees_take_many_rows_and_kernel_machines_fewer():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 30))
     y = X[:, 0] * X[:, 1] + rng.normal(size=600)
@@ -60,7 +65,8 @@ def test_trees_take_ten_thousand_rows_and_kernel_machines_fewer():
     for model in (HistGradientBoostingRegressor(max_iter=30), SVR(), Ridge()):
         wrapped = po.wrap(model.fit(X, y), data=X)
         counts[type(model)] = affordable_rows(wrapped.products_in(30))
-    assert counts[HistGradientBoostingRegressor] == counts[Ridge] == MOST_ROWS
+    assert counts[HistGradientBoostingRegressor] == MOST_TREE_ROWS
+    assert counts[Ridge] == MOST_ROWS
     assert N_BACKGROUND <= counts[SVR] < 1_000
 
 
@@ -97,17 +103,22 @@ NUMBERS = {
         (r"at most ([\d,]+) rows of `data`", N_BACKGROUND),
         (r"With (\d+) neighbours \$b\$ is 1/48", N_NEIGHBORS),
         (r"up to ([\d,]+) rows of `data`, fewer", MOST_ROWS),
+        (r"tables of\s+up to ([\d,]+) rows", MOST_TREE_ROWS),
     ],
     "guide/models.md": [
         (r"networks up to ([\d,]+)\s+evaluations a row", QUICK_ROWS),
         (r"at most (\d)·10⁷ counted operations", MOST_LINK_STEPS / 1e7),
         (r"against up to ([\d,]+) rows of `data`, fewer", MOST_ROWS),
+        (r"tables of up to ([\d,]+) rows", MOST_TREE_ROWS),
         (r"`data` has more than\s+([\d,]+) rows", N_BACKGROUND),
     ],
     "guide/boosted.md": [(r"at most ([\d,]+) rows and the model", N_BACKGROUND)],
     "background/faq.md": [(r"at most ([\d,]+) rows and the model", N_BACKGROUND)],
     "guide/background_rows.md": [(r"takes up to ([\d,]+) rows of `data`", MOST_ROWS)],
-    "guide/from_shap.md": [(r"up to ([\d,]+) rows", MOST_ROWS)],
+    "guide/from_shap.md": [
+        (r"up to ([\d,]+) rows", MOST_TREE_ROWS),
+        (r"([\d,]+) for additive models", MOST_ROWS),
+    ],
     "guide/first_steps.md": [(r"nearest of up to ([\d,]+) rows", N_REFERENCE)],
     "guide/report.md": [(r"For more than ([\d,]+) rows, sizes", SAMPLED_ABOVE)],
     "which.md": [(r"with up to ([\d,]+) reference rows", N_REFERENCE)],

@@ -129,10 +129,10 @@ def explain(given: _Arguments) -> Explanation | Any:
 
     ============ =====================================================================
     base, Φ      the mean of f over the rows of ``data``, and the Shapley values of x
-                 against these rows: up to 10,000 of them for models that are computed
-                 exactly (trees, linear and additive models; fewer where a row is
-                 costly, such as of kernel machines), else 100 rows; which ones depends
-                 only on ``data``, not on its order
+                 against these rows: all of up to 60,000 for trees, up to 10,000 for
+                 other models that are computed exactly (linear and additive models;
+                 fewer where a row is costly, such as of kernel machines), else 100
+                 rows; which ones depends only on ``data``, not on its order
     g            the main effect of each column: its centred partial dependence over
                  the same rows
     w_j, g_j     the same for the 8 nearest of up to 500 reference rows of ``data``,

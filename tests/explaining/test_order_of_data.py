@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 import propopt as po
+from propopt.explaining import problem
 from propopt.laws import background
 from propopt.laws.background import (
     Background,
@@ -137,6 +138,25 @@ def test_a_very_large_table_is_sampled_by_its_rows(monkeypatch):
         for part in (rows, rows[1:])
     ]
     assert len(first_sets[0] - first_sets[1]) <= 1
+
+
+@pytest.mark.parametrize("most", [N - 1, N])
+def test_trees_take_all_rows_of_a_table_beyond_a_reference(most, monkeypatch, tmp_path):
+    for owner in (background, problem):
+        monkeypatch.setattr(owner, "MOST_ROWS", 150)
+        monkeypatch.setattr(owner, "MOST_TREE_ROWS", most)
+    model, data, new = case("trees")
+    explainer = po.Explainer(model, data, graph=FEW).fit()
+    best = explainer.explain(new)
+    assert "drawn from 300" in str(best.parameters["data"])
+    assert (best.target.n_blocks == 0) == (most == N)
+    function = po.wrap(model, data=data)
+    expected = po.explainers.TreeShap(data=data).explain(function, new).attributions
+    off = np.abs(best.contributions - expected).max() / np.abs(expected).max()
+    assert off <= 1e-12 if most == N else off > 1e-3
+    explainer.save(tmp_path / "explainer.npz")
+    loaded = po.Explainer.load(tmp_path / "explainer.npz", model)
+    assert numbers_of(loaded.explain(new)) == numbers_of(best)
 
 
 TEXTS = [
