@@ -270,7 +270,7 @@ class CheckedSettings(Settings):
             if costs and max(costs) <= MOST_LINK_STEPS:
                 most = min(most, _MOST_STEPS / max(costs))
         else:
-            rows = min(affordable_rows(products), len(reference.points))
+            rows = affordable_rows(products, len(reference.points))
             steps = _MOST_STEPS if isinstance(products, Boxes) else _MOST_PRODUCT_STEPS
             most = steps / max(steps_of_row(products, rows), 1.0)
         return int(np.clip(most, _FEWEST_REFERENCE_ROWS, N_REFERENCE))
@@ -280,7 +280,7 @@ class CheckedSettings(Settings):
         if not self.parts or not MOST_ROWS < len(points) <= MOST_TREE_ROWS:
             return False
         products = function.products_in(points.shape[1])
-        return len(points) <= affordable_rows(products)
+        return len(points) <= affordable_rows(products, len(points))
 
     def sizes_of(self, function: Function, reference: Reference) -> Array:
         """The scale of each column; winsorised for contributions."""

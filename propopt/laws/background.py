@@ -229,7 +229,7 @@ class Background:
 
     def affordable(self, structure: SumOfProducts | Reason | None) -> Background:
         """All of these rows, or draws if there are more than affordable."""
-        most = affordable_rows(structure)
+        most = affordable_rows(structure, len(self.points))
         return self.thinned(most if len(self.points) <= most else min(most, MOST_ROWS))
 
     @classmethod
@@ -366,15 +366,17 @@ def weights_of_rows(sample_weight: Any, table: Any, n_rows: int) -> Values | Non
     return array
 
 
-def affordable_rows(structure: SumOfProducts | Reason | None) -> int:
-    """The number of affordable background rows, by a machine-independent count."""
+def affordable_rows(
+    structure: SumOfProducts | Reason | None, n_rows: int = MOST_TREE_ROWS
+) -> int:
+    """How many background rows of a table are affordable, by a count of operations."""
     if structure is None or isinstance(structure, Reason):
         return N_BACKGROUND
     prepared, _, of_each = _steps(structure)
     is_trees = isinstance(structure, Boxes)
-    all_rows = MOST_TREE_ROWS if is_trees else MOST_ROWS
+    all_rows = min(n_rows, MOST_TREE_ROWS if is_trees else MOST_ROWS)
     most = (_STEPS if is_trees else _PRODUCT_STEPS) // max(of_each, 1)
-    rows = int(np.clip(most, N_BACKGROUND, all_rows))
+    rows = min(max(int(most), N_BACKGROUND), all_rows)
     # each block of draws has tables of its own, so that all rows may cost less
     tables = (N_DRAWN_BLOCKS - 1) * prepared
     fewer = (all_rows - rows) * of_each * _ROWS_OF_TABLES

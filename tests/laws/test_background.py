@@ -143,11 +143,18 @@ def of_lengths(counts):
         ({8: 3_000_000}, 60_000),  # draws have ten tables of each leaf
         ({8: 6_000_000, 17: 3_000}, 60_000),  # 9 · 1.2e10 > 43,334 · 3e3 · 500
         ({8: 300_000, 17: 10_000}, 5_000),  # 9 · 6.1e8 < 55,000 · 1e4 · 500
+        ({14: 90_000, 17: 12_000}, 4_166),  # 9 · 2.1e10 < 55,834 · 1.2e4 · 500
         ({15: 300_000, 17: 10_000}, 60_000),  # 9 · 1.5e11 > 55,000 · 1e4 · 500
     ],
 )
 def test_trees_afford_all_rows_unless_their_leaves_have_very_many_sets(counts, rows):
     assert affordable_rows(of_lengths(counts)) == rows
+
+
+def test_a_few_rows_less_are_not_worth_ten_tables():
+    trees = of_lengths({14: 90_000, 17: 12_000})
+    taken = [affordable_rows(trees, n) for n in (50, 4_000, 30_000, 40_000)]
+    assert taken == [50, 4_000, 30_000, 4_166]  # 9 · 2.1e10 > 25,834 · 1.2e4 · 500
 
 
 def test_a_row_against_more_background_rows_costs_no_more():

@@ -361,7 +361,7 @@ def main_effects(
         source = "data"
     reference = Reference.of_points(*table, function.schema)
     read = function.products_in(points.shape[1]) if units == "output" else None
-    most = affordable_rows(read)
+    most = affordable_rows(read, len(reference.points))
     if n_background is not None:
         most = read_count(n_background, "n_background")
     background = Background(reference.points, reference.n_rows).thinned(most)
