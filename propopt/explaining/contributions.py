@@ -116,6 +116,14 @@ class ContributionRule:
             return False
         return self._ready is not None
 
+    @property
+    def n_streamed(self) -> int:
+        """Leaves of trees whose tables each call makes anew; 0 if they are retained."""
+        ready = self._ready if self.is_row_independent else None
+        if not isinstance(ready, BoxShapley) or not ready.is_streamed:
+            return 0
+        return len(ready.nodes.leaves)
+
     def of_rows(self, points: Points, labels: Labels, base: float | None) -> Targets:
         """The contributions of rows (N, D), each independent of the other rows."""
         if isinstance(replace(self.checked).at(points, labels), Reason):

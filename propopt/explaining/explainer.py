@@ -545,6 +545,9 @@ class Explainer(Settings):
     def save(self, path: str | Path) -> None:
         """Write everything except the model to an ``.npz`` file, without pickles.
 
+        Tables of trees are not in it: they are made with the first rows, or, for deep
+        forests, in each call, as ``reference_.parameters["tables"]`` says.
+
         Raises
         ------
         InvalidInput

@@ -751,6 +751,8 @@ class RowsProblem(ExplanationProblem):
         }
         if rule.base_error > 0.0:
             parameters["base error"] = rule.base_error
+        if n_leaves := rule.n_streamed:
+            parameters["tables"] = f"made anew in each call, for {n_leaves:,} leaves"
         if isinstance(groups := self.settings.groups, Mapping):
             parameters["groups"] = "; ".join(map(", ".join, groups.values()))
         return parameters

@@ -19,6 +19,7 @@ from estimators import sk
 from quiet_boosters import booster
 
 import propopt as po
+from propopt.base.document import number_text
 from propopt.laws.background import Background
 
 
@@ -419,3 +420,32 @@ def test_the_error_of_a_drawn_background_covers_exact_values(seed, monkeypatch):
     assert share > drawn.sampling_excess / 30.0
     gap = abs(drawn.base_value[0] - whole.base_value[0])
     assert gap < 4.0 * drawn.parameters["base error"]
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["retained", "streamed"])
+def test_a_file_says_whether_tables_are_made_anew(streams, monkeypatch, tmp_path):
+    model = sk.ExtraTreesRegressor(5, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    if streams:
+        monkeypatch.setattr("propopt.structures.boxes.shapley.TABLE_BYTES", 0)
+    po.Explainer(model, data=X).fit().save(tmp_path / "trees.npz")
+    loaded = po.Explainer.load(tmp_path / "trees.npz", model)
+    n_leaves = sum(tree.get_n_leaves() for tree in model.estimators_)
+    text = f"made anew in each call, for {n_leaves:,} leaves" if streams else None
+    for best in (loaded.reference_, loaded.explain(NEW)):
+        assert best.parameters.get("tables") == text
+        assert best.document().settings.get("tables") == text
+
+
+def test_a_forest_beyond_the_budget_states_its_draws_and_their_error(monkeypatch):
+    table = np.random.default_rng(0).normal(size=(600, D))
+    model = sk.RandomForestRegressor(8, random_state=0).fit(table, table[:, 0])
+    before = po.explain(model, NEW, data=table)
+    assert "base error" not in before.parameters
+    monkeypatch.setattr("propopt.laws.background.MOST_TREE_ROWS", 300)
+    best = po.explain(model, NEW, data=table)
+    assert "300 draws of 600 background rows" in best.parameters["background"]
+    error = best.parameters["base error"]
+    assert 0.0 < error < 0.1 * table[:, 0].std()
+    assert abs(best.base_value[0] - before.base_value[0]) < 4.0 * error
+    assert f"±{number_text(error)}" in str(best)
+    assert best.sampling_excess > 0.0
