@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
@@ -119,6 +120,39 @@ def test_values_are_those_of_shap(name):
         np.testing.assert_allclose(made.base_value, base[k], rtol=0, atol=4 * atol)
         size = max(1.0, np.abs(made.prediction).max())
         assert np.abs(made.additivity_error).max() < SINGLE.get(name, 1e-13) * size
+
+
+@pytest.mark.parametrize(
+    "settings", [{"one_hot_max_size": 9}, {}, {"depth": 7}], ids=str
+)
+def test_categories_of_catboost_by_one_hot_splits_and_statistics(settings):
+    """In training, statistics are of earlier rows: some fell where no category is."""
+    catboost_ = pytest.importorskip("catboost")
+    table = pd.DataFrame(X, columns=list("abcde"))
+    table["k"] = pd.Categorical(RNG.choice(list("pqrstuv"), len(X)))
+    table["l"] = pd.Categorical(RNG.choice(list("xyz"), len(X)))
+    y = Y + table["k"].cat.codes * table["a"] + (table["l"] == "x")
+    fit = {"cat_features": ["k", "l"]}
+    model, _ = catboost("Regressor", max_ctr_complexity=1, **settings)
+    model.fit(table, y, **fit)
+    rows = table[ROWS]
+    how = {"type": "ShapValues"}
+    phi = model.get_feature_importance(catboost_.Pool(rows, **fit), **how)
+    explain = po.explainers.TreeShap(data=None).explain
+    made = explain(po.wrap(model, data=table), rows)
+    size = np.abs(phi).max()
+    np.testing.assert_allclose(
+        made.attributions, phi[:, :-1], rtol=0, atol=1e-14 * size
+    )
+    np.testing.assert_allclose(made.base_value, phi[:, -1], rtol=1e-14)
+    assert np.abs(phi[:, 5:7]).max() > 0.5
+    # a split on two categories at once belongs to neither
+    joint = (table["k"].cat.codes + table["l"].cat.codes) % 2 * 9.0
+    several = {"max_ctr_complexity": 2, "model_size_reg": 0, "iterations": 60}
+    model, _ = catboost("Regressor", **several)
+    model.fit(table, joint, **fit)
+    with pytest.raises(InvalidInput, match="by splits on one column"):
+        explain(po.wrap(model, data=table), rows)
 
 
 def test_an_initial_model_of_boosting_is_in_the_base():

@@ -43,8 +43,9 @@ from propopt.structures.boxes.shapley import POINTS_AT_ONCE
 
 
 NO_COVERS: Final = (
-    "the model does not store how many training rows reach each node of its trees, "
-    "which path-dependent values need; those against a background, data=, do not"
+    "path-dependent values need the number of training rows at each node of the trees, "
+    "by splits on one column, which the model does not store; those against a "
+    "background, data=, do not"
 )
 
 _WHOLE: Final = 1e-6
@@ -189,8 +190,8 @@ class PathDependent:
             player = int(nodes.owner[nodes.column[node]])
             share, held = sets.get(player, (1.0, _HELD))
             for child in (int(nodes.right[node]), node + 1):
-                known = share * nodes.share[child], held & rows_at[child]
-                stack.append((child, {**sets, player: known}))
+                below = share * nodes.share[child], held & rows_at[child]
+                stack.append((child, {**sets, player: below}))
 
 
 _NO_ROWS: Final = np.zeros(0, np.uint16), np.zeros((0, 0), np.uint16), np.zeros(0), 1.0
@@ -224,7 +225,8 @@ def _quadrature(most: int) -> Array:
             for i in range(n):
                 x = Decimal(math.cos(math.pi * (i + 0.75) / (n + 0.5)))
                 for _ in range(_NEWTON):
-                    before, at = Decimal(1), x
+                    before = Decimal(1)
+                    at = x
                     for k in range(2, n + 1):
                         before, at = at, ((2 * k - 1) * x * at - (k - 1) * before) / k
                     slope = n * (x * at - before) / (x * x - 1)

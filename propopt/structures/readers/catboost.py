@@ -59,7 +59,7 @@ def trees_of_categories(
     if any(view.sources[k].kind != "codes" for k in splits.categorical):
         return None
     trees = [
-        splits.tree(number, tree["splits"] or [], leaf_values)
+        splits.tree(number, tree, leaf_values)
         for number, (tree, leaf_values) in enumerate(
             zip(saved["oblivious_trees"], values, strict=True)
         )
@@ -244,8 +244,19 @@ class _Splits:
 
     # ---- Trees
 
-    def tree(self, number: int, splits: Sequence[_Saved], values: Array) -> Tree | None:
-        """A tree by its number; split b is bit b of the leaf index."""
+    @cached_property
+    def _is_of_columns(self) -> bool:
+        """Whether each split is of one column, so that shares are of one player."""
+        return all(len(self._columns(split)) == 1 for split in self._all_splits)
+
+    def tree(self, number: int, saved: _Saved, values: Array) -> Tree | None:
+        """A tree by its number; split b is bit b of a leaf, and the last is the root.
+
+        Rows of the training had other statistics, of rows before them, so that some
+        may be where no category leads.
+        """
+        splits = saved["splits"] or []
+        weights = _leaf_weights(saved if self._is_of_columns else {"splits": splits})
         outcomes = [
             None
             if split["split_type"] == "FloatFeature"
@@ -256,20 +267,36 @@ class _Splits:
         def node_at(state: tuple[int, int, _Levels, _Pending | None]) -> Split | float:
             """The node of split b, or of the columns of it that are still undecided."""
             b, leaf, levels, pending = state
-            if pending is None and b == len(splits):
+            if pending is None and b < 0:
                 return float(values[leaf])
             if pending is None:
                 split = splits[b]
                 table = outcomes[b]
-                yes = (b + 1, leaf | 1 << b, levels, None)
-                no = (b + 1, leaf, levels, None)
+                yes = (b - 1, leaf | 1 << b, levels, None)
+                no = (b - 1, leaf, levels, None)
+                rows = [weights[i : i + (1 << b)].sum() for i in (leaf | 1 << b, leaf)]
+                of_yes, of_no = (float(x / (sum(rows) or 1.0)) for x in rows)
                 if table is None:
                     feature = self._floats[split["float_feature_index"]]
                     cut = float(at_most_in_single(split["border"]))
                     k = feature["flat_feature_index"]
                     low = _is_low(feature)
-                    return Split(int(k), cut, low, no, yes)
+                    shares = of_no, of_yes
+                    return Split(int(k), cut, low, no, yes, shares=shares)
                 columns = self._columns(split)
+                if self._is_of_columns:
+                    k = columns[0]
+                    here = levels.get(k, np.arange(len(table)))
+                    some = here[table[here]]
+                    others = here[~table[here]]
+                    yes = (*yes[:2], {**levels, k: some}, None)
+                    no = (*no[:2], {**levels, k: others}, None)
+                    if len(some) == 0 and not of_yes > 0.0:
+                        return node_at(no)
+                    if len(others) == 0 and not of_no > 0.0:
+                        return node_at(yes)
+                    codes = self._codes_at(k, some)
+                    return Split(k, np.inf, False, yes, no, codes, (of_yes, of_no))
                 every = [np.arange(size) for size in table.shape]
                 levels_here = [
                     levels.get(k, full) for k, full in zip(columns, every, strict=True)
@@ -277,7 +304,7 @@ class _Splits:
                 pending = table[np.ix_(*levels_here)], columns
             table, columns = pending
             if (table == table.flat[0]).all():
-                return node_at((b + 1, leaf | int(table.flat[0]) << b, levels, None))
+                return node_at((b - 1, leaf | int(table.flat[0]) << b, levels, None))
             k = columns[0]
             rest = columns[1:]
             same = (table == table[0]).reshape(len(table), -1).all(axis=1)
@@ -285,7 +312,7 @@ class _Splits:
                 return node_at((b, leaf, levels, (table[0], rest)))
             return self._divided(state, pending, same)
 
-        return build_tree((0, 0, {}, None), node_at, MOST_NODES)
+        return build_tree((len(splits) - 1, 0, {}, None), node_at, MOST_NODES)
 
     def _divided(
         self, state: tuple[int, int, _Levels, Any], pending: _Pending, same: Mask
@@ -300,12 +327,16 @@ class _Splits:
         left = (b, leaf, {**levels_of, k: levels_here[same]}, (table[same], columns))
         right = (b, leaf, {**levels_of, k: levels_here[~same]}, (table[~same], columns))
         if k not in self._borders:
-            n_codes = self.view.n_codes[self.view.sources[k].column] or 0
-            codes = np.isin(np.arange(n_codes), self._levels(k)[levels_here[same]])
+            codes = self._codes_at(k, levels_here[same])
             return Split(k, np.inf, False, left, right, codes)
         border = self._borders[k][levels_here[same][-1]]
         low = next(_is_low(f) for f in self._floats if f["flat_feature_index"] == k)
         return Split(k, float(at_most_in_single(border)), low, left, right)
+
+    def _codes_at(self, k: int, levels: Indices) -> Mask:
+        """Which codes of a category are at some of its levels."""
+        n_codes = self.view.n_codes[self.view.sources[k].column] or 0
+        return np.isin(np.arange(n_codes), self._levels(k)[levels])
 
 
 _Pending: TypeAlias = tuple[Mask, tuple[int, ...]]
@@ -405,7 +436,7 @@ def _symmetric(
     border = np.array([s["border"] for s in splits], dtype=np.float64)[level]
     values = weight * np.array(tree["leaf_values"], dtype=np.float64)[index::count]
     left = 2 * np.arange(n_inner) + 1
-    cover = [floats(tree.get("leaf_weights") or np.full(n_inner + 1, np.nan))]
+    cover = [_leaf_weights(tree)]
     while len(cover[0]) > 1:
         cover.insert(0, cover[0][::2] + cover[0][1::2])
     column, missing_left = columns
@@ -421,6 +452,12 @@ def _symmetric(
         np.concatenate([missing_left[feature], leaves > 0]),
         share=shares_of(np.concatenate(cover), left, right),
     )
+
+
+def _leaf_weights(tree: _Saved) -> Array:
+    """The weight of the training rows at each leaf of a symmetric tree."""
+    unknown = np.full(2 ** len(tree["splits"] or []), np.nan)
+    return floats(tree.get("leaf_weights") or unknown)
 
 
 def _catboost_split(
