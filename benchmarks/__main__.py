@@ -28,6 +28,7 @@ from benchmarks.rows import rows
 from benchmarks.shapley_values import shapley_values
 from benchmarks.slopes import slopes
 from benchmarks.timing import Row
+from benchmarks.tree_games import tree_games
 from benchmarks.trees import tree_slopes
 
 
@@ -37,6 +38,7 @@ CASES: dict[str, Callable[[bool], list[Row]]] = {
         *(curve, complete_curve, many_rows, sparse_path, max_difference, all_pairs),
         *(lattice, shapley_values, forests, rows, tree_slopes, slopes, perturbation),
         *(lime_limits, lime_texts, inductive, inductive_images, interactions),
+        tree_games,
     )
 }
 

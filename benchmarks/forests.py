@@ -32,7 +32,7 @@ from sklearn.preprocessing import OneHotEncoder
 import propopt as po
 from benchmarks.peers import shap_values
 from benchmarks.shapley_values import woodelf_values
-from benchmarks.timing import OURS, Method, Role, Row, peak_mib, race
+from benchmarks.timing import OURS, Method, Role, Row, race
 
 
 N_ROWS = 100
@@ -247,7 +247,14 @@ _PATH = "another question: Shapley values without a background"
 
 PEERS = (
     Peer("woodelf-explainer", _woodelf, 1000, note="prepares in each call"),
-    Peer("shap, interventional", shap_values, 30_000, n_background=100, role="general"),
+    Peer(
+        "shap, interventional",
+        shap_values,
+        30_000,
+        n_background=N_BACKGROUND,
+        role="general",
+        note="parts: trees × background rows",
+    ),
     Peer("shap, path-dependent", _shap_path, 30_000, role="other", note=_PATH),
     Peer("shapiq, path-dependent", _shapiq_path, 1000, 2, role="other", note=_PATH),
 )
@@ -264,7 +271,6 @@ def compared(case: Case) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.joblib"
         joblib.dump(tuple(case), path)
-        alone = f"{peak_mib(partial(_loaded, path)):,.0f} MiB with the model alone"
         for size in (len(case.X), N_BACKGROUND):
             is_whole = size > N_BACKGROUND
             peers = PEERS if is_whole else PEERS[:2]
@@ -276,7 +282,7 @@ def compared(case: Case) -> list[Row]:
                 run=partial(values, case.model, case.X[:size], case.few),
                 runs=1,
                 apart=partial(_values_of_file, path, size) if is_whole else None,
-                note="; ".join([*([alone] if is_whole else []), *refused]),
+                note="; ".join(refused),
             )
             rows += race(
                 f"Shapley values of {N_ROWS} rows, {size:,} background rows: "
@@ -294,10 +300,6 @@ def values(model: Any, background: Any, few: Any) -> Any:
     return po.explainers.TreeShap(data=background).explain(function, few).attributions
 
 
-def _loaded(path: Path) -> Case:
-    return Case(*joblib.load(path))
-
-
 def _values_of_file(path: Path, size: int) -> Any:
-    case = _loaded(path)
+    case = Case(*joblib.load(path))
     return values(case.model, case.X[:size], case.few)

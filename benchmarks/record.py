@@ -31,6 +31,8 @@ FRONT = (
     "LightGBM, 100 trees of 31 leaves, 30 columns",
     "Shapley values of 100 rows, 5,000 background rows: "
     "forest, 200 trees of 632,492 leaves, 20 columns",
+    "Shapley values of 100 rows, 1,000 background rows: "
+    "extra trees, 500 trees of 500,000 leaves, 8 columns",
     "slopes of 300 rows, 3,000 reference rows, 13 columns: "
     "LightGBM, 100 trees of 31 leaves",
     "limits of LIME for 500 rows: forest of 100 trees of depth 8, 30 columns",
