@@ -45,6 +45,7 @@ Everything else is in namespaces:
 `po.functions`       models as functions of tables, texts and images
 `po.solvers`         solvers, and aims that choose weights
 `po.problems`        YAML files, and the jobs of the command line
+`po.shap`            the interface of the package shap, on exact trees
 ===================  =============================================================
 
 Errors are in `po.errors`. ``help(po.explain)`` has the details of a name.

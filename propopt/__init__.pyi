@@ -7,6 +7,7 @@ from . import plots as plots
 from . import problems as problems
 from . import proofs as proofs
 from . import results as results
+from . import shap as shap
 from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers

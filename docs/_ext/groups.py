@@ -28,6 +28,11 @@ GROUPS = {
         "Where inputs are drawn": "law data kernel_width n_bins weights units",
         "How it is computed": "n_samples precision max_evaluations",
     },
+    "propopt.shap.Explainer": {
+        "What is explained": "model masker model_output feature_perturbation",
+        "What shap has besides": "link algorithm linearize_link seed",
+        "Names": "output_names feature_names",
+    },
     "propopt.inductive.GaussianProcessExplainer": {
         "Properties of the function": "robustness smoothness features mean",
         "Its kernel": "kernel lengthscale scale jitter optimize",

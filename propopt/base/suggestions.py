@@ -176,7 +176,7 @@ WORDS: Final[Mapping[NameKind, Mapping[str, str]]] = {
             "po.results.Explanation.load(path), or load of another class of results; "
             "po.Explainer.load(path, model) of explainers",
         ),
-        ("TreeExplainer", "po.explain, or po.explainers.TreeShap"),
+        ("TreeExplainer", "po.shap.TreeExplainer, or po.explain"),
         ("KernelExplainer PermutationExplainer", "po.explain, or po.explainers.Shap"),
         ("LinearExplainer ExactExplainer", "po.explain, or po.explainers.ExactShap"),
         ("GradientExplainer DeepExplainer", "po.explain, or po.explainers.Gradient"),
@@ -283,9 +283,12 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 def suggests_arguments(called: Called) -> Called:
-    """Make a function, or a class in its ``__init__``, suggest arguments on errors."""
+    """Make a function, or the constructor of a class, suggest arguments on errors."""
     if isinstance(called, type):
         kind: Any = called
+        if "__new__" in vars(kind):
+            kind.__new__ = staticmethod(_checked(kind.__new__, kind.__name__))
+            return called
         kind.__init__ = _checked(unwrap(kind.__init__))
         return called
     return cast(Called, _checked(called, getattr(called, "__name__", "")))

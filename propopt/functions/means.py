@@ -67,7 +67,7 @@ class CheckedStructure:
             return False
         with np.errstate(over="ignore", invalid="ignore"):
             errors = np.abs(structure.value(points) - values)
-        return bool((errors <= _allowed(structure, values)).all())
+        return bool((errors <= allowed_errors(structure, values)).all())
 
     def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
         """The structure, if it agrees with f at the points; else a reason (warned)."""
@@ -149,7 +149,7 @@ def link_holds(
     return bool((errors <= allowed).all())
 
 
-def _allowed(
+def allowed_errors(
     structure: SumOfProducts, values: Values, terms: Values | None = None
 ) -> Values:
     """The allowed difference between the structure and values of the function, (n,)."""
@@ -171,9 +171,9 @@ def _difference(
         values = function.value_at(points, labels)
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs(structure.value(points) - values)
-        if (errors <= _allowed(structure, values)).all():
+        if (errors <= allowed_errors(structure, values)).all():
             return None
-        allowed = _allowed(structure, values, structure.terms(points))
+        allowed = allowed_errors(structure, values, structure.terms(points))
     if (errors <= allowed).all():
         return None
     worst = int((errors - allowed).argmax())

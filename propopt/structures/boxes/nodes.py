@@ -115,10 +115,13 @@ class TreeNodes:
     @cached_property
     def lengths(self) -> Indices:
         """The number of players that lead to each leaf, (L,); 0 if its value is 0."""
-        bits = np.packbits(np.eye(self.n_players, dtype=bool), axis=1)[self.owner]
+        players, which = np.unique(self.owner[self.columns], return_inverse=True)
+        of_column = np.zeros(len(self.owner), np.intp)
+        of_column[self.columns] = which
+        bits = np.packbits(np.eye(len(players), dtype=bool), axis=1)
         seen = np.zeros((len(self.column), bits.shape[1]), np.uint8)
         for nodes in self.levels:
-            below = seen[nodes] | bits[self.column[nodes]]
+            below = seen[nodes] | bits[of_column[self.column[nodes]]]
             seen[nodes + 1] = below
             seen[self.right[nodes]] = below
         lengths = np.bitwise_count(seen[self.leaves]).sum(axis=1)
