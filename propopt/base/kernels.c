@@ -364,12 +364,9 @@ static const level *enter(visit *v, index i, index depth, index end) {
     for (int k = 0; k < PLANES; k++) here->seen[k] = here->held[k] = v->zeros;
     return here;
   }
-  const index parent = here[-1].node;
-  if (i == parent + 1) split(v, depth - 1);
-  else {
-    *here = v->right[depth];
-    if (here->sets > here[-1].sets) v->own[here->sets - 1] = v->player[v->tree.column[parent]];
-  }
+  /* players of sets are those of the node above: a left subtree has added others behind them */
+  if (i == here[-1].node + 1) split(v, depth - 1);
+  else *here = v->right[depth];
   if (here->entries && v->tree.column[i] < 0) {
     uint16_t *row = v->space + depth * (6 * v->M + 2 * v->N), *seen = row + v->M;
     for (index r = 0; r < here->rows; r++) row[r] = (uint16_t)(here->entries[r] >> 16);
