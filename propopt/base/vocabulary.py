@@ -39,6 +39,16 @@ TERMS: Final[Mapping[str, Definition]] = {
     # ---- columns of tables
     "mean size": Definition("Mean absolute value over the rows.", "(1/N) Σ_n |w_nd|"),
     "share": Definition("Share of the sum of mean sizes."),
+    "from pairs": Definition(
+        "Share of the contributions that comes from pairs of features, by sums of "
+        "sizes: what both together change, halved between them.",
+        "Σ|h| / Σ(|m| + |h|), h_d = Σ_v I_dv/2, m_d = φ_d − h_d",
+    ),
+    "share of squares": Definition(
+        "Share of the sum of the squares of all parts, of pairs and of single "
+        "features.",
+        "Σ_n I_uv² / Σ_n (Σ m_d² + Σ I_uv²)",
+    ),
     "highest for": Definition(
         "The values with the highest contributions: high, low or mixed; the category "
         "with the highest mean, of those in over 5% of rows; missing or present, if "

@@ -8,9 +8,13 @@ from typing import Any, Final, Self, final
 import numpy as np
 
 from propopt.base.arrays import Array, Indices, Points
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
 from propopt.explaining.comparison import version_of
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.problem import RowsProblem
+from propopt.results.interactions import Interactions
+from propopt.structures.boxes.boxes import Boxes
 
 
 _N_REFERENCE: Final = 200
@@ -56,6 +60,36 @@ class RetrainedRows:
         rows = np.concatenate([self.points, background.points[:_N_REFERENCE]])
         phi = rule.of(rows, problem.reference.labels.of_columns()).estimate.values
         return phi[: len(self.points)], phi[len(self.points) :]
+
+    def interactions(self) -> Interactions:
+        """The interaction values of the rows, by the same settings.
+
+        Raises
+        ------
+        InvalidInput
+            If the function is not read as a sum of trees.
+        """
+        problem = self.problem
+        rule = problem.rule
+        assert isinstance(rule, ContributionRule), "slopes have no retrained rows"
+        labels = problem.reference.labels.of_columns()
+        trees = rule.checked.at(self.points, labels)
+        if not isinstance(trees, Boxes):
+            reason = trees.reason if isinstance(trees, Reason) else "it has no trees"
+            raise InvalidInput(
+                f"interactions: {rule.function!r} is not read as a sum of trees: "
+                f"{reason}"
+            )
+        game = replace(rule.background.game(rule.players), n_blocks=1)
+        return Interactions.of_trees(
+            trees,
+            game,
+            self.points,
+            (rule.base, rule.function.value_at(self.points, labels)),
+            rule.background.in_words(),
+            rule.named(labels),
+            rule.function.quantity,
+        )
 
     def __reduce__(self) -> str:
         raise TypeError("the model and the background are no part of a pickle")

@@ -6,6 +6,7 @@ from .explained_table import ExplainedTable as ExplainedTable
 from .explanation import Explanation as Explanation
 from .explanation import ExplanationsByClass as ExplanationsByClass
 from .explanation_plots import ExplanationPlots as ExplanationPlots
+from .interactions import Interactions as Interactions
 from .reasons import Reasons as Reasons
 from .record import Decision as Decision
 from .record import Record as Record

@@ -50,6 +50,7 @@ from propopt.results.explanation_document import (
     explanation_text,
 )
 from propopt.results.explanation_plots import ExplanationPlots
+from propopt.results.interactions import Interactions
 from propopt.results.reasons import LEAST_SHARE, Reasons
 from propopt.results.selection import Selectable
 from propopt.results.shares import Shares, shares_of
@@ -978,6 +979,44 @@ class Explanation(
         return Stable.of(
             self, models, k=k, towards=towards, groups=groups, progress=progress
         )
+
+    def interactions(self) -> Interactions:
+        """Split the contributions before optimization into features and pairs of them.
+
+        They are the exact Shapley interaction values of
+        :class:`propopt.explainers.TreeInteractions`, for the rows, background, groups
+        and output of this explanation.
+
+        Returns
+        -------
+        Interactions
+            With ``from_pairs``, the share of each feature that comes from pairs.
+
+        Raises
+        ------
+        InvalidInput
+            If the model is not read as a sum of trees, or the explanation does not know
+            it, as it was loaded, for example.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> model = DecisionTreeRegressor(max_depth=6).fit(X, X[:, 0] * X[:, 1])
+        >>> best = po.explain(model, X[:50], data=X)
+        >>> best.interactions().from_pairs.round(1)
+        array([0.8, 0.8])
+        """
+        if self.retrained is None:
+            raise InvalidInput(
+                "interactions: this explanation does not know its model, as it was "
+                "loaded, is of documents or slopes, or was made elsewhere; expected "
+                "one of po.explain(model, X, data), or use "
+                "po.explainers.TreeInteractions"
+            )
+        found: Interactions = self.retrained.interactions()
+        return replace(found, labels=self.labels)
 
     @property
     def plot(self) -> ExplanationPlots:

@@ -190,6 +190,19 @@ def main_effects(text: str) -> po.explainers.MainEffects:
     )
 
 
+def interaction_values(text: str) -> po.results.Interactions:
+    """Two rows of two features, and what both together change."""
+    M = np.array([[[1.0, 0.5], [0.5, -1.0]], [[0.2, -0.1], [-0.1, 0.0]]])
+    return po.results.Interactions(
+        values=M,
+        base_value=np.full(2, 3.0),
+        prediction=3.0 + M.sum(axis=(1, 2)),
+        background=text,
+        labels=Labels(points=(text, "r"), features=(text, "b")),
+        quantity=quantity_of(text),
+    )
+
+
 def compared(text: str) -> po.results.Comparison:
     """Two versions of three rows, beside bootstrap_refits."""
     old = filed(explained(text))
@@ -227,6 +240,7 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "stable": stable,
     "comparison": compared,
     "interactions": scored,
+    "interaction_values": interaction_values,
     "main_effects": main_effects,
     "lime": lambda text: filed(limits(text)),
     "diagnosis": lambda text: limits(text).diagnose(),

@@ -13,6 +13,7 @@ from propopt.explaining.explainers.main_effects import MainEffects, main_effects
 from propopt.explaining.explainers.peers import captum_attribution, quantus_explain_func
 from propopt.explaining.explainers.shapley_values import ExactShap, Shap, TreeShap
 from propopt.explaining.explainers.smoothgrad import SmoothGrad
+from propopt.explaining.explainers.tree_interactions import TreeInteractions
 
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "MainEffects",
     "Shap",
     "SmoothGrad",
+    "TreeInteractions",
     "TreeShap",
     "aggregate",
     "captum_attribution",
