@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent.parent / "examples"
 FILES = {str(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("*.py"))}
 GALLERY = [name for name in FILES if not name.startswith("more/")]
 NEEDS = {
+    "interactions/shap_shows_zero.py": ("shap",),
     "lime/is_it_noise.py": ("lime",),
     "more/digits_cnn.py": ("torch",),
     "more/five_models.py": ("catboost", "lightgbm", "shap", "xgboost"),
