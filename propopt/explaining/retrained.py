@@ -9,12 +9,11 @@ import numpy as np
 
 from propopt.base.arrays import Array, Indices, Points
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Reason
 from propopt.explaining.comparison import version_of
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.problem import RowsProblem
-from propopt.results.interactions import Interactions
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.pairs import BoxPairs
 
 
 _N_REFERENCE: Final = 200
@@ -61,35 +60,27 @@ class RetrainedRows:
         phi = rule.of(rows, problem.reference.labels.of_columns()).estimate.values
         return phi[: len(self.points)], phi[len(self.points) :]
 
-    def interactions(self) -> Interactions:
-        """The interaction values of the rows, by the same settings.
+    def pairs(self) -> tuple[Array, str]:
+        """Interaction values of the rows (N, K, K), and the background in words.
 
         Raises
         ------
         InvalidInput
-            If the function is not read as a sum of trees.
+            If the contributions are not Shapley values of trees.
         """
         problem = self.problem
         rule = problem.rule
         assert isinstance(rule, ContributionRule), "slopes have no retrained rows"
-        labels = problem.reference.labels.of_columns()
-        trees = rule.checked.at(self.points, labels)
-        if not isinstance(trees, Boxes):
-            reason = trees.reason if isinstance(trees, Reason) else "it has no trees"
+        trees = rule.checked.at(self.points, problem.reference.labels.of_columns())
+        is_given = not isinstance(rule.kind, str)
+        kind = "given" if is_given else rule.kind
+        if kind != "shapley" or not isinstance(trees, Boxes):
             raise InvalidInput(
-                f"interactions: {rule.function!r} is not read as a sum of trees: "
-                f"{reason}"
+                "interactions: expected Shapley values of a sum of trees, got "
+                f"contributions of kind {kind!r} of {rule.function!r}"
             )
         game = replace(rule.background.game(rule.players), n_blocks=1)
-        return Interactions.of_trees(
-            trees,
-            game,
-            self.points,
-            (rule.base, rule.function.value_at(self.points, labels)),
-            rule.background.in_words(),
-            rule.named(labels),
-            rule.function.quantity,
-        )
+        return BoxPairs.of(trees, game).values(self.points), rule.background.in_words()
 
     def __reduce__(self) -> str:
         raise TypeError("the model and the background are no part of a pickle")

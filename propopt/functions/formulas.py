@@ -115,7 +115,7 @@ class Power(Separable):
 
 
 @dataclass(frozen=True)
-class Interactions(ExactFormula):
+class SquaresAndProducts(ExactFormula):
     """Squares and all products, f(x) = Σ_d x_d² + (Σ_d x_d)²."""
 
     def products_in(self, n_columns: int) -> SumOfProducts:
@@ -193,7 +193,7 @@ FORMULAS: Final[Mapping[str, tuple[CurveRule, CurveRule]]] = {
 
 PAPER_FUNCTIONS: Final[Mapping[str, Callable[..., Function]]] = {
     "power": Power,
-    "interactions": Interactions,
+    "interactions": SquaresAndProducts,
     "sine": Sine,
     **{name: partial(PaperFormula, name) for name in FORMULAS},
 }

@@ -50,7 +50,7 @@ from propopt.results.explanation_document import (
     explanation_text,
 )
 from propopt.results.explanation_plots import ExplanationPlots
-from propopt.results.interactions import Interactions
+from propopt.results.interactions import Interactions, interactions_of
 from propopt.results.reasons import LEAST_SHARE, Reasons
 from propopt.results.selection import Selectable
 from propopt.results.shares import Shares, shares_of
@@ -1015,8 +1015,8 @@ class Explanation(
                 "one of po.explain(model, X, data), or use "
                 "po.explainers.TreeInteractions"
             )
-        found: Interactions = self.retrained.interactions()
-        return replace(found, labels=self.labels)
+        assert self.contributions is not None, "with rows that can be explained again"
+        return interactions_of(self, self.contributions, *self.retrained.pairs())
 
     @property
     def plot(self) -> ExplanationPlots:

@@ -11,12 +11,12 @@ base. A pair u, v has the two entries M_uv = M_vu, so that its part is I_uv.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final, Self, final
+from typing import Final, final
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Attributions, Values
 from propopt.base.cards import N_ON_CARD
 from propopt.base.charts import Grid
 from propopt.base.checks import read_count
@@ -37,12 +37,9 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
 from propopt.plots.drawing import draw
 from propopt.plots.style import Axes
+from propopt.proofs.optimum import Optimum
 from propopt.results.clear import unit_of
 from propopt.results.result import Result
-from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.pairs import BoxPairs
-from propopt.structures.boxes.shapley import BoxShapley
-from propopt.structures.products.sums import Game
 from propopt.tables.frames import Labels
 
 
@@ -98,34 +95,6 @@ class Interactions(
     background: str
     labels: Labels = Labels()
     quantity: Quantity | None = None
-
-    @classmethod
-    def of_trees(
-        cls,
-        trees: Boxes,
-        game: Game,
-        points: Points,
-        ends: tuple[float, Values],
-        background: str,
-        labels: Labels,
-        quantity: Quantity | None,
-    ) -> Self:
-        """The interaction values of trees at points, between base and predictions."""
-        values = BoxPairs.of(trees, game).values(points) / 2.0
-        phi = BoxShapley.of(trees, game).values(points)
-        each = np.arange(game.n_players)
-        values[:, each, each] = phi - values.sum(axis=2)
-        base, prediction = ends
-        made = cls(
-            values=values,
-            base_value=np.full(len(points), base),
-            prediction=prediction,
-            background=background,
-            labels=labels,
-            quantity=quantity,
-        )
-        made.validate()
-        return made
 
     def validate(self) -> None:
         """Raise an error for pairs without symmetry, or a row that does not add up."""
@@ -285,6 +254,27 @@ class Interactions(
         caption = f"{what}, in {unit_of(self.quantity)}: pairs have two halves"
         cells = matrix[np.ix_(chosen, chosen)]
         return draw(Grid(rows=names, columns=names, values=cells, caption=caption), ax)
+
+
+def interactions_of(
+    best: Optimum, phi: Attributions, pairs: Array, background: str
+) -> Interactions:
+    """Split contributions (N, D) of an explanation by pairs (N, D, D)."""
+    assert best.base_value is not None, "contributions have a base"
+    assert best.prediction is not None, "and predictions"
+    values = pairs / 2.0
+    each = np.arange(values.shape[1])
+    values[:, each, each] = phi - values.sum(axis=2)
+    made = Interactions(
+        values=values,
+        base_value=best.base_value,
+        prediction=best.prediction,
+        background=background,
+        labels=best.labels,
+        quantity=best.quantity,
+    )
+    made.validate()
+    return made
 
 
 def _largest(table: pd.DataFrame) -> Table:

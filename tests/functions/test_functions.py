@@ -17,7 +17,7 @@ from propopt.base import resources
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine
-from propopt.functions.formulas import Interactions, PaperFormula
+from propopt.functions.formulas import PaperFormula, SquaresAndProducts
 from propopt.losses.graphs import grid
 
 
@@ -32,7 +32,7 @@ PAPER = [
     (PaperFormula("linear_plus_sine"), lambda x: x + np.sin(3 * x)),
     (PaperFormula("quadratic_plus_sine"), lambda x: x**2 / 10 + np.sin(3 * x)),
     (PaperFormula("exponential"), np.exp),
-    (Interactions(), lambda x: x**2 + x * x.sum(axis=1, keepdims=True)),
+    (SquaresAndProducts(), lambda x: x**2 + x * x.sum(axis=1, keepdims=True)),
 ]
 X = np.random.default_rng(2).normal(size=(6, 3))
 each_use = pytest.mark.parametrize("use", ["value", "gradient"])

@@ -237,10 +237,16 @@ class Baseline(ABC):
             are not finite.
         """
         start = time.perf_counter()
-        request = self.request(function, X, rng)
-        points = request.points
-        function = request.function
+        function = read_function(function)
+        reason = self._texts_refusal() if isinstance(function, TextFunction) else None
+        if reason is not None:
+            raise InvalidInput(f"{self.method}: {reason}")
+        function = function.with_categories_of(X)
+        points, labels = function.read(X)
         before = function.calls.rows
+        request = Request(
+            function=function, points=points, labels=labels, rng=read_rng(rng)
+        )
         with progress_bar(self.method, len(points), progress) as bar:
             request = replace(request, advance=partial(bar.advance, bar.task_ids[0]))
             if isinstance(function, TextFunction):
@@ -250,20 +256,6 @@ class Baseline(ABC):
         rows = function.calls.rows - before
         seconds = time.perf_counter() - start
         return self._explanation(request, findings, rows, seconds)
-
-    def request(
-        self, function: Function, X: object, rng: int | np.random.Generator | None
-    ) -> Request:
-        """The request for rows of X, or for documents if these can be explained."""
-        function = read_function(function)
-        reason = self._texts_refusal() if isinstance(function, TextFunction) else None
-        if reason is not None:
-            raise InvalidInput(f"{self.method}: {reason}")
-        function = function.with_categories_of(X)
-        points, labels = function.read(X)
-        return Request(
-            function=function, points=points, labels=labels, rng=read_rng(rng)
-        )
 
     def _explanation(
         self, request: Request, findings: Findings, evaluations: int, seconds: float

@@ -466,8 +466,12 @@ class ExactShap(OfBackground):
         return Findings(attributions=phi, base_value=ends[1:], prediction=ends[:1])
 
     def _findings(self, request: Request) -> Findings:
-        read, f = self.checked(request)
+        checked = self._read(request)
+        read = self._believed(checked.structure)
         exact, mean = self._against(read, request)
+        f = request.value(request.points)
+        if not checked.is_confirmed(request.points, f):
+            self._believed(checked.at(request.points, request.labels))
         phi = np.empty(request.points.shape)
         step = _TREE_ROWS if isinstance(read, Boxes) else _ROWS
         for start in range(0, len(phi), step):
@@ -479,15 +483,6 @@ class ExactShap(OfBackground):
             base_value=np.full(len(phi), mean),
             prediction=f,
         )
-
-    def checked(self, request: Request) -> tuple[SumOfProducts, Values]:
-        """What the function is read as, and its values, which do not differ from it."""
-        checked = self._read(request)
-        read = self._believed(checked.structure)
-        f = request.value(request.points)
-        if not checked.is_confirmed(request.points, f):
-            self._believed(checked.at(request.points, request.labels))
-        return read, f
 
     def _believed(self, read: SumOfProducts | Reason) -> SumOfProducts:
         """The structure of a function; raises with the reason if there is none."""

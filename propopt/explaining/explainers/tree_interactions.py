@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
+from propopt.base.checks import read_rng
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import plural
+from propopt.base.text import Reason, plural
+from propopt.explaining.explainers.baseline import Request
 from propopt.explaining.explainers.shapley_values import (
     N_ROWS,
     BackgroundLike,
@@ -17,9 +20,11 @@ from propopt.explaining.explainers.shapley_values import (
     background_rows,
 )
 from propopt.functions import Function
+from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
-from propopt.results.interactions import Interactions
-from propopt.structures.boxes.boxes import Boxes
+from propopt.results.interactions import Interactions, interactions_of
+from propopt.structures.boxes.pairs import BoxPairs
+from propopt.structures.boxes.path_dependent import PathDependent
 from propopt.structures.products.sums import Game
 
 
@@ -46,10 +51,11 @@ class TreeInteractions:
 
     Parameters
     ----------
-    data : array or DataFrame (B, D), int or "mean"
+    data : array or DataFrame (B, D), int, "mean" or None
         What a missing feature is replaced by: rows of a table, such as the one that the
         model was fitted on; so many rows of X, drawn by ``rng``; or one row, the column
-        means of X and its most frequent categories.
+        means of X and its most frequent categories. With None values depend on the
+        paths of the trees instead, as those of ``shap`` without a background.
 
     Examples
     --------
@@ -63,7 +69,7 @@ class TreeInteractions:
             [0.5, 1. ]]])
     """
 
-    data: BackgroundLike = N_ROWS
+    data: BackgroundLike | None = N_ROWS
 
     def __post_init__(self) -> None:
         TreeShap(data=self.data)  # checks it
@@ -98,9 +104,7 @@ class TreeInteractions:
             If the function is no sum of trees, or differs from it in a row, which is
             named; if the background has other columns than X; or for documents.
         """
-        shap = TreeShap(data=self.data)
-        request = shap.request(function, X, rng)
-        f = request.function
+        f = read_function(function)
         if isinstance(f, TextFunction) or f.boxes is None:
             raise InvalidInput(
                 f"tree_interactions: {f!r} is not read as a sum of trees of a table; "
@@ -108,15 +112,21 @@ class TreeInteractions:
                 "XGBoost or CatBoost, and of a boosted classifier "
                 "wrap(model, output='log_odds')"
             )
-        trees, prediction = shap.checked(request)
-        assert isinstance(trees, Boxes), "TreeShap reads nothing else"
-        game = Game(background_rows(self.data, request))
-        return Interactions.of_trees(
-            trees,
-            game,
-            request.points,
-            (float(request.value(game.background).mean()), prediction),
-            plural(len(game.background), "background row"),
-            request.labels,
-            f.quantity,
-        )
+        generator = read_rng(rng)
+        same_draws = deepcopy(generator)
+        shap = TreeShap(data=self.data).explain(f, X, rng=generator)
+        f = f.with_categories_of(X)
+        trees = f.boxes
+        assert trees is not None, "they were read before"
+        points, labels = f.read(X)
+        if self.data is None:
+            path_game = PathDependent.of(trees)
+            assert not isinstance(path_game, Reason), "TreeShap has its values"
+            pairs = path_game.pairs(points)
+            background = "training rows of each node"
+        else:
+            request = Request(function=f, points=points, labels=labels, rng=same_draws)
+            game = Game(background_rows(self.data, request))
+            pairs = BoxPairs.of(trees, game).values(points)
+            background = plural(len(game.background), "background row")
+        return interactions_of(shap, shap.attributions, pairs, background)

@@ -194,7 +194,7 @@ class BackgroundRows:
                 rows_of = n_terms[leaves - block.start][:, None] + np.arange(len(terms))
                 change[rows_of] = changes
                 players = sets.owner[sets.first[leaves][:, None, None] + terms]
-                owner[rows_of] = _place(players)
+                owner[rows_of] = _positions(players)
             np.add.at(phi, owner, change)
 
     @property
@@ -277,8 +277,8 @@ def _terms(p: int, order: int) -> Indices:
     return np.array(terms, np.intp).reshape(-1, order)
 
 
-def _place(players: Indices) -> Indices:
-    """The places of players (…, 1), or of pairs (…, 2) with i < j, j (j−1)/2 + i."""
+def _positions(players: Indices) -> Indices:
+    """The positions of players (…, 1), or of pairs (…, 2) with i < j, j (j−1)/2 + i."""
     last = players[..., -1]
     return last if players.shape[-1] == 1 else last * (last - 1) // 2 + players[..., 0]
 

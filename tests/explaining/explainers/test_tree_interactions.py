@@ -150,6 +150,14 @@ def test_drawn_backgrounds_are_those_of_the_explanation():
     np.testing.assert_allclose(found.contributions, best.contributions, atol=1e-12)
 
 
+def test_without_a_background_values_are_those_of_shap():
+    shap = pytest.importorskip("shap")
+    theirs = shap.TreeExplainer(MODEL).shap_interaction_values(X[:20])
+    found = explained(None)
+    np.testing.assert_allclose(found.values, theirs, atol=1e-12)
+    assert "training rows" in found.background
+
+
 def saved_and_loaded(tmp_path):
     best = po.explain(MODEL, X[:20], data=X)
     best.save(tmp_path / "best.npz")
