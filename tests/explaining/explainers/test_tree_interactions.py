@@ -12,6 +12,7 @@ from refusals import refusals
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import TreeInteractions, TreeShap
+from propopt.laws import background
 
 
 LEARNERS = {
@@ -53,10 +54,10 @@ def test_pairs_are_those_of_all_coalitions(library, seed):
     function = po.wrap(model, data=X)
     data, rows = X[:20], X[200:203]
     found = TreeInteractions(data=data).explain(function, rows)
-    points, background = (function.read(part)[0] for part in (rows, data))
+    points, others = (function.read(part)[0] for part in (rows, data))
     # XGBoost adds up in single precision, and the sum of its trees is as exact as ours
     f = function.boxes.value if library == "xgboost" else function.value_at
-    worth = worths(f, points, background)
+    worth = worths(f, points, others)
     wanted = interactions_of(worth, 2)
     size = np.abs(wanted).max()
     assert size > 0.05
@@ -141,12 +142,13 @@ def test_explanations_know_what_comes_from_pairs(data, groups):
     assert some.labels.points == ("row 3", "row 4")
 
 
-def test_drawn_backgrounds_are_those_of_the_explanation():
+def test_drawn_backgrounds_are_those_of_the_explanation(monkeypatch):
+    monkeypatch.setattr(background, "MOST_TREE_ROWS", 1_000)
     rows = pd.DataFrame(RNG.normal(size=(12_000, 3)), columns=[*"abc"])
     model = sk.DecisionTreeRegressor(max_depth=4).fit(rows, rows.a * rows.b)
     best = po.explain(model, rows[:5], data=rows)
     found = best.interactions()
-    assert "drawn" in found.background or "draws" in found.background
+    assert "1,000 draws of 12,000" in found.background
     np.testing.assert_allclose(found.contributions, best.contributions, atol=1e-12)
 
 
