@@ -11,6 +11,7 @@ import numpy as np
 
 from propopt.base.arrays import Indices, Mask, Points, Values
 from propopt.base.kernels import kernel
+from propopt.base.resources import BATCH_BUDGET
 from propopt.structures.boxes.nodes import TreeNodes
 from propopt.structures.boxes.sets import Sets, Tree
 from propopt.structures.products.sums import SumOfProducts, padded_paths, ranks
@@ -70,15 +71,31 @@ class Boxes(SumOfProducts):
         return Sets.concatenate(cast("Sequence[Sets]", self.factors))
 
     def value(self, points: Points | Mask) -> Values:
-        """Values of f at points (N, D), by the leaves that they reach if compiled."""
+        """Values of f at points (N, D), by leaves or boxes that contain them."""
+        rows = np.ascontiguousarray(points, np.float64)
         compiled = None if self.trees is None else kernel("walk")
         if compiled is None or self.trees is None:
-            return super().value(np.asarray(points, np.float64))
+            return self._by_bits(rows)
         nodes = self.trees.nodes
-        values = np.full(len(points), self.base)
-        rows = np.ascontiguousarray(points, np.float64)
+        values = np.full(len(rows), self.base)
         sizes = len(nodes.roots) - 1, *rows.shape, nodes.members.shape[1]
         compiled(*sizes, nodes.roots, *nodes.arrays, rows, values)
+        return values
+
+    def _by_bits(self, points: Points) -> Values:
+        """Values at points, eight of which are in a byte for each set."""
+        values = np.empty(len(points))
+        for rows in BATCH_BUDGET.blocks(len(points), max(1, 8 * self.n_factors)):
+            held = np.packbits(self.sets.contain(points[rows]), axis=1)
+            # the last row is for the padding of paths, −1
+            held = np.pad(held, ((0, 1), (0, 0)), constant_values=255)
+            sums = np.full(8 * held.shape[1], self.base)
+            for block in BATCH_BUDGET.blocks(len(self.values), 16 * len(sums)):
+                inside = np.bitwise_and.reduce(held[self.paths[block]], axis=1)
+                terms = np.unpackbits(inside, axis=1) * self.values[block, None]
+                terms[:1] += sums  # so that boxes are added in their order
+                sums = terms.sum(axis=0)
+            values[rows] = sums[: len(values[rows])]
         return values
 
     def deduplicate(self) -> Self:
