@@ -141,10 +141,11 @@ README = ROOT / "README.md"
 def test_what_the_readme_has_in_python_runs():
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", read(README), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
     assert names["best"].gap < 1e-9
+    assert names["explainer"].shap_values(names["X"][:2]).shape == (2, 10)
     # the card of the first screen; other versions round differently, so without digits
     (card,) = re.findall(r"```text\n(.*?)\n```", read(README), re.DOTALL)
     lines = [re.sub(r"[\d.]+|\s+", "", text) for text in (card, str(names["best"]))]

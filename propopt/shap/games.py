@@ -1,4 +1,4 @@
-"""What trees are worth for sets of columns: against a background, or along paths."""
+"""Games of sums of trees: against a background, along paths, or rescaled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from propopt.structures.products.sums import Game
 
 
 class TreeGame(ABC):
-    """What one sum of trees, or a function of it, is worth for sets of columns."""
+    """The value of a sum of trees, or of a function of it, for sets of columns."""
 
     @abstractmethod
     def base_at(self, y: Array, /) -> Values:

@@ -227,7 +227,7 @@ class TreeModel:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the trees are known; of categories they need a table."""
+        """True if the trees are available; those of categories need a table."""
         try:
             return len(self.boxes) > 0
         except NoTrees:
@@ -258,12 +258,12 @@ class TreeModel:
         return tuple(replace(x, trees=x.trees[:count]).boxes() for x in sums)
 
     def is_limited(self, tree_limit: int | None) -> bool:
-        """Whether so many trees are not all."""
+        """True for fewer trees than the model has."""
         return tree_limit is not None and 0 <= tree_limit < self.tree_limit
 
     @property
     def is_prediction(self) -> bool:
-        """Whether the raw output is what ``predict`` returns."""
+        """True if ``predict`` returns the raw output."""
         return self.functions[0].quantity.kind == "value"
 
     @property

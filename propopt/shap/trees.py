@@ -144,7 +144,7 @@ class TreeExplainer:
 
     @staticmethod
     def supports_model_with_masker(model: Any, masker: Any) -> bool:
-        """Whether a model is read as trees with such a background.
+        """True for models that are read as trees, with such a background.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class TreeExplainer:
 
     @property
     def _is_doubled(self) -> bool:
-        """Whether both of two classes are returned, with opposite signs."""
+        """True if both of two classes are returned, with opposite signs."""
         return self.model_output == "predict_proba" and self._link is not None
 
     def _checked_link(self) -> MarginLink | None:
@@ -487,7 +487,7 @@ def background_of(data: Any) -> tuple[Any, Values | None]:
 
 
 def _perturbation(given: str, rows: Any) -> str:
-    """Whether the values are interventional or path-dependent."""
+    """The kind of values: interventional or path-dependent."""
     if given == "interventional" and rows is None:
         warnings.warn(
             "feature_perturbation='interventional' needs data, the background rows; "
