@@ -264,9 +264,16 @@ class ContributionRule:
         """The background rows: as many of the table as can be afforded."""
         if self.given_background is not None:
             return self.given_background
-        if self.table is not None:
-            return self.table.affordable(self.checked.structure)
-        return Background.of(self.reference, self.checked.structure)
+        table = self.table
+        if table is None:
+            table = Background(self.reference.points, self.reference.n_rows)
+        structure = self.checked.structure
+        drawn = table.affordable(structure)
+        if drawn is table or not isinstance(structure, Reason):
+            return drawn
+        names = self.reference.labels.of_columns()
+        values = self.function.value_at(table.points, names)
+        return table.thinned(len(drawn.points), values)
 
     @cached_property
     def main_effects(self) -> MainEffectRule:
@@ -330,6 +337,8 @@ class ContributionRule:
         )
         if self.background.is_whole:
             return np.ascontiguousarray(values[:, 0])
+        if self.background.traits is not None:
+            values = self.background.estimates @ values
         return np.ascontiguousarray(values.transpose(1, 0, 2))
 
     def _of_blocks(
@@ -397,11 +406,9 @@ class ContributionRule:
     ) -> Estimate:
         """The estimate from all sets of columns if they are cheap, else from orders."""
         drawn_from = self.background
-        rows = self.background.points
-        parts = [] if drawn_from.is_whole else drawn_from.parts()
+        rows = drawn_from.points
         value = partial(self.function.value_at, labels=labels.of_columns())
         plan = DrawPlan(self.draws.n_samples) if alone else self.draws
-        weights = drawn_from.weights, self._of_column
         shape = len(points), self._n_players
         function = self.function
         # trees and networks are fast
@@ -409,11 +416,11 @@ class ContributionRule:
         most = QUICK_ROWS if is_quick else 0
         if all_sets_are_cheap(shape, len(rows), plan, most):
             values = ends[1], self.of_background
-            whole = [np.arange(len(rows))]
-            phi = shapley_of_sets(value, rows, points, values, parts or whole, *weights)
-            phi = phi if parts else phi[0]
+            estimates = drawn_from.estimates, self._of_column
+            phi = shapley_of_sets(value, rows, points, values, *estimates)
+            phi = phi[0] if drawn_from.is_whole else phi
             return self._of_background(phi, "all sets of the features", labels)
-        drawn = shapley_orders(value, rows, points, rng, plan, parts, *weights)
+        drawn = shapley_orders(value, drawn_from, points, rng, plan, self._of_column)
 
         def size(drawn: Pooled) -> float:
             assert self.error is not None, "without it draws have no other error"

@@ -29,7 +29,7 @@ from propopt.explaining.targets import LawChoice, Targets, error_of_parts
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
-from propopt.laws.background import canonical_order, digests_of
+from propopt.laws.background import Background, canonical_order, digests_of
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.shapley_draws import shapley_orders
 from propopt.lime.explaining import explain_documents
@@ -272,7 +272,7 @@ class DocumentsProblem(ExplanationProblem):
             phi = word_shapley(sets)[None]
             return Estimate(values=phi, source=source, exact=True)
         at = self.function.of_document(document)
-        nothing = np.zeros((1, d))
+        nothing = Background.of_points(np.zeros((1, d)))
         text = np.ones((1, d))
         blocks = shapley_orders(at.value_at, nothing, text, rng, _ORDERS).blocks[0]
         n_draws = 2 * _ORDERS.n_samples

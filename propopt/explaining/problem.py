@@ -265,7 +265,8 @@ class CheckedSettings(Settings):
             return N_REFERENCE
         products = function.products_in(n_columns)
         if isinstance(products, Reason):  # orders in both directions, main effects
-            most = _MOST_CALLS / (N_BACKGROUND * (3 * n_columns - 2))
+            left = _MOST_CALLS - len(reference.points)
+            most = left / (N_BACKGROUND * (3 * n_columns - 2))
             costs = [linked.steps_of_row(N_BACKGROUND) for linked in function.links]
             if costs and max(costs) <= MOST_LINK_STEPS:
                 most = min(most, _MOST_STEPS / max(costs))
@@ -781,7 +782,7 @@ class RowsProblem(ExplanationProblem):
         share, worst = mixtures.never_seen(
             background.points[:, used],
             np.unique(of_column[used], return_inverse=True)[1],
-            background.weights,
+            background.weights if background.is_whole else None,
         )
         parameters: dict[str, Parameter] = {"mixtures never seen": share}
         if worst:

@@ -93,6 +93,8 @@ class SavedExplainer(
     n_background: int | None = field(low=1, default=None)  # rows of their table
     background_weights: Values | None = field("b", low=0.0, default=None)
     drawn_by_weight: bool = field(default=False)
+    # of drawn rows, from which their weights follow
+    background_traits: Array | None = field("b z", default=None)
     groups: Mapping[str, tuple[str, ...]] = field(factory=dict)
 
     @classmethod
@@ -111,11 +113,14 @@ class SavedExplainer(
             metric = fitted.metric
             assert isinstance(problem.rule, ContributionRule), "its targets"
             background = problem.rule.background
+            traits = background.traits
+            weights = background.weights if traits is None else None
             parts = {
                 "background": background.points,
                 "n_background": background.n_rows,
-                "background_weights": background.weights,
+                "background_weights": weights,
                 "drawn_by_weight": background.by_weight,
+                "background_traits": traits,
                 "targets": _targets(fitted),
                 "contributions": settings.contributions,
                 "metric": settings.metric,
@@ -231,6 +236,8 @@ class SavedExplainer(
             self.background_weights,
             self.drawn_by_weight,
         )
+        if self.background_traits is not None:
+            background = background.calibrated(self.background_traits)
         background.refuse_another(reference.background, "reference")
         return FittedContributions(
             problem=replace(problem, background=background),

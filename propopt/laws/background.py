@@ -9,7 +9,9 @@ row.
 A Shapley value, a centred partial dependence and the base are means over the same
 background rows, which replace the values of unknown columns. If a table has more rows
 than affordable, some are drawn by their digests, with a computable error: the mean of M
-rows out of M₀ has the variance s²/M (1 − M/M₀).
+rows out of M₀ has the variance s²/M (1 − M/M₀). They have weights if the
+model is called: means of f and of the columns are then those of the table, the base is
+the mean of f over all rows, and s² is that of the residuals.
 """
 
 from __future__ import annotations
@@ -30,6 +32,12 @@ from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.checks import read_only
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
+from propopt.laws.calibration import (
+    DRAWS_A_TRAIT,
+    N_DRAWN_BLOCKS,
+    calibrated_weights,
+    linear_traits,
+)
 from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.shapley import tree_steps
@@ -48,8 +56,8 @@ MOST_TREE_ROWS: Final = 60_000
 N_BACKGROUND: Final = 100
 """Background rows of a black-box model, and the minimum for all models."""
 
-N_DRAWN_BLOCKS: Final = 10
-"""Parts of a drawn background, which estimate its error."""
+_ROUNDING: Final = 1e-12
+"""Errors of a mean below this share of the range of the values are rounding."""
 
 _STEPS: Final = 5e7
 """Operations per explained row and background for a sum of trees."""
@@ -206,6 +214,8 @@ class Background:
     n_rows: int  # M₀
     weights: Values | None = None  # (M,) > 0 with sum 1; None if equal
     by_weight: bool = False  # rows were drawn in proportion to weights
+    # (M, T): of drawn rows, minus their means over the table, if weights are calibrated
+    traits: Array | None = None
 
     @classmethod
     def of_points(cls, points: Points, weights: Values | None = None) -> Self:
@@ -220,14 +230,7 @@ class Background:
         shares = None if equal else read_only(weights / math.fsum(weights.tolist()))
         return cls(read_only(points + 0.0), len(points), shares)
 
-    @classmethod
-    def of(
-        cls, reference: Reference, structure: SumOfProducts | Reason | None
-    ) -> Background:
-        """Take all rows of a table, or as many as are affordable for a structure."""
-        return cls(reference.points, reference.n_rows).affordable(structure)
-
-    def affordable(self, structure: SumOfProducts | Reason | None) -> Background:
+    def affordable(self, structure: SumOfProducts | Reason | None) -> Self:
         """All of these rows, or draws if there are more than affordable."""
         most = affordable_rows(structure, len(self.points))
         return self.thinned(most if len(self.points) <= most else min(most, MOST_ROWS))
@@ -242,13 +245,16 @@ class Background:
         """The same rows in canonical order."""
         order = canonical_order(row_digests(self.points, schema), self.weights)
         weights = None if self.weights is None else read_only(self.weights[order])
-        return replace(self, points=read_only(self.points[order]), weights=weights)
+        traits = None if self.traits is None else read_only(self.traits[order])
+        points = read_only(self.points[order])
+        return replace(self, points=points, weights=weights, traits=traits)
 
-    def thinned(self, most: int) -> Self:
+    def thinned(self, most: int, values: Values | None = None) -> Self:
         """Draw at most ``most`` of rows in canonical order: the last ones.
 
         The first ones are the reference rows. Weighted rows are drawn with replacement,
-        in proportion to their weights, and then have equal weights.
+        in proportion to their weights, and then have equal weights. Draws
+        get weights by their traits if the values of f at all rows (M,) are given.
         """
         if len(self.points) <= most:
             return self
@@ -257,12 +263,21 @@ class Background:
         if self.weights is not None:
             rng = np.random.default_rng(0)
             chosen = np.sort(rng.choice(len(self.points), count, p=self.weights))
-        return replace(
+        drawn = replace(
             self,
             points=read_only(self.points[chosen]),
             weights=None,
             by_weight=self.weights is not None,
         )
+        if values is None:
+            return drawn
+        traits = linear_traits(self.points, values)[:, : count // DRAWS_A_TRAIT]
+        return drawn.calibrated(traits[chosen] - self.mean(traits.T))
+
+    def calibrated(self, traits: Array) -> Self:
+        """The same draws with weights by their traits (M, T), of mean zero."""
+        weights, _ = calibrated_weights(traits, np.zeros(traits.shape[1]))
+        return replace(self, weights=read_only(weights), traits=read_only(traits))
 
     @property
     def is_whole(self) -> bool:
@@ -285,11 +300,37 @@ class Background:
         """The rows of the ten parts of a drawn background."""
         return [self.points[part] for part in self.parts()]
 
+    @cached_property
+    def deviations(self) -> Array | None:
+        """Weights in ten estimates minus those of the mean (10, M); None if whole.
+
+        The standard error of a mean is that of the ten, with the correction.
+        """
+        if self.is_whole:
+            return None
+        if self.traits is not None:
+            return calibrated_weights(self.traits, np.zeros(self.traits.shape[1]))[1]
+        n_rows = len(self.points)
+        shares = np.zeros((N_DRAWN_BLOCKS, n_rows))
+        for share, part in zip(shares, self.parts(), strict=True):
+            share[part] = 1.0 / len(part)
+        return shares - 1.0 / n_rows
+
+    @property
+    def estimates(self) -> Array:
+        """Weights of the rows in one estimate of a mean (1, M), or in ten (10, M)."""
+        n_rows = len(self.points)
+        equal = np.full(n_rows, 1.0 / n_rows)
+        weights = (equal if self.weights is None else self.weights)[None]
+        return weights if self.deviations is None else weights + self.deviations
+
     def game(self, players: Players | None = None) -> Game:
-        """The Shapley game against all rows, or against each part of a drawn sample."""
+        """The game against all rows, or against each part or row of a drawn sample."""
         player_of_column = None if players is None else players.of_column
         if self.is_whole:
             return Game(self.points, weights=self.weights, players=player_of_column)
+        if self.traits is not None:  # each row alone
+            return Game(self.points, len(self.points), players=player_of_column)
         return Game(
             np.concatenate(self.blocks()), N_DRAWN_BLOCKS, players=player_of_column
         )
@@ -300,8 +341,13 @@ class Background:
 
     def error_of_mean(self, values: Values) -> float:
         """The standard error of the mean of values (M,) over these rows."""
-        if self.is_whole or len(values) < 2:
+        if len(values) < 2 or self.deviations is None:
             return 0.0
+        if self.traits is not None:  # of the residuals
+            squares = (self.deviations @ values) ** 2
+            error = math.sqrt(squares.mean() / (len(squares) - 1))
+            exact = error <= _ROUNDING * float(np.ptp(values))
+            return 0.0 if exact else error * self.correction
         deviation = float(values.std(ddof=1))
         return deviation / math.sqrt(len(values)) * self.correction
 
@@ -338,7 +384,8 @@ class Background:
         if self.is_whole:
             return f"{count} {'' if self.weights is None else 'weighted '}{noun}"
         by = " by weight" if self.by_weight else ""
-        return f"{count} draws{by} of {self.n_rows:,} background rows"
+        how = "" if self.traits is None else ", calibrated"
+        return f"{count} draws{by} of {self.n_rows:,} background rows{how}"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_words()})"

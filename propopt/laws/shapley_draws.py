@@ -10,24 +10,18 @@ all orders and background rows is the Shapley value. Each order is walked backwa
 with the same b, which cancels antisymmetric errors (Mitchell et al. 2022).
 
 Orders are independent. Background rows are used in turn: none is repeated before all
-were used. The changes d_i (D,) of pair i with row b_i are regressed on traits z of
-the row, which all rows have (Cassel, Särndal and Wretman 1976):
-
-    estimate = d̄ + (z̄ of all rows − z̄ of the pairs) β,  residuals r_i = d_i − d̄ − z_i β.
-
-If each row is used equally often, this is d̄. Differences between rows explained by
-traits are not errors of the estimate; only the residuals are: each of ten blocks of
-pairs is the estimate plus its scaled mean residual. With at least four pairs per row,
-traits are indicators of rows; otherwise they are f(b), the columns of b, and its
-proximity to some rows. Unexplained differences between rows count as error, although
-all rows may have been used: with one order per row they cannot be separated from the
-noise of the orders. On average the stated errors are then too large. Effects in fewer
-than one pair in a hundred may be missing from values and errors.
+were used. The changes of the pairs are weighted by traits of their rows
+(:mod:`propopt.laws.calibration`): if each row is used equally often, they are averaged.
+Traits are indicators of rows if there are four pairs per row. Unexplained differences
+between rows count as error, although all rows may have been used: with one order per
+row they cannot be separated from the noise of the orders. On average the stated errors
+are then too large. Effects in fewer than one pair in a hundred may be missing from
+values and errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -35,8 +29,14 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.resources import BATCH_BUDGET, DrawPlan
-from propopt.laws.background import mean_of_rows
-from propopt.laws.draws import N_BLOCKS
+from propopt.laws.background import Background, mean_of_rows
+from propopt.laws.calibration import (
+    DRAWS_A_TRAIT,
+    N_DRAWN_BLOCKS,
+    calibrated_weights,
+    slopes_on,
+    traits_of_rows,
+)
 from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import all_sets, shapley_of_coalitions
@@ -44,18 +44,11 @@ from propopt.structures.subsets.sets import all_sets, shapley_of_coalitions
 
 _Evaluator: TypeAlias = Callable[[Points], Array]
 
-_TRAITS_AMONG: Final = 4
-"""The smallest number of pairs per trait."""
+_PAIRS_A_TRAIT: Final = 4
+"""The smallest number of pairs per trait, if all rows are used."""
 
 _ORDERS_A_ROW: Final = 4
 """Orders per row that suffice to estimate their variance within a row."""
-
-_DEPENDENT: Final = 1e-6
-"""Traits count as linear in others below this share of the largest singular value."""
-
-_CENTRES: Final = 100
-"""The largest number of rows with their proximity as a trait."""
-
 
 # ---- All sets of the columns
 
@@ -96,20 +89,19 @@ def shapley_of_sets(
     background: Points,
     points: Points,
     ends: tuple[Array, Array],  # f at the points and at the background
-    parts: Sequence[Indices],
-    weights: Values | None = None,  # of the rows, if there is one part
+    estimates: Array,  # (K, M): weights of the rows in each of K means
     players: Indices | None = None,  # (D,): of the columns, if grouped
 ) -> Array:
-    """Exact values against each part of the background, (parts, N, D)."""
+    """Exact values for each of several weightings of the background, (K, N, D)."""
     player_of_column = _alone(points) if players is None else players
     n_points = len(points)
     width = int(player_of_column.max()) + 1
     at_points, at_background = ends
     sets = all_sets(width)
     # v(S) − f(x), so that unused columns get exactly zero
-    worths = np.zeros((len(parts), n_points, len(sets)))
-    for k, part in enumerate(parts):
-        differences = at_background[part] - at_points[:, None]
+    worths = np.zeros((len(estimates), n_points, len(sets)))
+    differences = at_background - at_points[:, None]
+    for k, weights in enumerate(estimates):
         worths[k, :, 0] = mean_of_rows(differences, weights)
     size = len(sets) - 2
     for block in BATCH_BUDGET.blocks(n_points * size, 8 * background.size):
@@ -117,8 +109,8 @@ def shapley_of_sets(
         from_row = sets[s + 1][:, player_of_column]
         mixed = np.where(from_row[:, None], points[n, None], background)
         values = value(mixed.reshape(-1, len(player_of_column))).reshape(len(n), -1)
-        for k, part in enumerate(parts):
-            differences = values.take(part, axis=1) - at_points[n, None]
+        differences = values - at_points[n, None]
+        for k, weights in enumerate(estimates):
             worths[k, n, s + 1] = mean_of_rows(differences, weights)
     return shapley_of_coalitions(worths)
 
@@ -133,33 +125,33 @@ def _alone(points: Points) -> Indices:
 
 def shapley_orders(
     value: _Evaluator,
-    background: Points,
+    background: Background,
     points: Points,
     rng: np.random.Generator,
     draws: DrawPlan,
-    parts: Sequence[Indices] = (),
-    weights: Values | None = None,  # of the rows, of sum 1
     players: Indices | None = None,  # (D,): of the columns, if grouped
 ) -> Pooled:
     """Estimates (10, N, D) from drawn orders in ten blocks; D ≥ 2 players.
 
-    With ten ``parts`` of the background, a second (10, N, D) has the effect of traits
-    on the values, from the mean of the parts to each of them.
+    For a drawn background, a second (10, N, D) has the part of its error that traits
+    of the rows explain.
     """
+    rows = background.points
     at_points = value(points)
-    at_background = value(background)
+    at_background = value(rows)
     player_of_column = _alone(points) if players is None else players
     width = int(player_of_column.max()) + 1
-    cost = _cost_of_orders(len(points), width, len(background))
-    traits = _traits(background, at_background)
-    in_turn = _in_turn(len(background), rng)
-    by_weight = in_turn if weights is None else _by_weight(weights, rng)
+    cost = _cost_of_orders(len(points), width, len(rows))
+    in_turn = _in_turn(len(rows), rng)
+    by_weight = in_turn
+    if background.is_whole and background.weights is not None:
+        by_weight = _by_weight(background.weights, rng)
 
     def batch(n_pairs: int, _: int) -> BlockEstimates:  # one continued stream
-        few = n_pairs < _ORDERS_A_ROW * len(background)
+        few = n_pairs < _ORDERS_A_ROW * len(rows)
         used = np.fromiter(by_weight if few else in_turn, np.intp, n_pairs)
-        weights_of_estimates = _weights_of_pairs(traits, used, parts, weights)
-        drawn_rows = background[used], at_background[used]
+        weights_of_estimates = _weights_of_pairs(background, at_background, used)
+        drawn_rows = rows[used], at_background[used]
         shape = len(points), width
         estimates = [
             np.empty((len(block_weights), *shape))
@@ -181,8 +173,8 @@ def _cost_of_orders(n_points: int, n_columns: int, n_background: int) -> DrawCos
     return DrawCost(
         2 * n_points * (n_columns - 1),
         once=n_points + n_background,
-        fewest=N_BLOCKS,
-        step=N_BLOCKS,
+        fewest=N_DRAWN_BLOCKS,
+        step=N_DRAWN_BLOCKS,
     )
 
 
@@ -209,62 +201,29 @@ def _by_weight(weights: Values, rng: np.random.Generator) -> Iterator[int]:
         yield from stream.permutation(chosen).tolist()
 
 
-def _traits(background: Points, at_background: Values) -> Array:
-    """Traits of rows (M, T), the most useful first.
-
-    They are f, principal components of the columns, and proximity to other rows.
-    """
-    is_present = ~np.isnan(background)
-    count = np.maximum(is_present.sum(axis=0), 1)
-    means = np.where(is_present, background, 0.0).sum(axis=0) / count
-    columns = _of_unit_norm(np.where(is_present, background - means, 0.0))
-    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    components = left[:, sizes > _DEPENDENT * sizes.max(initial=0.0)]
-    chosen = np.random.default_rng(0).permutation(len(columns))[:_CENTRES]
-    squares = (columns**2).sum(axis=1)
-    distances = squares[:, None] + squares[chosen] - 2.0 * columns @ columns[chosen].T
-    distances = np.maximum(distances, 0.0)
-    proximity = _of_unit_norm(np.exp(-distances / (np.median(distances) or 1.0)))
-    return np.hstack([_of_unit_norm(at_background[:, None]), components, proximity])
-
-
-def _of_unit_norm(columns: Array) -> Array:
-    """Centred columns of norm 1, without constant ones."""
-    centred = columns - columns.mean(axis=0)
-    sizes = np.abs(centred).max(axis=0)
-    varies = sizes > _DEPENDENT * np.abs(columns).max(axis=0)
-    centred = centred[:, varies] / sizes[varies]
-    return centred / np.linalg.norm(centred, axis=0)
-
-
 def _weights_of_pairs(
-    traits: Array,
-    used: Indices,
-    parts: Sequence[Indices],
-    row_weights: Values | None,
+    background: Background, at_background: Values, used: Indices
 ) -> list[Array]:
-    """Weights of P pairs (10, P) in blocks of the estimate, and in parts if any."""
-    n_rows = len(traits)
+    """Weights of P pairs (10, P) in blocks of the estimate, and of a drawn sample."""
     n_pairs = len(used)
+    n_rows = len(at_background)
+    are_drawn = background.deviations is not None
     if n_pairs >= _ORDERS_A_ROW * n_rows:
+        are_drawn = False
         traits = np.eye(n_rows)
+    elif background.traits is not None:
+        traits = background.traits[:, : n_pairs // DRAWS_A_TRAIT]
     else:  # unused rows are predicted from others, not by indicators
-        count = n_pairs if row_weights is None else len(np.unique(used))
-        traits = traits[:, : count // _TRAITS_AMONG]
-    centred = traits[used] - traits[used].mean(axis=0)
-    inverse = np.linalg.pinv(centred, rcond=_DEPENDENT)  # β = Z⁺ d
-    shift = mean_of_rows(traits.T, row_weights) - traits[used].mean(axis=0)
-    weights = 1.0 / n_pairs + shift @ inverse
-    block = np.repeat(np.eye(N_BLOCKS), n_pairs // N_BLOCKS, axis=1)  # (10, P)
-    residual = block - block.mean(axis=1, keepdims=True) - block @ centred @ inverse
-    # residuals of independent errors have Σ_k (their sum in block k)² = σ² Σ R²;
-    # blocks are scaled so that Σ_k (deviation)²/(B (B − 1)) expects σ² Σ w²
-    expected = (residual**2).sum() / (N_BLOCKS * (N_BLOCKS - 1))
-    residual *= np.sqrt((weights**2).sum() / expected)
+        count = n_pairs if background.weights is None else len(np.unique(used))
+        traits = traits_of_rows(background.points, at_background)
+        traits = traits[:, : count // _PAIRS_A_TRAIT]
+    weights, residual = calibrated_weights(traits[used], background.mean(traits.T))
+    if not are_drawn:  # traits are fixed: variances are Σ r²/(1 − h), and h = T/P
+        residual *= np.sqrt(1.0 - traits.shape[1] / n_pairs)
     weights_of_estimates = [weights + residual]
-    if parts:
-        means = np.array([traits[part].mean(axis=0) for part in parts])
-        weights_of_estimates.append((means - means.mean(axis=0)) @ inverse)
+    if background.deviations is not None:
+        moves = background.deviations @ traits @ slopes_on(traits[used])
+        weights_of_estimates.append(moves)
     return weights_of_estimates
 
 

@@ -20,7 +20,6 @@ from quiet_boosters import booster
 
 import propopt as po
 from propopt.base.document import number_text
-from propopt.laws.background import Background
 
 
 N, D, K = 48, 4, 8
@@ -406,12 +405,7 @@ def test_the_error_of_a_drawn_background_covers_exact_values(seed, monkeypatch):
     new = table[:25] + 0.1
     whole = po.explain(model, new, data=table)
     assert whole.sampling_excess == 0.0
-    monkeypatch.setattr(
-        "propopt.explaining.contributions.Background.of",
-        lambda reference, _: Background(reference.points, reference.n_rows).thinned(
-            200
-        ),
-    )
+    monkeypatch.setattr("propopt.laws.background.affordable_rows", lambda *_: 200)
     drawn = po.explain(model, new, data=table)
     assert "200 draws of 1,500 background rows" in drawn.parameters["background"]
     apart = ((drawn.contributions - whole.contributions) ** 2).sum()

@@ -19,6 +19,7 @@ import propopt as po
 from propopt.base.arrays import Array
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
+from propopt.laws.background import Background
 from propopt.laws.sampling import DrawCost, Pooled
 from propopt.laws.shapley_draws import shapley_orders
 from propopt.lime.sampled_limits import estimate_limits
@@ -115,8 +116,8 @@ def by_words(n, seed, batches=()):
 def by_orders(n, seed, first=None):
     """All orders at once, or some of them first."""
     rng, f = np.random.default_rng(seed), lost_wide()
-    plan = DrawPlan(first or n)
-    orders = shapley_orders(f.value, BACKGROUND, WIDE[-3:], rng, plan).extended(n)
+    plan, rows = DrawPlan(first or n), Background.of_points(BACKGROUND)
+    orders = shapley_orders(f.value, rows, WIDE[-3:], rng, plan).extended(n)
     (blocks,) = orders.blocks
     counts = orders.evaluations, f.calls.rows
     return blocks.mean(axis=0), error_of_blocks(blocks), *counts

@@ -77,9 +77,10 @@ def test_drawn_orders_of_a_weighted_background_have_no_bias():
     x = RNG.normal(size=(2, 6))
     shares = weights / weights.sum()
     true, plain = (shapley_by_definition(f, x, rows, w) for w in (shares, None))
+    table = Background.of_points(rows, weights)
     for count in (40, 400):  # below four orders a row, and above
         result = shapley_orders(
-            f, rows, x, np.random.default_rng(0), DrawPlan(count), (), shares
+            f, table, x, np.random.default_rng(0), DrawPlan(count)
         ).blocks[0]
         mean = result.mean(axis=0)
         error = result.std(axis=0, ddof=1) / math.sqrt(len(result))

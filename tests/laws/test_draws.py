@@ -25,7 +25,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, DrawPlan
 from propopt.explaining.contributions import ContributionRule
 from propopt.laws import perturbations, shapley_draws
-from propopt.laws.background import Reference
+from propopt.laws.background import Background, Reference
 from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import N_BLOCKS, Design, Sample
 from propopt.laws.perturbations import AntitheticPairs, Perturbations, prefetch
@@ -347,12 +347,15 @@ N_SEEDS = 100
 def of_sets(f, background, points, parts=None):
     ends = f(points), f(background)
     parts = [np.arange(len(background))] if parts is None else parts
-    return shapley_of_sets(f, background, points, ends, parts)
+    rows = np.arange(len(background))
+    estimates = np.array([np.isin(rows, part) / len(part) for part in parts])
+    return shapley_of_sets(f, background, points, ends, estimates)
 
 
 def drawn(f, background, n_pairs, seed, points=ROWS):
     rng = np.random.default_rng(seed)
-    return shapley_orders(f, background, points, rng, DrawPlan(n_pairs))
+    rows = Background.of_points(background)
+    return shapley_orders(f, rows, points, rng, DrawPlan(n_pairs))
 
 
 @pytest.mark.parametrize("name", MODELS)
