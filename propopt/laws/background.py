@@ -48,7 +48,7 @@ from propopt.tables.schema import TableSchema
 
 
 MOST_ROWS: Final = 10_000
-"""Of larger tables, this many rows are taken."""
+"""This many rows of larger tables are taken."""
 
 MOST_TREE_ROWS: Final = 60_000
 """Background rows of trees, whose tables are made once for all of them."""
