@@ -302,7 +302,7 @@ class Tree:
         )
 
 
-def shares_of(cover: Array, left: Indices, right: Indices) -> Array:
+def node_shares(cover: Array, left: Indices, right: Indices) -> Array:
     """The share of each node, by the weights (n,) of the training rows that reach it.
 
     Children (n,) are −1 at leaves. Below a node without rows shares are zero.

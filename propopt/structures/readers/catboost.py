@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Indices, Mask, Points
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
-from propopt.structures.boxes.sets import Tree, shares_of
+from propopt.structures.boxes.sets import Tree, node_shares
 from propopt.structures.kinds import class_name_of
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
@@ -450,7 +450,7 @@ def _symmetric(
         right,
         np.concatenate([np.zeros(n_inner), values]),
         np.concatenate([missing_left[feature], leaves > 0]),
-        share=shares_of(np.concatenate(cover), left, right),
+        share=node_shares(np.concatenate(cover), left, right),
     )
 
 

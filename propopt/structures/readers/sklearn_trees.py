@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Mask
 from propopt.structures.boxes.boxes import TreeSum
-from propopt.structures.boxes.sets import Tree, shares_of
+from propopt.structures.boxes.sets import Tree, node_shares
 from propopt.structures.kinds import class_name_of, fitted_value, has_fitted, inherits
 from propopt.structures.readers.model_reader import CONSTANT, MarginRule, ModelReader
 from propopt.structures.readers.pipelines import (
@@ -51,7 +51,7 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
             nodes.children_left,
             nodes.children_right,
             value,
-            shares_of(
+            node_shares(
                 nodes.weighted_n_node_samples, nodes.children_left, nodes.children_right
             ),
         )
@@ -172,7 +172,7 @@ def _histograms_tree(predictor: Any, factor: float) -> Tree:
             node: _bits(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
             for node in np.flatnonzero(inner & (nodes["is_categorical"] > 0)).tolist()
         },
-        shares_of(nodes["count"].astype(np.float64), left, right),
+        node_shares(nodes["count"].astype(np.float64), left, right),
     )
 
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from propopt.base.arrays import Array, Mask, filled
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
-from propopt.structures.boxes.sets import Tree, shares_of
+from propopt.structures.boxes.sets import Tree, node_shares
 from propopt.structures.kinds import fitted_value
 from propopt.structures.readers.model_reader import (
     LINEAR_TREES,
@@ -195,7 +195,7 @@ def _tree(nodes: Mapping[str, Any], index: int, weight: float) -> Tree:
         weight * values.astype(np.float64),
         missing_left ^ swapped,
         listed,
-        shares_of(np.array(nodes["sum_hessian"], np.float64), left, right),
+        node_shares(np.array(nodes["sum_hessian"], np.float64), left, right),
     )
 
 
