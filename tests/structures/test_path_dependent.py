@@ -12,7 +12,7 @@ from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.structures.boxes import nodes, path_dependent
 from propopt.structures.boxes.path_dependent import PathDependent
-from propopt.structures.boxes.sets import shares_of
+from propopt.structures.boxes.sets import node_shares
 
 
 D, CODED, K = 6, (3,), 4
@@ -30,7 +30,7 @@ def with_covers(rng, tree, empty=0.1):
             cover[node] = cover[tree.left[node]] + cover[tree.right[node]]
     left = np.where(tree.feature >= 0, tree.left, -1)
     right = np.where(tree.feature >= 0, tree.right, -1)
-    return replace(tree, share=shares_of(cover.astype(float), left, right))
+    return replace(tree, share=node_shares(cover.astype(float), left, right))
 
 
 def trees_of(seed, n_trees=4, depth=6):
