@@ -307,8 +307,11 @@ def _draw_grid(chart: Grid, axes: Axes) -> None:
         axes.xaxis.tick_top()
     frame(axes, chart.title, "none")
     axes.spines[:].set_visible(False)
-    extend = "both" if most > reach else "neither"
-    color_bar(axes, image, words(chart.caption, 40), extend=extend)
+    is_signed = sizes.size > 0 and float(cells.min()) < 0.0
+    beyond = "both" if is_signed else "max"
+    extend = beyond if most > reach else "neither"
+    bar = color_bar(axes, image, words(chart.caption, 40), extend=extend)
+    bar.ax.set_ylim(-reach if is_signed else 0.0, reach)
 
 
 # ---- Lines and points

@@ -1,5 +1,6 @@
 """Charts on axes: dots, bars, cells and curves are where the numbers are."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -216,6 +217,9 @@ def test_cells_of_a_grid_are_white_at_zero():
     assert image.get_clim() == (-4.0, 4.0)
     assert to_hex(image.cmap(0.5)) == "#ffffff"
     assert image.get_interpolation() == "none"  # cells keep their colours
+    sizes = drawn(replace(GRID, values=np.abs(GRID.values)))  # no bar for signs
+    bars = [of.figure.axes[-1].get_ylim() for of in (axes, sizes)]
+    assert bars == [(-4.0, 4.0), (0.0, 4.0)]
     tiles = po.plots.Grid(
         rows=["first", "second"], columns=["one"], values=np.ones((8, 5)), tile=(4, 5)
     )
