@@ -51,11 +51,11 @@ class RetrainedRows:
         problem = self.problem
         rule = problem.rule
         assert isinstance(rule, ContributionRule), "slopes have no retrained rows"
-        function = problem.function
-        if model is not None:
-            function = version_of(problem, model)
         background = rule.background
-        rule = replace(rule, function=function, given_background=background)
+        if model is not None:
+            given = background if background.traits is None else rule.given_background
+            function = version_of(problem, model)
+            rule = replace(rule, function=function, given_background=given)
         rows = np.concatenate([self.points, background.points[:_N_REFERENCE]])
         phi = rule.of(rows, problem.reference.labels.of_columns()).estimate.values
         return phi[: len(self.points)], phi[len(self.points) :]
