@@ -44,7 +44,12 @@ TABLES = {
     )
     for page in PAGES
 }
-NAMES = {path.rpartition(".")[2]: path for table in TABLES.values() for path in table}
+PATHS = [path for table in TABLES.values() for path in table]
+# of `Explainer` and `Explanation` those outside of propopt.shap
+NAMES = {
+    path.rpartition(".")[2]: path
+    for path in sorted(PATHS, key=lambda path: not path.startswith("propopt.shap."))
+}
 TYPES = {
     "array": "numpy.ndarray",
     "numpy.random.Generator": "numpy.random.Generator",
@@ -83,7 +88,7 @@ def write_stubs(app) -> None:
     """Write a page for each name to ``reference/api``, which is not committed."""
     folder = Path(app.srcdir) / "reference" / "api"
     folder.mkdir(exist_ok=True)
-    pages = {f"{path}.rst": stub(path) for path in NAMES.values()}
+    pages = {f"{path}.rst": stub(path) for path in PATHS}
     for old in folder.iterdir():
         if old.name not in pages:
             old.unlink()
