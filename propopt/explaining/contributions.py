@@ -112,7 +112,8 @@ class ContributionRule:
     @property
     def is_row_independent(self) -> bool:
         """True if results of a row never depend on other rows: sums of trees."""
-        if self.kind != "shapley" or not isinstance(self.checked.structure, Boxes):
+        is_exact = isinstance(self.kind, str) and self.kind == "shapley"
+        if not is_exact or not isinstance(self.checked.structure, Boxes):
             return False
         return self._ready is not None
 
