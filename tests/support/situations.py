@@ -259,6 +259,7 @@ def partitioned() -> str:
 # ---- of mistakes alone
 stage = np.digitize(risk, [4.0, 6.0])
 forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, stage)
+boosted_stages = GradientBoostingClassifier(n_estimators=5).fit(X, stage)
 fitted_words = MultinomialNB().fit(np.array([[1, 0, 1], [0, 1, 1]]), [0, 1])
 WORDS = ["good", "bad", "food"]
 parts_of_classes = np.zeros((40, 3, 3))
