@@ -6,8 +6,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-import xgboost
-from catboost import CatBoostClassifier, CatBoostRegressor, Pool
 from lightgbm import Dataset, LGBMClassifier, LGBMRegressor
 from refusals import refused
 from scipy.special import logit
@@ -20,6 +18,8 @@ from propopt.shap import Explanation, TreeExplainer
 
 
 shap = pytest.importorskip("shap")
+xgboost = pytest.importorskip("xgboost")
+catboost = pytest.importorskip("catboost")
 
 N = 240
 rng = np.random.default_rng(20241023)
@@ -36,14 +36,14 @@ CAT = {"iterations": 12, "verbose": False, "allow_writing_files": False}
 NUMBERS = {
     "lightgbm": LGBMRegressor(n_estimators=12, **QUIET),
     "xgboost": xgboost.XGBRegressor(n_estimators=12, n_jobs=1),
-    "catboost": CatBoostRegressor(**CAT),
+    "catboost": catboost.CatBoostRegressor(**CAT),
     "forest": ensemble.RandomForestRegressor(8, random_state=0),
     "boosting": ensemble.GradientBoostingRegressor(n_estimators=12),
 }
 CLASSES = {
     "lightgbm": LGBMClassifier(n_estimators=12, **QUIET),
     "xgboost": xgboost.XGBClassifier(n_estimators=12, n_jobs=1),
-    "catboost": CatBoostClassifier(**CAT),
+    "catboost": catboost.CatBoostClassifier(**CAT),
     "forest": ensemble.RandomForestClassifier(8, random_state=0),
     "boosting": ensemble.GradientBoostingClassifier(n_estimators=12),
     "histograms": ensemble.HistGradientBoostingClassifier(max_iter=12),
@@ -203,7 +203,7 @@ def test_categories_and_missing_values():
         LGBMRegressor(n_estimators=12, min_child_samples=5, **QUIET), y, table
     )
     texts = table.assign(kind=table["kind"].astype(str))
-    cat = CatBoostRegressor(cat_features=["kind"], **CAT).fit(texts, y)
+    cat = catboost.CatBoostRegressor(cat_features=["kind"], **CAT).fit(texts, y)
     for model, rows in ((boosted, table), (cat, texts)):
         paths = TreeExplainer(model)
         np.testing.assert_allclose(added(paths(rows[:12])), model.predict(rows[:12]))
@@ -237,7 +237,7 @@ def test_containers_of_libraries_are_tables():
     np.testing.assert_allclose(explanation.values, expected, atol=1e-12)
     assert explanation.data.shape == (12, 4)
     cat = fitted(NUMBERS["catboost"], SCORE, values)
-    pool = TreeExplainer(cat).shap_values(Pool(values[:12]))
+    pool = TreeExplainer(cat).shap_values(catboost.Pool(values[:12]))
     np.testing.assert_array_equal(pool, TreeExplainer(cat).shap_values(values[:12]))
     light = fitted(NUMBERS["lightgbm"], SCORE, values)
     rows = Dataset(values[:12], free_raw_data=False)
