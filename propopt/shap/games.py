@@ -46,14 +46,18 @@ class AgainstBackground(TreeGame):
     game: Game
 
     def base_at(self, y: Array) -> Values:
-        f = self.boxes.value(self.game.background)
-        return np.full(len(y), np.average(f, weights=self.game.weights))
+        return np.full(len(y), self._base)
 
     def values(self, points: Points, _y: Array) -> Attributions:
         return self._shapley.values(points)
 
     def pairs(self, points: Points) -> Array:
         return self._pairs.values(points)
+
+    @cached_property
+    def _base(self) -> float:
+        f = self.boxes.value(self.game.background)
+        return float(np.average(f, weights=self.game.weights))
 
     @cached_property
     def _shapley(self) -> BoxShapley:
@@ -103,13 +107,7 @@ def _with_shares_of(boxes: Boxes, game: Game) -> Boxes:
     weights = np.ones(len(game.background)) if game.weights is None else game.weights
     count = np.zeros(len(nodes.column))
     for rows in BATCH_BUDGET.blocks(len(weights), len(count)):
-        sides = nodes.sides(inner).contain(game.background[rows])
-        reached = np.ones((len(count), len(weights[rows])), bool)
-        for level in nodes.levels:
-            at = np.searchsorted(inner, level)
-            reached[level + 1] = reached[level] & sides[at]
-            reached[nodes.right[level]] = reached[level] & sides[at + len(inner)]
-        count += reached @ weights[rows]
+        count += nodes.reached(game.background[rows]) @ weights[rows]
     share = np.ones(len(count))
     for child in (inner + 1, nodes.right[inner]):
         is_empty = count[inner] == 0.0

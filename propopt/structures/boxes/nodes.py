@@ -176,6 +176,17 @@ class TreeNodes:
             np.concatenate([left, right]),
         )
 
+    def reached(self, points: Points) -> Mask:
+        """Which nodes points (N, D) reach, (n, N)."""
+        inner = np.flatnonzero(self.column >= 0)
+        sides = self.sides(inner).contain(points)
+        reached = np.ones((len(self.column), len(points)), bool)
+        for level in self.levels:
+            at = np.searchsorted(inner, level)
+            reached[level + 1] = reached[level] & sides[at]
+            reached[self.right[level]] = reached[level] & sides[at + len(inner)]
+        return reached
+
     @cached_property
     def joint_sets(self) -> list[JointSets]:
         """The sets of the leaves of each unit, by players."""

@@ -101,13 +101,7 @@ class PathDependent:
         player = nodes.owner[nodes.column[inner]]
         phi = np.zeros((nodes.n_players, len(points)))
         for rows in BATCH_BUDGET.blocks(len(points), len(nodes.column)):
-            some = points[rows]
-            sides = nodes.sides(inner).contain(some)
-            reached = np.ones((len(nodes.column), len(some)), bool)
-            for level in nodes.levels:
-                at = np.searchsorted(inner, level)
-                reached[level + 1] = reached[level] & sides[at]
-                reached[nodes.right[level]] = reached[level] & sides[at + len(inner)]
+            reached = nodes.reached(points[rows])
             for child in (inner + 1, nodes.right[inner]):
                 change = self.means[child] - self.means[inner]
                 np.add.at(phi[:, rows], player, change[:, None] * reached[child])
