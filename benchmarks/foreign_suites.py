@@ -8,6 +8,10 @@ are, and with the class exchanged. Each test that passes with ``shap`` alone is 
 with a reason from ``foreign_suites.csv``. The exit code is 1 if one has no reason, or
 if one with a reason passes. No text of the tests is stored here.
 
+Then tools that call the class compute their numbers twice, also in processes of their
+own: those of shapash, probatus, arfs and explainerdashboard that are installed. Values
+and interactions against a background are compared with all subsets of the columns.
+
 Tables come from the checkout. That of houses in California, which would be downloaded,
 is replaced by random rows with its columns.
 """
@@ -15,15 +19,28 @@ is replaced by random rows with its columns.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import logging
 import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import combinations
+from math import comb
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, TypeAlias
 from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
 
 
 SUITE = "tests/explainers/test_tree.py"
@@ -75,14 +92,23 @@ shap.datasets.cache = stored
 sklearn.datasets.fetch_california_housing = houses
 shap.initjs = lambda: None  # of notebooks
 if {exchanged}:
+    from benchmarks.foreign_suites import exchange
+
+    exchange()
+'''
+"""A plugin of pytest that supplies tables, and exchanges the class."""
+
+
+def exchange() -> None:
+    """Put our classes in the place of those of ``shap``."""
+    import shap
+
     from propopt.shap import Explainer, TreeExplainer
 
-    for module in (shap, shap.explainers, shap.explainers._tree):
+    for module in (shap, shap.explainers, shap.explainers._tree):  # noqa: SLF001
         module.TreeExplainer = TreeExplainer
     shap.explainers.Tree = TreeExplainer
     shap.Explainer = Explainer
-'''
-"""A plugin of pytest that supplies tables, and exchanges the class."""
 
 
 # ---- shap's own tests
@@ -99,7 +125,8 @@ def outcomes(checkout: Path, exchanged: bool, chosen: str) -> dict[str, str]:
         report = folder / "report.xml"
         how = ["-q", "-c", settings, "-p", "exchanged_class", "-p", "no:cacheprovider"]
         how += ["--junitxml", report, "-k", chosen, checkout / SUITE]
-        paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+        root = str(Path(__file__).parents[1])
+        paths = [str(folder), root, *filter(None, [os.environ.get("PYTHONPATH")])]
         subprocess.run(
             [sys.executable, "-m", "pytest", *map(str, how)],
             cwd=folder,
@@ -135,6 +162,9 @@ def compare(checkout: Path, chosen: str) -> int:
     print(f"  with shap           {_counts(theirs)}")
     print(f"  with propopt.shap   {_counts(ours)}")
     print(f"  of {len(passed)} that pass with shap, {len(passed) - len(failed)} pass")
+    for name, outcome in theirs.items():
+        if outcome.startswith("skipped"):
+            print(f"{name}\n    {outcome}")
     for name in failed:
         print(f"{name}\n    {reasons.get(name, 'NO REASON: ' + ours[name])}")
     better = [n for n, x in ours.items() if x == "passed" and theirs[n] != "passed"]
@@ -151,6 +181,163 @@ def _counts(outcomes: dict[str, str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
 
 
+# ---- Tools
+
+Numbers: TypeAlias = dict[str, Any]
+"""What a tool computes: those "against ..." are compared with all subsets."""
+
+N_COLUMNS = 5
+
+
+def fitted() -> tuple[Any, pd.DataFrame, pd.Series]:
+    """Boosting, a table with missing values, and its classes."""
+    from lightgbm import LGBMClassifier
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(100, N_COLUMNS)), columns=list("abcde"))
+    X.loc[::9, "b"] = np.nan
+    y = pd.Series((X["a"] * X["b"].fillna(1.0) + X["c"] > 0.0).astype(int))
+    settings = {"n_estimators": 20, "num_leaves": 6, "min_child_samples": 5}
+    model = LGBMClassifier(**settings, n_jobs=1, random_state=0, verbosity=-1)
+    return model.fit(X, y), X, y
+
+
+def _shapash() -> Iterator[tuple[str, Any]]:
+    import shap
+    from shapash import SmartExplainer
+    from shapash.backend.shap_backend import get_shap_interaction_values
+
+    model, X, _ = fitted()
+    against = {"explainer": shap.TreeExplainer, "model": model, "data": X}
+    for name, given in (("path-dependent", {}), ("against", against)):
+        explainer = SmartExplainer(model, backend="shap", explainer_args=given)
+        explainer.compile(x=X)
+        explained = explainer.explainer
+        yield f"{name} values", explained.contributions[1]
+        pairs = get_shap_interaction_values(X, explained.backend.explainer)
+        yield f"{name} interactions", pairs
+        bars = explainer.plot.features_importance().data[0]
+        yield f"{name} bars of a chart", np.array(bars.x, float)
+
+
+def _probatus() -> Iterator[tuple[str, Any]]:
+    from probatus.interpret import ShapModelInterpreter
+
+    model, X, y = fitted()
+    settings = {"feature_perturbation": "tree_path_dependent"}
+    for name, given in (("path-dependent", settings), ("against", {})):
+        interpreter = ShapModelInterpreter(model, random_state=0)
+        importance = interpreter.fit_compute(X, X, y, y, **given)
+        yield f"{name} values", interpreter.shap_values_test
+        yield f"{name} importance", importance.to_numpy(float)
+
+
+def _arfs() -> Iterator[tuple[str, Any]]:
+    from arfs.feature_selection.allrelevant import Leshy
+
+    model, X, y = fitted()
+    settings = {"importance": "shap", "max_iter": 10, "random_state": 0, "verbose": 0}
+    selection = Leshy(model, n_estimators=20, **settings).fit(X.fillna(0.0), y)
+    yield "path-dependent importance", selection.imp_real_hist
+    yield "ranks of columns", selection.ranking_
+
+
+def _explainerdashboard() -> Iterator[tuple[str, Any]]:
+    from explainerdashboard import ClassifierExplainer
+
+    model, X, y = fitted()
+    logits = {"model_output": "logodds", "precision": "float64"}
+    for name, given in (
+        ("path-dependent", logits),
+        ("probability", {"X_background": X, "precision": "float64"}),
+        ("against", {"X_background": X, **logits}),
+    ):
+        explainer = ClassifierExplainer(model, X, y, **given)
+        yield f"{name} values", explainer.get_shap_values_df()
+        yield f"{name} base", explainer.shap_base_value()
+        if name != "probability":
+            yield f"{name} interactions", explainer.shap_interaction_values()
+        bars = explainer.plot_importances().data[0]
+        yield f"{name} bars of a chart", np.array(bars.x, float)
+
+
+TOOLS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
+    "shapash": _shapash,
+    "probatus": _probatus,
+    "arfs": _arfs,
+    "explainerdashboard": _explainerdashboard,
+}
+
+
+def numbers_of(tool: str, exchanged: bool) -> Numbers:
+    """The numbers of a tool, in a process of its own."""
+    logging.disable()
+    warnings.simplefilter("ignore")
+    if exchanged:
+        exchange()
+    with contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
+        return {name: np.asarray(found, float) for name, found in TOOLS[tool]()}
+
+
+def all_subsets() -> Numbers:
+    """Values and interactions of the log-odds against all rows, by all subsets."""
+    model, X, _ = fitted()
+    N, D = X.shape
+    rows = np.repeat(X.to_numpy(), N, axis=0)
+    background = np.tile(X.to_numpy(), (N, 1))
+    v = {}
+    for size in range(D + 1):
+        for chosen in map(list, combinations(range(D), size)):
+            mixed = background.copy()
+            mixed[:, chosen] = rows[:, chosen]
+            margins = model.booster_.predict(mixed, raw_score=True)
+            v[frozenset(chosen)] = margins.reshape(N, N).mean(axis=1)
+    phi = np.zeros((N, D))
+    pairs = np.zeros((N, D, D))
+    for S in v:
+        for i in set(range(D)) - S:
+            step = v[S | {i}] - v[S]
+            phi[:, i] += step / (D * comb(D - 1, len(S)))
+            for j in set(range(D)) - S - {i}:
+                second = v[S | {i, j}] - v[S | {j}] - step
+                pairs[:, i, j] += second / (2 * (D - 1) * comb(D - 2, len(S)))
+    each = np.arange(D)
+    pairs[:, each, each] = phi - pairs.sum(axis=2)
+    return {"against values": phi, "against interactions": pairs}
+
+
+ALLOWED = 2e-6
+"""Differences relative to the largest number: shap sums in single precision."""
+
+
+def compare_tools() -> int:
+    """Print the largest difference of each number of each tool; 1 if one is large."""
+    exact = all_subsets()
+    wrong = 0
+    for tool in TOOLS:
+        if find_spec(tool) is None:
+            print(f"{tool}: not installed")
+            continue
+        with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as run:
+            theirs, ours = run.map(numbers_of, [tool, tool], [False, True])
+        print(f"{tool} {version(tool)}, largest differences, of the largest number")
+        for name, found in ours.items():
+            apart = _apart(found, exact.get(name, theirs[name]))
+            words = f"from shap {apart:.1g}"
+            if name in exact:
+                of_shap = _apart(theirs[name], exact[name])
+                words = f"from all subsets {apart:.1g}, of shap {of_shap:.1g}"
+            print(f"  {name:32} {words}")
+            wrong += not apart <= ALLOWED
+    return int(wrong > 0)
+
+
+def _apart(found: Any, expected: Any) -> float:
+    """The largest difference, as a share of the largest number; NaN is expected."""
+    differences = np.where(np.isnan(found) & np.isnan(expected), 0.0, found - expected)
+    return float(np.abs(differences).max() / np.nanmax(np.abs(expected)))
+
+
 def main() -> int:
     """Run the tests of a checkout, or the tools."""
     parser = argparse.ArgumentParser(
@@ -161,7 +348,8 @@ def main() -> int:
     parser.add_argument("checkout", type=Path, help="of the repository of shap")
     parser.add_argument("-k", default="", help="only tests of these words, as pytest")
     options = parser.parse_args()
-    return compare(options.checkout.resolve(), options.k)
+    failed = compare(options.checkout.resolve(), options.k)
+    return max(failed, compare_tools())
 
 
 if __name__ == "__main__":

@@ -324,7 +324,7 @@ static void split(visit *v, index depth) {
   points_go(v, i, held[0]);
   both_sides(N, bit, add, here->held[k / 16], held[0], held[1]);
   for (index r = 0; r < N; r++) any[0] |= held[0][r], any[1] |= held[1][r];
-  const int few = sets <= 16 && N > 0, needs[2] = {few && !(any[0] & bit), few && !(any[1] & bit)};
+  const int few = sets <= 16 && N > 0 && M > 0, needs[2] = {few && !(any[0] & bit), few && !(any[1] & bit)};
   const int in_entries = here->entries && k < 16;
   if (in_entries) {
     /* the rank of NaN is the largest: it goes left where bounds are one more */
@@ -731,7 +731,6 @@ static arrays carve(visit *v, index depths, index most, uint64_t *scratch) {
   memset(v->zeros, 0, sizeof *v->zeros * (size_t)larger);
   scratch += 32 * depths + (depths * (6 * M + 2 * N) + larger) / 4 + 1;
   a.count = (double *)scratch;
-  memset(a.count, 0, sizeof *a.count * ((size_t)2 << most));
   a.cells = a.count + (2 << most);
   a.words = (uint64_t *)(a.cells + (16 << most));
   a.m = a.words + M;
@@ -807,7 +806,8 @@ EXPORT void propopt_shapley(TREES, index order, index task, const double *gains,
                             double *tables, double *phi, uint64_t *scratch) {
   enum { MAKE, LOOK_UP, STREAM };
   visit v = VISIT;
-  const arrays a = carve(&v, depths, most, scratch);
+  const arrays a = carve(&v, depths, task == LOOK_UP ? 0 : most, scratch);
+  if (task != LOOK_UP) memset(a.count, 0, sizeof *a.count * ((size_t)2 << most));
   counting c = {order, weighted ? weight : NULL, gains, total, 0.0, a.count, a.cells, {{{{0}}}}};
   index leaf = 0;
   if (task != LOOK_UP) pair_gains(&c);
@@ -841,6 +841,7 @@ EXPORT void propopt_effects(TREES, index by_cells, const int32_t *cut, const ind
   visit v = VISIT;
   const nodes *tree = &v.tree;
   const arrays a = carve(&v, depths, most, scratch);
+  memset(a.count, 0, sizeof *a.count * ((size_t)2 << most));
   v.alone = 1;
   for (index t = 0; t < T; t++)
     for (index depth = 0, i = roots[t]; i < roots[t + 1];) {
@@ -965,6 +966,100 @@ static inline void path_pairs(integrand *f, index n, double *change, index strid
         change[c] *= f->value * (f->inside[u][c] - f->share[u]) * (f->inside[w][c] - f->share[w]);
 }
 
+/* The values of one leaf for one row, with the same digits: nodes of quadrature are treated at once, and
+ * those behind the last have the weight 0. */
+enum { AT_ONCE = 4 };
+static inline void row_values(integrand *f, double *change) {
+  double factor[MOST_SETS][AT_ONCE], front[MOST_SETS][AT_ONCE], behind[AT_ONCE], of_set[AT_ONCE];
+  const index p = f->p;
+  for (index k = 0; k < p; k++) change[k] = 0.0;
+  for (index i = 0; i < f->q; i += AT_ONCE) {
+    const double *t = f->nodes + i;
+    memcpy(front[0], f->weights + i, sizeof front[0]);
+    for (index k = 0; k < p; k++) {
+      const double share = f->share[k], inside = f->inside[k][0];
+      for (int j = 0; j < AT_ONCE; j++) factor[k][j] = share * (1.0 - t[j]) + t[j] * inside;
+      for (int j = 0; j < AT_ONCE && k + 1 < p; j++) front[k + 1][j] = front[k][j] * factor[k][j];
+    }
+    for (int j = 0; j < AT_ONCE; j++) behind[j] = 1.0;
+    for (index k = p - 1; k >= 0; k--) {
+      for (int j = 0; j < AT_ONCE; j++) {
+        of_set[j] = front[k][j] * behind[j];
+        behind[j] *= factor[k][j];
+      }
+      for (int j = 0; j < AT_ONCE; j++) change[k] += of_set[j];
+    }
+  }
+  for (index k = 0; k < p; k++) change[k] *= f->value * (f->inside[k][0] - f->share[k]);
+}
+
+static inline void quadrature(integrand *f, index order, const double *rule, index most_nodes) {
+  f->q = (f->p - order) / 2 + 1;
+  f->nodes = rule + (f->q - 1) * 2 * most_nodes;
+  f->weights = f->nodes + most_nodes;
+}
+
+static inline void add_changes(const visit *v, index p, index order, const double *change, index n,
+                               const uint32_t *of_row, double *phi) {
+  const index P = v->P, N = v->N;
+  for (index u = 0; u < p; u++)
+    for (index w = u + order - 1; w < (order == 2 ? p : u + 1); w++, change += n) {
+      const index first = v->own[u] < v->own[w] ? v->own[u] : v->own[w], last = v->own[u] + v->own[w] - first;
+      double *out = phi + (order == 2 ? first * (2 * P - first - 1) / 2 + last - first - 1 : first) * N;
+      for (index r = 0; r < N; r++) out[r] += change[of_row ? of_row[r] : 0];
+    }
+}
+
+/* Adds what the leaves of T trees give to one row, of which only a path is known at a time. */
+static void of_one_row(visit *v, index T, index order, const double *share, index most_nodes,
+                       const double *rule, double *change, double *phi) {
+  typedef struct {
+    index node, set, sets; /* the set of the node above; sets so far */
+    uint64_t held;         /* those that hold the row */
+    double share;          /* the product of shares in this set */
+    int left;              /* whether the row goes left here */
+  } place;
+  const nodes *tree = &v->tree;
+  place *at = (place *)v->at;
+  integrand f;
+  for (index t = 0; t < T; t++)
+    for (index depth = 0, i = tree->roots[t]; i < tree->roots[t + 1];) {
+      place *here = at + depth;
+      *here = (place){i, 0, 0, 0, 1.0, 0};
+      if (depth > 0) {
+        const place *above = here - 1;
+        const int32_t own = v->player[tree->column[above->node]];
+        index k = 0, d = depth - 1;
+        while (k < above->sets && v->own[k] != own) k++;
+        const int is_new = k == above->sets, inside = above->left == (i == above->node + 1);
+        const uint64_t bit = (uint64_t)1 << k, held = is_new ? above->held | bit : above->held;
+        while (!is_new && at[d].set != k) d--;
+        *here = (place){i, k, above->sets + is_new, inside ? held : held & ~bit, share[i], 0};
+        if (!is_new) here->share *= at[d].share;
+        v->own[k] = own;
+      }
+      if (tree->column[i] >= 0) {
+        here->left = goes_left(tree, i, v->points[tree->column[i]]);
+        i++;
+        depth++;
+        continue;
+      }
+      const index p = here->sets;
+      if (p >= order && tree->number[i] != 0.0) {
+        f.p = p;
+        f.value = tree->number[i];
+        quadrature(&f, order, rule, most_nodes);
+        for (index d = 1; d <= depth; d++) f.share[at[d].set] = at[d].share;
+        for (index k = 0; k < p; k++) f.inside[k][0] = (double)(here->held >> k & 1);
+        if (order == 2) path_pairs(&f, 1, change, 1);
+        else row_values(&f, change);
+        add_changes(v, p, order, change, 1, NULL, phi);
+      }
+      i++;
+      while (depth > 0 && tree->right[at[depth - 1].node] != i) depth--;
+    }
+}
+
 /* Adds path-dependent values of T trees to phi (P, N), or, of `order` 2, their interactions to phi (P (P - 1)
  * / 2, N), one row for each pair of players. share (nodes) is that of the training rows at its parent; rule
  * (q, 2, q) has nodes and weights of quadrature by q = 1, 2, ... up to `most_nodes`. change: numbers (p or p
@@ -972,9 +1067,14 @@ static inline void path_pairs(integrand *f, index n, double *change, index strid
 EXPORT void propopt_path_dependent(TREES, index order, const double *share, index most_nodes,
                                    const double *rule, double *change, double *phi, uint64_t *scratch) {
   visit v = VISIT;
-  const arrays a = carve(&v, depths, most, scratch);
   integrand f;
   (void)weight, (void)weighted, (void)total;
+  if (N == 1) {
+    v.at = (level *)scratch;
+    of_one_row(&v, T, order, share, most_nodes, rule, change, phi);
+    return;
+  }
+  const arrays a = carve(&v, depths, most, scratch);
   for (index t = 0; t < T; t++)
     for (index depth = 0, i = roots[t]; i < roots[t + 1];) {
       const level *here = enter(&v, i, depth, roots[t + 1]);
@@ -986,10 +1086,8 @@ EXPORT void propopt_path_dependent(TREES, index order, const double *share, inde
       const index p = here->sets;
       if (p >= order && number[i] != 0.0) {
         f.p = p;
-        f.q = (p - order) / 2 + 1;
-        f.nodes = rule + (f.q - 1) * 2 * most_nodes;
-        f.weights = f.nodes + most_nodes;
         f.value = number[i];
+        quadrature(&f, order, rule, most_nodes);
         for (index k = 0; k < p; k++) f.share[k] = 1.0;
         for (index d = 0, k; d < depth; d++) {
           for (k = 0; v.own[k] != player[column[v.at[d].node]];) k++;
@@ -1001,16 +1099,9 @@ EXPORT void propopt_path_dependent(TREES, index order, const double *share, inde
           for (index k = 0; k < p; k++)
             for (index j = 0; j < some; j++) f.inside[k][j] = (double)(~a.m[c + j] >> k & 1);
           if (order == 2) path_pairs(&f, some, change + c, n);
-          else if (some == 1) path_values(&f, 1, change + c, n);
           else path_values(&f, some, change + c, n);
         }
-        const double *of_class = change;
-        for (index u = 0; u < p; u++)
-          for (index w = u + order - 1; w < (order == 2 ? p : u + 1); w++, of_class += n) {
-            const index first = v.own[u] < v.own[w] ? v.own[u] : v.own[w], last = v.own[u] + v.own[w] - first;
-            double *out = phi + (order == 2 ? first * (2 * P - first - 1) / 2 + last - first - 1 : first) * N;
-            for (index r = 0; r < N; r++) out[r] += of_class[a.of_row[r]];
-          }
+        add_changes(&v, p, order, change, n, a.of_row, phi);
       }
       i = behind(&v, here, &depth);
     }

@@ -262,11 +262,8 @@ def interactions_of(
     """Split contributions (N, D) of an explanation by pairs (N, D, D)."""
     assert best.base_value is not None, "contributions have a base"
     assert best.prediction is not None, "and predictions"
-    values = pairs / 2.0
-    each = np.arange(values.shape[1])
-    values[:, each, each] = phi - values.sum(axis=2)
     made = Interactions(
-        values=values,
+        values=with_halves(pairs, phi),
         base_value=best.base_value,
         prediction=best.prediction,
         background=background,
@@ -275,6 +272,14 @@ def interactions_of(
     )
     made.validate()
     return made
+
+
+def with_halves(pairs: Array, phi: Attributions) -> Array:
+    """M of interactions I (N, D, D) and Shapley values φ (N, D)."""
+    values = pairs / 2.0
+    each = np.arange(values.shape[1])
+    values[:, each, each] = phi - values.sum(axis=2)
+    return values
 
 
 def _largest(table: pd.DataFrame) -> Table:

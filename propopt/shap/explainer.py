@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, final
 
-import numpy as np
-
 from propopt.base.checks import read_option
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
@@ -17,10 +15,9 @@ from propopt.base.suggestions import suggests_arguments
 from propopt.explaining.contributions import ContributionRule
 from propopt.functions.function import Function
 from propopt.functions.outputs import call_of, read_output
-from propopt.functions.wrapping import ReferenceTable, wrap_model
 from propopt.laws.background import Background, Reference
 from propopt.shap.explanation import as_explanation
-from propopt.shap.models import NoTrees, ShapTable
+from propopt.shap.models import NoTrees, ShapTable, functions_of, stacked, targets_of
 from propopt.shap.trees import (
     FeaturePerturbation,
     ModelOutputName,
@@ -203,18 +200,13 @@ class _Outputs:
 
     @cached_property
     def targets(self) -> list[Any]:
-        """The class, or the position, of each output; None for a single one."""
+        """The class, or the position, of each output; the second of two classes."""
         fitted = self.fitted
-        if fitted.labels is not None:
-            return list(range(len(fitted.labels)))
-        if fitted.classes is not None:
-            classes = np.asarray(fitted.classes).tolist()
-            return classes if len(classes) > 2 else [None]
+        classes = fitted.classes
+        if classes is not None and len(classes) == 2:
+            classes = classes[1:]
         call, _ = call_of(fitted, read_output(fitted, "auto"))
-        frame = self.table.frame
-        row = self.table.rows[:1] if frame is None else frame.iloc[:1]
-        count = np.asarray(call(row)).size
-        return [None] if count == 1 else list(range(count))
+        return targets_of(fitted, classes, lambda: call(self.table.rows[:1]))
 
     @property
     def names(self) -> list[str] | None:
@@ -225,11 +217,7 @@ class _Outputs:
     @cached_property
     def functions(self) -> tuple[Function, ...]:
         """Each output as a function of the table."""
-        reference = ReferenceTable(self.table.rows, model=self.fitted)
-        rest = None, None, None, reference, None
-        return tuple(
-            wrap_model(self.fitted, target, "auto", *rest) for target in self.targets
-        )
+        return functions_of(self.fitted, self.targets, "auto", self.table.rows)
 
     def explained(
         self, table: ShapTable, max_evals: Any, progress: bool | None
@@ -261,12 +249,7 @@ class _Outputs:
         if not all(targets.estimate.exact for targets in each):
             errors = [targets.estimate.standard_errors for targets in each]
             fields["error_std"] = errors
-        is_one = len(each) == 1
-        stacked = {
-            name: parts[0] if is_one else np.stack(parts, axis=-1)
+        return {
+            name: stacked(parts) if name == "base_values" else table.one(parts)
             for name, parts in fields.items()
         }
-        for name in ("values", "error_std"):
-            if name in stacked:
-                stacked[name] = table.without_axis(stacked[name])
-        return stacked

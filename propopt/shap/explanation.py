@@ -83,7 +83,7 @@ class Explanation:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the values."""
-        return tuple(np.shape(self.values))
+        return np.shape(self.values)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -91,27 +91,21 @@ class Explanation:
     def __getitem__(self, item: Any) -> Explanation:
         """Rows, columns and outputs, by positions, slices or names."""
         keys = list(item) if isinstance(item, tuple) else [item]
-        if any(key is Ellipsis for key in keys):
-            at = next(i for i, key in enumerate(keys) if key is Ellipsis)
-            keys[at : at + 1] = [slice(None)] * (len(self.axes) - len(keys) + 1)
-        keys += [slice(None)] * (len(self.axes) - len(keys))
+        at = [key is Ellipsis for key in [*keys, Ellipsis]].index(True)
+        given = len(keys[:at] + keys[at + 1 :])
+        keys[at : at + 1] = [slice(None)] * (len(self.axes) - given)
         if len(keys) > len(self.axes):
             raise InvalidInput(
                 f"Explanation: it has the axes {listed(self.axes)}, got {len(keys)} "
                 "indices"
             )
-        chosen: dict[str, Any] = {}
-        for axis, key in zip(self.axes, keys, strict=True):
-            chosen.setdefault(axis, self._position(axis, key))
-        positions = [
-            self._position(*pair) for pair in zip(self.axes, keys, strict=True)
-        ]
+        positions = list(map(self._position, self.axes, keys))
+        # of the two axes of pairs the first one
+        chosen = dict(zip(self.axes[::-1], positions[::-1], strict=True))
         changed = {
-            name: _selected(
-                getattr(self, name), [chosen[a] for a in axes if a in chosen]
-            )
+            name: _selected(field, [chosen[a] for a in axes if a in chosen])
             for name, axes in _AXES_OF.items()
-            if getattr(self, name) is not None
+            if (field := getattr(self, name)) is not None
         }
         rest = [a for a, k in zip(self.axes, positions, strict=True) if not _is_one(k)]
         values = _selected(self.values, positions)

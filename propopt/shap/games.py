@@ -1,4 +1,4 @@
-"""Games of sums of trees: against a background, along paths, or rescaled."""
+"""Games of sums of trees: against a background, perhaps rescaled, or along paths."""
 
 from __future__ import annotations
 
@@ -19,102 +19,6 @@ from propopt.structures.boxes.pairs import BoxPairs
 from propopt.structures.boxes.path_dependent import PathDependent
 from propopt.structures.boxes.shapley import BoxShapley
 from propopt.structures.products.sums import Game
-
-
-class TreeGame(ABC):
-    """The value of a sum of trees, or of a function of it, for sets of columns."""
-
-    @abstractmethod
-    def base_at(self, y: Array, /) -> Values:
-        """The value of no column, for rows with labels (N,)."""
-
-    @abstractmethod
-    def values(self, points: Points, y: Array, /) -> Attributions:
-        """Shapley values of points (N, D) with labels (N,), which only losses need."""
-
-    @abstractmethod
-    def pairs(self, points: Points, /) -> Array:
-        """Shapley interactions of points, (N, D, D), with zeros for i = j."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class AgainstBackground(TreeGame):
-    """Columns outside of a set have the values of background rows."""
-
-    boxes: Boxes
-    game: Game
-
-    def base_at(self, y: Array) -> Values:
-        return np.full(len(y), self._base)
-
-    def values(self, points: Points, _y: Array) -> Attributions:
-        return self._shapley.values(points)
-
-    def pairs(self, points: Points) -> Array:
-        return self._pairs.values(points)
-
-    @cached_property
-    def _base(self) -> float:
-        f = self.boxes.value(self.game.background)
-        return float(np.average(f, weights=self.game.weights))
-
-    @cached_property
-    def _shapley(self) -> BoxShapley:
-        return BoxShapley.of(self.boxes, self.game)
-
-    @cached_property
-    def _pairs(self) -> BoxPairs:
-        return BoxPairs.of(self.boxes, self.game)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class AlongPaths(TreeGame):
-    """Columns outside of a set follow both branches, by their shares of rows."""
-
-    paths: PathDependent
-
-    @classmethod
-    def of(cls, boxes: Boxes, game: Game | None) -> Self:
-        """By the shares of training rows, or of the rows of a background."""
-        if game is not None:
-            boxes = _with_shares_of(boxes, game)
-        paths = PathDependent.of(boxes)
-        if isinstance(paths, Reason):
-            raise InvalidInput(f"data: {paths.reason}")
-        return cls(paths)
-
-    def base_at(self, y: Array) -> Values:
-        return np.full(len(y), self.paths.base)
-
-    def values(self, points: Points, _y: Array) -> Attributions:
-        return self.paths.values(points)
-
-    def pairs(self, points: Points) -> Array:
-        return self.paths.pairs(points)
-
-    def changes(self, points: Points) -> Attributions:
-        """The changes of node means on the paths of points (N, D)."""
-        return self.paths.saabas(points)
-
-
-def _with_shares_of(boxes: Boxes, game: Game) -> Boxes:
-    """The same trees with the shares of some rows; half below nodes without a row."""
-    assert boxes.trees is not None, "read from trees"
-    nodes = boxes.trees.nodes
-    inner = np.flatnonzero(nodes.column >= 0)
-    weights = np.ones(len(game.background)) if game.weights is None else game.weights
-    count = np.zeros(len(nodes.column))
-    for rows in BATCH_BUDGET.blocks(len(weights), len(count)):
-        count += nodes.reached(game.background[rows]) @ weights[rows]
-    share = np.ones(len(count))
-    for child in (inner + 1, nodes.right[inner]):
-        is_empty = count[inner] == 0.0
-        share[child] = np.where(is_empty, 0.5, count[child] / (count[inner] + is_empty))
-    trees = replace(boxes.trees)
-    vars(trees).update(nodes=replace(nodes, share=share))
-    return trees.boxes()
 
 
 # ---- Functions of a sum of trees
@@ -181,32 +85,55 @@ class SquaredLoss(MarginLink):
     """The loss (y − m)²."""
 
     def value(self, m: Array, y: Array) -> Array:
-        return np.asarray((y - m) ** 2)
+        return (y - m) ** 2
 
     def slope(self, m: Array, y: Array) -> Array:
         return 2.0 * (m - y)
 
 
+# ---- Games
+
+
+class TreeGame(ABC):
+    """The value of a sum of trees, or of a function of it, for sets of columns."""
+
+    @abstractmethod
+    def base_at(self, y: Array, /) -> Values:
+        """The value of no column, for rows with labels (N,)."""
+
+    @abstractmethod
+    def values(self, points: Points, y: Array, /) -> Attributions:
+        """Shapley values of points (N, D) with labels (N,), which only losses need."""
+
+    @abstractmethod
+    def pairs(self, points: Points, /) -> Array:
+        """Shapley interactions of points, (N, D, D), with zeros for i = j."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class Rescaled(TreeGame):
-    """A function g of a sum of trees, by background rows as ``shap`` has it.
+class AgainstBackground(TreeGame):
+    """Columns outside of a set have the values of background rows.
 
+    A function g of the trees f is rescaled against each row b, as ``shap`` has it:
     φ = mean_b φ(x; b) (g(f(x)) − g(f(b))) / (f(x) − f(b)), in which φ(x; b) are the
-    Shapley values of f against one row b. They add up to g(f(x)) − mean_b g(f(b)), and
-    are not the Shapley values of g(f), which only enumeration gives.
+    Shapley values of f. They add up to g(f(x)) − mean_b g(f(b)), and are not the
+    Shapley values of g(f), which only enumeration gives.
     """
 
     boxes: Boxes  # f
     game: Game
-    link: MarginLink  # g
+    link: MarginLink | None = None  # g
 
     def base_at(self, y: Array) -> Values:
-        margins = np.tile(self._of_background, (len(y), 1))
-        g = self.link.value(margins, y[:, None])
-        return np.asarray(np.average(g, axis=1, weights=self.game.weights))
+        g = self._of_background
+        if self.link is not None:
+            g = self.link.value(np.tile(g, (len(y), 1)), y[:, None])
+        return np.full(len(y), np.average(g, axis=-1, weights=self.game.weights))
 
     def values(self, points: Points, y: Array) -> Attributions:
+        if self.link is None:
+            return self._shapley.values(points)
         rows = self.game.background
         m = self.boxes.value(points)[:, None]
         ratio = self.link.ratio(m, self._of_background, y[:, None])
@@ -219,13 +146,68 @@ class Rescaled(TreeGame):
             phi += np.einsum("nbd,nb->nd", of_rows, ratio[:, part])
         return phi
 
-    def pairs(self, _points: Points) -> Array:
-        raise InvalidInput("model_output: only 'raw' has interactions")
+    def pairs(self, points: Points) -> Array:
+        if self.link is not None:
+            raise InvalidInput("model_output: only 'raw' has interactions")
+        return self._pairs.values(points)
 
     @cached_property
     def _of_background(self) -> Values:
         return self.boxes.value(self.game.background)
 
+    @cached_property
+    def _shapley(self) -> BoxShapley:
+        return BoxShapley.of(self.boxes, self.game)
+
+    @cached_property
+    def _pairs(self) -> BoxPairs:
+        return BoxPairs.of(self.boxes, self.game)
+
 
 _AT_ONCE: Final = Budget(2**26)
 """Values against single rows of the background that are added up at once."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AlongPaths(TreeGame):
+    """Columns outside of a set follow both branches, by their shares of rows."""
+
+    paths: PathDependent
+
+    @classmethod
+    def of(cls, boxes: Boxes, game: Game | None) -> Self:
+        """By the shares of training rows, or of the rows of a background."""
+        if game is not None:
+            boxes = _with_shares_of(boxes, game)
+        paths = PathDependent.of(boxes)
+        if isinstance(paths, Reason):
+            raise InvalidInput(f"data: {paths.reason}")
+        return cls(paths)
+
+    def base_at(self, y: Array) -> Values:
+        return np.full(len(y), self.paths.base)
+
+    def values(self, points: Points, _y: Array) -> Attributions:
+        return self.paths.values(points)
+
+    def pairs(self, points: Points) -> Array:
+        return self.paths.pairs(points)
+
+
+def _with_shares_of(boxes: Boxes, game: Game) -> Boxes:
+    """The same trees with the shares of some rows; half below nodes without a row."""
+    assert boxes.trees is not None, "read from trees"
+    nodes = boxes.trees.nodes
+    inner = np.flatnonzero(nodes.column >= 0)
+    weights = np.ones(len(game.background)) if game.weights is None else game.weights
+    count = np.zeros(len(nodes.column))
+    for rows in BATCH_BUDGET.blocks(len(weights), len(count)):
+        count += nodes.reached(game.background[rows]) @ weights[rows]
+    share = np.ones(len(count))
+    for child in (inner + 1, nodes.right[inner]):
+        is_empty = count[inner] == 0.0
+        share[child] = np.where(is_empty, 0.5, count[child] / (count[inner] + is_empty))
+    trees = replace(boxes.trees)
+    vars(trees).update(nodes=replace(nodes, share=share))
+    return trees.boxes()

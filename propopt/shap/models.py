@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
@@ -28,7 +28,8 @@ from propopt.shap.games import LogLoss, MarginLink, Probability, SquaredLoss
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.fitted_model import FittedModel, as_stored
-from propopt.structures.kinds import class_name_of, is_a, name_of
+from propopt.structures.kinds import class_name_of, fitted_value, is_a, name_of
+from propopt.structures.readers.sklearn_trees import PathLengths
 from propopt.tables.frames import Labels, as_frame, listed
 
 
@@ -64,10 +65,11 @@ class ShapTable:
     def array(self) -> Any:
         """The rows as an array, of numbers or cells."""
         rows = self.rows if self.frame is None else self.frame.to_numpy()
-        return self.without_axis(rows)
+        return self.one([rows])
 
-    def without_axis(self, values: Array) -> Array:
-        """Values of the rows, or of one row alone without the axis of rows."""
+    def one(self, outputs: Sequence[Array]) -> Array:
+        """Values of outputs as one array; of one row alone without the axis of rows."""
+        values = stacked(outputs)
         return values[0] if self.is_one else values
 
     @property
@@ -99,6 +101,11 @@ class ShapTable:
         return replace(self, rows=frame.set_axis(list(fitted), axis=1))
 
 
+def stacked(outputs: Sequence[Array]) -> Array:
+    """Arrays of outputs as one, with a last axis of outputs if there are several."""
+    return outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=-1)
+
+
 def _named(array: Array, names: Sequence[Any] | None) -> Any:
     return array if names is None else pd.DataFrame(array, columns=list(names))
 
@@ -126,6 +133,26 @@ def _contents(X: Any, label: str) -> Any:
 # ---- Outputs of a model
 
 
+def targets_of(
+    fitted: FittedModel, classes: Any, call: Callable[[], object]
+) -> list[Any]:
+    """The positions of labels, or classes, or positions of outputs at a row."""
+    if fitted.labels is not None:
+        return list(range(len(fitted.labels)))
+    if classes is not None:
+        return np.asarray(classes).tolist()
+    count = np.asarray(call()).size
+    return [None] if count == 1 else list(range(count))
+
+
+def functions_of(
+    fitted: FittedModel, targets: Sequence[Any], kind: Any, table: Any
+) -> tuple[Function, ...]:
+    """Each output as a function of a table."""
+    rest = None, None, None, ReferenceTable(table, model=fitted), None
+    return tuple(wrap_model(fitted, target, kind, *rest) for target in targets)
+
+
 class NoTrees(InvalidInput):
     """A model is no sum of trees, or only for a table with its categories."""
 
@@ -142,6 +169,15 @@ class TreeModel:
     fitted: FittedModel
     # rows that define columns and categories; None for arrays
     frame: pd.DataFrame | None = None
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Read a model; an isolation forest is the mean length of its paths."""
+        forest = fitted_value(model, "detector_", model)  # inside of an IForest of pyod
+        if is_a(forest, "sklearn.IsolationForest"):
+            check_model(FittedModel.of(forest))
+            model = PathLengths(forest)
+        return cls(FittedModel.of(model))
 
     @property
     def name(self) -> str:
@@ -164,21 +200,16 @@ class TreeModel:
     @cached_property
     def targets(self) -> list[Any]:
         """The class, or the position, of each raw output; None for a single one."""
-        fitted = self.fitted
-        if fitted.labels is not None:
-            return list(range(len(fitted.labels)))
-        if fitted.classes is not None and self.kind != "value":
-            classes = np.asarray(fitted.classes).tolist()
-            is_one = self.kind == "margin" and len(classes) == 2
-            return classes[1:] if is_one else classes
-        call, _ = call_of(fitted, self.kind)
+        classes = None if self.kind == "value" else self.fitted.classes
+        if self.kind == "margin" and classes is not None and len(classes) == 2:
+            classes = classes[1:]
+        call, _ = call_of(self.fitted, self.kind)
         try:
-            count = np.asarray(call(self._some_row)).size
+            return targets_of(self.fitted, classes, lambda: call(self._some_row))
         except Exception as error:
             if self.frame is not None:
                 raise
             raise self._no_trees("its categories are those of a table") from error
-        return [None] if count == 1 else list(range(count))
 
     @property
     def _some_row(self) -> Any:
@@ -192,25 +223,19 @@ class TreeModel:
     @cached_property
     def functions(self) -> tuple[Function, ...]:
         """Each raw output as a function of the table."""
-        reference = ReferenceTable(self.frame, model=self.fitted)
-        rest = None, None, None, reference, None
-        return tuple(
-            wrap_model(self.fitted, target, self.kind, *rest) for target in self.targets
-        )
+        return functions_of(self.fitted, self.targets, self.kind, self.frame)
 
     @cached_property
     def boxes(self) -> tuple[Boxes, ...]:
         """Each raw output as a sum of trees; the error has the reason if it is none."""
-        read = [function.boxes for function in self.functions]
-        if (boxes := [one for one in read if one is not None]) and len(boxes) == len(
-            read
-        ):
-            return tuple(boxes)
-        reason = self.functions[read.index(None)].products
-        words = (
-            "its form is another" if not isinstance(reason, Reason) else reason.reason
-        )
-        raise self._no_trees(words)
+        boxes = []
+        for function in self.functions:
+            if function.boxes is None:
+                read = function.products
+                words = read.reason if isinstance(read, Reason) else "it has products"
+                raise self._no_trees(words)
+            boxes.append(function.boxes)
+        return tuple(boxes)
 
     def refuse_others(self) -> None:
         """Refuse models of classes that are never read as trees."""
@@ -327,7 +352,7 @@ class TreeModel:
             values = [one.value(points) for one in model.limited(tree_limit)]
         else:
             values = [one.value_at(points, labels) for one in model.functions]
-        return values[0] if len(values) == 1 else np.stack(values, axis=-1)
+        return stacked(values)
 
 
 def _trees(boxes: Boxes) -> tuple[Tree, ...]:

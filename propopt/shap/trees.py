@@ -19,19 +19,18 @@ from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
 from propopt.functions.means import CheckedStructure, allowed_errors
+from propopt.results.interactions import with_halves
 from propopt.shap.explanation import as_explanation
 from propopt.shap.games import (
     AgainstBackground,
     AlongPaths,
     LogLoss,
     MarginLink,
-    Rescaled,
     SquaredLoss,
     TreeGame,
 )
-from propopt.shap.models import ShapTable, TreeModel
+from propopt.shap.models import ShapTable, TreeModel, stacked
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.fitted_model import FittedModel
 from propopt.structures.kinds import class_name_of, is_a
 from propopt.structures.products.sums import Game
 from propopt.tables.frames import Labels
@@ -79,9 +78,10 @@ class TreeExplainer:
     Attributes
     ----------
     expected_value : float, array (K,) or callable
-        The value without any column; with ``"log_loss"`` a function of labels. None for
-        models with text categories until a table is explained, unless there is
-        ``data``.
+        The value without any column. Without ``data`` it is an array also for one
+        output, as there; of boosting libraries until values are computed. With
+        ``"log_loss"`` it is a function of labels. It is None for models with text
+        categories until a table is explained, unless there is ``data``.
     model : TreeModel
         With ``predict``, ``num_outputs``, ``tree_limit`` and ``original_model``.
     data : array (B, D) or None
@@ -101,7 +101,7 @@ class TreeExplainer:
     >>> model = DecisionTreeRegressor().fit(X, [0.0, 3.0, 3.0])
     >>> explainer = TreeExplainer(model, X)
     >>> explainer.expected_value, explainer.shap_values(X)[0]
-    (2.0, array([-2.,  0.]))
+    (np.float64(2.0), array([-2.,  0.]))
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class TreeExplainer:
         self.masker = data
         self.model_output = model_output
         self.feature_names = None if feature_names is None else list(feature_names)
-        self.model = TreeModel(FittedModel.of(model))
+        self.model = TreeModel.of(model)
         self.data: Any = None
         self._background: Game | None = None
         self._ready: tuple[TreeModel, list[TreeGame]] | None = None
@@ -205,21 +205,23 @@ class TreeExplainer:
             return self._expected_loss
         if not self.model.is_readable:
             return None  # categories are known once a table is explained
-        bases = self._bases(self._games(self.model), np.zeros(1))
-        return float(bases[0, 0]) if bases.shape[1] == 1 else bases[0]
+        return self._base if self._background is not None else np.ravel(self._base)
+
+    @property
+    def _base(self) -> Any:
+        """The value without any column, of one output or (K,)."""
+        return stacked(self._bases(self._games(self.model), np.zeros(1)))[0]
 
     def _expected_loss(self, y: ArrayLike) -> Any:
         """The mean loss of the background, if its labels were y."""
         labels = np.asarray(y, np.float64)
-        loss = self._bases(self._games(self.model), labels.ravel())[:, 0]
-        return float(loss[0]) if labels.ndim == 0 else loss
+        (loss,) = self._bases(self._games(self.model), labels.ravel())
+        return loss.reshape(labels.shape)[()]
 
-    def _bases(self, games: Sequence[TreeGame], y: Array) -> Array:
-        """The base of each output for each label, (n, K)."""
-        bases = np.stack([game.base_at(y) for game in games], axis=1)
-        return (
-            np.concatenate([1.0 - bases, bases], axis=1) if self._is_doubled else bases
-        )
+    def _bases(self, games: Sequence[TreeGame], y: Array) -> list[Values]:
+        """The bases of each output for labels (N,)."""
+        bases = [game.base_at(y) for game in games]
+        return [1.0 - bases[0], bases[0]] if self._is_doubled else bases
 
     # ---- Games
 
@@ -235,9 +237,7 @@ class TreeExplainer:
         if self.feature_perturbation == "tree_path_dependent":
             return AlongPaths.of(boxes, self._background)
         assert self._background is not None, "see _perturbation"
-        if self._link is None:
-            return AgainstBackground(boxes, self._background)
-        return Rescaled(boxes, self._background, self._link)
+        return AgainstBackground(boxes, self._background, self._link)
 
     def _read(self, X: Any, y: Any) -> _Rows:
         """Rows to explain, read as the model needs them."""
@@ -308,7 +308,7 @@ class TreeExplainer:
         del from_call
         rows = self._read(X, y)
         values = self._values(rows, tree_limit, approximate, check_additivity)
-        return rows.table.without_axis(values)
+        return rows.table.one(values)
 
     def shap_interaction_values(
         self, X: Any, y: Any = None, tree_limit: int | None = None
@@ -336,7 +336,7 @@ class TreeExplainer:
             If the output is not the raw one.
         """
         rows = self._read(X, y)
-        return rows.table.without_axis(self._interactions(rows, tree_limit))
+        return rows.table.one(self._interactions(rows, tree_limit))
 
     def __call__(
         self,
@@ -377,8 +377,8 @@ class TreeExplainer:
         bases = self._bases(self._games(rows.model), rows.y)
         names = self.feature_names
         return as_explanation(
-            values=rows.table.without_axis(values),
-            base_values=bases[:, 0] if bases.shape[1] == 1 else bases,
+            values=rows.table.one(values),
+            base_values=stacked(bases),
             data=rows.table.array,
             feature_names=names if rows.table.frame is None else [*rows.table.frame],
             compute_time=time.perf_counter() - start,
@@ -390,8 +390,8 @@ class TreeExplainer:
         tree_limit: int | None,
         approximate: bool,
         check_additivity: bool,
-    ) -> Array:
-        """Values of rows (N, D), or (N, D, K), compared with the model."""
+    ) -> list[Array]:
+        """Values of rows (N, D) of each output, compared with the model."""
         games = self._games(rows.model, tree_limit)
         if approximate:
             if self._link is not None:
@@ -399,15 +399,15 @@ class TreeExplainer:
             boxes = rows.model.limited(tree_limit)
             along = [AlongPaths.of(one, self._background) for one in boxes]
             games = list[TreeGame](along)
-            each = [game.changes(rows.points) for game in along]
+            each = [game.paths.saabas(rows.points) for game in along]
         else:
             each = [game.values(rows.points, rows.y) for game in games]
+        if self._background is None and self.model.fitted.margin is not None:
+            self.expected_value = self._base  # as shap has it of the library's values
         if check_additivity and not rows.model.is_limited(tree_limit):
             bases = np.stack([game.base_at(rows.y) for game in games])
             self._check_sums(rows, bases, np.stack(each))
-        if self._is_doubled:
-            each = [-each[0], each[0]]
-        return each[0] if len(each) == 1 else np.stack(each, axis=-1)
+        return [-each[0], each[0]] if self._is_doubled else each
 
     def _check_sums(self, rows: _Rows, bases: Array, values: Array) -> None:
         """Refuse bases (K, N) and values (K, N, D) that do not add up to the model."""
@@ -434,15 +434,12 @@ class TreeExplainer:
                     "explainer again, or give check_additivity=False"
                 )
 
-    def _interactions(self, rows: _Rows, tree_limit: int | None) -> Array:
-        """Interactions of rows, (N, D, D) or (N, D, D, K)."""
-        each = []
-        for game in self._games(rows.model, tree_limit):
-            halves = game.pairs(rows.points) / 2.0
-            at = np.arange(halves.shape[1])
-            halves[:, at, at] = game.values(rows.points, rows.y) - halves.sum(axis=2)
-            each.append(halves)
-        return each[0] if len(each) == 1 else np.stack(each, axis=-1)
+    def _interactions(self, rows: _Rows, tree_limit: int | None) -> list[Array]:
+        """Interactions of rows (N, D, D) of each output."""
+        return [
+            with_halves(game.pairs(rows.points), game.values(rows.points, rows.y))
+            for game in self._games(rows.model, tree_limit)
+        ]
 
 
 @final

@@ -68,14 +68,17 @@ def added(explanation):
 def test_values_and_bases_of_regressors_are_those_of_shap(name, data):
     model = fitted(NUMBERS[name], SCORE)
     ours, theirs = (kind(model, data) for kind in (TreeExplainer, shap.TreeExplainer))
+    before = [np.shape(explainer.expected_value) for explainer in (ours, theirs)]
+    assert before == [(1,) if data is None else ()] * 2
     values, expected = ours.shap_values(ROWS), theirs.shap_values(ROWS)
+    assert np.shape(ours.expected_value) == np.shape(theirs.expected_value)
     # shap's weights, and XGBoost's sums, are in single precision
     most = 1e-12 if data is None and name != "xgboost" else 2e-6
     np.testing.assert_allclose(values, expected, rtol=0.0, atol=most)
     base = (
         model.predict(BACKGROUND).mean() if data is not None else theirs.expected_value
     )
-    assert ours.expected_value == pytest.approx(float(np.ravel(base)[0]), abs=2e-6)
+    assert ours.expected_value == pytest.approx(np.ravel(base)[0], abs=2e-6)
     np.testing.assert_allclose(added(ours(ROWS)), model.predict(ROWS), atol=2e-6)
 
 
@@ -179,6 +182,28 @@ def test_paths_may_have_the_shares_of_given_rows():
     np.testing.assert_allclose(added(some(ROWS)), model.predict(ROWS))
 
 
+@pytest.mark.parametrize("most", [1.0, 0.5])
+def test_isolation_forests_are_the_mean_length_of_their_paths(most):
+    rows = X.round(1)  # leaves with several rows
+    settings = {"n_estimators": 9, "max_samples": 60, "random_state": 0}
+    forest = ensemble.IsolationForest(max_features=most, **settings).fit(rows)
+    explainer = TreeExplainer(forest)
+    explanation = explainer(rows[:12])
+    theirs = shap.TreeExplainer(forest)(rows[:12])
+    np.testing.assert_allclose(explanation.values, theirs.values, rtol=0.0, atol=1e-13)
+    # the mean length of a search in 60 rows (Liu et al. 2008)
+    mean = 2.0 * (np.log(59.0) + np.euler_gamma) - 2.0 * 59.0 / 60.0
+    scores = -(2.0 ** -(added(explanation) / mean))
+    np.testing.assert_allclose(scores, forest.score_samples(rows[:12]), rtol=1e-13)
+    against = TreeExplainer(forest, rows[40:90])
+    lengths = explainer.model.predict(rows)
+    np.testing.assert_allclose(added(against(rows[:12])), lengths[:12], rtol=1e-13)
+    assert against.expected_value == pytest.approx(lengths[40:90].mean(), rel=1e-13)
+    pairs = against.shap_interaction_values(rows[:12])
+    np.testing.assert_allclose(pairs.sum(axis=2), against(rows[:12]).values, atol=1e-13)
+    assert explainer.model.original_model is forest
+
+
 def test_fewer_trees_are_the_first_ones():
     model = fitted(CLASSES["lightgbm"], THREE)
     explainer = TreeExplainer(model, BACKGROUND)
@@ -213,7 +238,9 @@ def test_categories_and_missing_values():
         assert np.abs(explanation.values[:, 4]).min() > 0.0
         assert list(explanation.feature_names) == list(rows)
         assert explanation.data.tolist()[0][4] == rows["kind"].iloc[0]
-    assert TreeExplainer(cat).expected_value is None
+    paths = TreeExplainer(cat)
+    assert paths.expected_value is None
+    paths.shap_values(texts[:1])
     assert paths.expected_value == pytest.approx(
         shap.TreeExplainer(cat)(texts[:1]).base_values[0]
     )

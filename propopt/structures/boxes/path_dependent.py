@@ -139,7 +139,7 @@ class PathDependent:
             if p < order:
                 continue
             q = (p - order) // 2 + 1
-            t, weight = _quadrature(q)[q - 1]
+            t, weight = _quadrature(q)[q - 1, :, :q]
             unknown = share[:, None] * (1.0 - t)
             factor = unknown[..., None] + t[:, None] * inside[:, None]
             ones = np.ones((1, *factor.shape[1:]))
@@ -209,11 +209,12 @@ def _means(nodes: TreeNodes, of_leaves: Values) -> Values:
 
 @cache
 def _quadrature(most: int) -> Array:
-    """Nodes and weights on [0, 1] of rules with 1, 2, ... nodes, (most, 2, most).
+    """Nodes and weights on [0, 1] of rules with 1, 2, ... nodes, (most, 2, width).
 
     Roots of Legendre polynomials by Newton's method, with the same digits everywhere.
+    The width is a multiple of four, with zeros behind them.
     """
-    rules = np.zeros((most, 2, most))
+    rules = np.zeros((most, 2, -(-most // 4) * 4))
     with localcontext(prec=40):
         for n in range(1, most + 1):
             for i in range(n):

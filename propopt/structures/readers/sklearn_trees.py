@@ -133,6 +133,50 @@ def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
     return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
 
+# ---- Isolation forests
+
+
+class PathLengths:
+    """The mean length of the paths of an isolation forest, as a model of its own.
+
+    Its trees are exact, where scores are powers of two of it: −2^(−length/c(ψ)).
+    """
+
+    def __init__(self, forest: Any) -> None:
+        self.forest = forest
+        self.n_features_in_ = forest.n_features_in_
+        self.feature_names_in_ = fitted_value(forest, "feature_names_in_")
+
+    def predict(self, X: Any) -> Array:
+        """The lengths at rows of a table, (n,)."""
+        scores = self.forest.score_samples(X)
+        return -_search_length(self.forest.max_samples_) * np.log2(-scores)
+
+
+def _search_length(count: Any) -> Array:
+    """c(n): the mean length of searches without success in a tree of n rows."""
+    n = np.maximum(count, 1.0)
+    longer = 2.0 * (np.log(np.maximum(n - 1.0, 1.0)) + np.euler_gamma - (n - 1.0) / n)
+    return np.where(n > 2.0, longer, n - 1.0)
+
+
+def _path_lengths(model: Any, _output: ModelOutput, view: ColumnView) -> TreeSum | None:
+    """The mean of trees: depths of leaves, and searches among the rows in each."""
+    forest = model.forest
+    fitted = [member.tree_ for member in forest.estimators_]
+    lengths = [
+        nodes.compute_node_depths() - 1.0 + _search_length(nodes.n_node_samples)
+        for nodes in fitted
+    ]
+    trees = trees_of(fitted, [each / len(fitted) for each in lengths])
+    columns = forest.estimators_features_
+    renumbered = [
+        replace(tree, feature=np.where(tree.feature < 0, -1, chosen[tree.feature]))
+        for tree, chosen in zip(trees, columns, strict=True)
+    ]
+    return sum_of_trees(renumbered, 0.0, view)
+
+
 # ---- Gradient boosting on histograms
 
 
@@ -274,6 +318,8 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
             "sklearn.ExtraTreesRegressor",
             "sklearn.RandomForestClassifier",
             "sklearn.RandomForestRegressor",
+            "skopt.ExtraTreesRegressor",
+            "skopt.RandomForestRegressor",
         ),
         ModelReader(trees=_mean),
     ),
@@ -293,6 +339,9 @@ SKLEARN: Final[Mapping[str, ModelReader]] = {
             "sklearn.RadiusNeighborsRegressor",
         ),
         _NEIGHBORS,
+    ),
+    "propopt.PathLengths": ModelReader(
+        trees=_path_lengths, wrapped=lambda model: model.forest
     ),
     "sklearn._BaseHeterogeneousEnsemble": _ENSEMBLE,
     "sklearn._GeneralizedLinearRegressor": ModelReader(
