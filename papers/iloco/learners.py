@@ -57,7 +57,7 @@ def paper_learner(
 
 
 class _KernelMachine(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """(K + I)⁻¹ (y − ȳ) with K = exp(−‖x − x'‖² / (2 D)), of D standard columns."""
+    """(K + I/10)⁻¹ (y − ȳ) with K = exp(−‖x − x'‖² / (2 D)), of D standard columns."""
 
     def _fitted(self, X: Points, y: Values) -> None:
         self.n_features_in_ = X.shape[1]

@@ -64,9 +64,10 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         The size of the sets: 1 for LOCO scores of features, 2 for pairs.
     sets : "all", sequence of sequences of names
         The sets to score; given sets determine ``order``.
-    error : {"auto", "squared", "absolute", "probability"} or callable
+    error : {"auto", "squared", "absolute", "probability", "hinge"} or callable
         The error Err: by default squared for regressors, 1 − p of the true class for
-        classifiers.
+        classifiers. Two classes of a learner without probabilities, such as ``SVC()``,
+        have max(0, 1 − d) of its decision function d towards the true class.
     groups : mapping of a feature to its columns, or TableSchema, optional
         Columns that are removed together.
     n_jobs : int or None

@@ -577,7 +577,7 @@ def learner_error(estimator: Any, method: str, error: Exception) -> InvalidInput
 
 
 def check_estimator_kind(estimator: Any) -> None:
-    """Require a regressor, or a classifier with probabilities."""
+    """Require a regressor or a classifier."""
     if isinstance(estimator, type):
         raise InvalidInput(
             f"estimator: expected an estimator, got a class; {estimator.__name__}() "
@@ -586,18 +586,10 @@ def check_estimator_kind(estimator: Any) -> None:
     wanted = "a scikit-learn regressor or classifier"
     if not (has_method(estimator, "fit") and has_method(estimator, "get_params")):
         raise InvalidInput(f"estimator: expected {wanted}, got {estimator!r}")
-    if is_regressor(estimator):
-        return
-    name = type(estimator).__name__
-    if not is_classifier(estimator):
+    if not is_regressor(estimator) and not is_classifier(estimator):
         raise InvalidInput(
-            f"estimator: expected {wanted}, got {name}, whose tag estimator_type "
-            "is neither"
-        )
-    if not has_method(estimator, "predict_proba"):
-        raise InvalidInput(
-            f"estimator: {name} has no predict_proba, and errors of a classifier need "
-            "probabilities; take CalibratedClassifierCV(estimator, ensemble=False)"
+            f"estimator: expected {wanted}, got {type(estimator).__name__}, whose tag "
+            "estimator_type is neither"
         )
 
 
@@ -614,9 +606,14 @@ class Prediction:
     class_indices: NDArray[np.intp] | None  # its classes among all K
     n_classes: int  # K
     from_array: bool = False  # whether it was fitted to an array
+    as_margin: bool = False  # whether K = 2 classes have decision functions (−d, d)
 
     def __call__(self, table: Any, rows: NDArray[np.intp] | None = None) -> Array:
-        """Predictions (n,), or probabilities (n, K), of some rows, or of all."""
+        """Predictions (n,), or outputs of classes (n, K), of some rows, or of all.
+
+        Outputs of classes are probabilities, or decision functions. Shares p of a model
+        that has no more, such as one of a single class, have 2p − 1.
+        """
         if rows is not None:
             is_array = isinstance(table, np.ndarray)
             table = table[rows] if is_array else select_rows(table, rows)
@@ -624,11 +621,16 @@ class Prediction:
         if self.from_array and not isinstance(part, np.ndarray):
             part = array_of(part)
         method = "predict" if self.class_indices is None else "predict_proba"
+        has_margin = self.as_margin and has_method(self.model, "decision_function")
+        if has_margin:
+            method = "decision_function"
         try:
             predicted = np.asarray(getattr(self.model, method)(part), dtype=np.float64)
         except LEARNER_ERRORS as error:
             raise learner_error(self.model, method, error) from error
         predicted = predicted.reshape(len(predicted), -1)
+        if has_margin and predicted.shape[1] == 1:
+            predicted = predicted * [-1.0, 1.0]
         n_outputs = 1 if self.class_indices is None else len(self.class_indices)
         if predicted.shape[1] != n_outputs or not np.isfinite(predicted).all():
             raise InvalidInput(
@@ -640,4 +642,6 @@ class Prediction:
             return predicted[:, 0]
         probabilities = np.zeros((len(predicted), self.n_classes))
         probabilities[:, self.class_indices] = predicted
+        if self.as_margin and not has_margin:
+            return 2.0 * probabilities - 1.0
         return probabilities

@@ -76,7 +76,7 @@ class RowError:
     units: str  # in words
     # Err of N rows and q predictors, (N, q), from y (N,) and outputs (N, q, R)
     compute: Callable[[NDArray[Any], Array], Array]
-    true_class_only: bool = False  # the only output is the probability of the class
+    true_class_only: bool = False  # the only output is that of the class of the row
 
     def relevant_outputs(self, predicted: Array, y: NDArray[Any]) -> Array:
         """Outputs (n, R) of n predictions that the error depends on; y (n,)."""
@@ -115,6 +115,21 @@ PROBABILITY: Final = RowError(
 """1 − p with p the probability of the class of the row."""
 
 
+def _hinge(y: NDArray[Any], outputs: Array) -> Array:
+    del y
+    return np.maximum(0.0, 1.0 - outputs[..., 0])
+
+
+HINGE: Final = RowError(
+    "hinge", "units of the decision function", _hinge, true_class_only=True
+)
+"""max(0, 1 − d), d the decision function towards the class of the row, of two classes.
+
+It is Lipschitz in d, as the proof of coverage requires. Shares p of classes have the
+decision function 2p − 1.
+"""
+
+
 def _given(
     function: Callable[[Any, Any], Any],
     classes: NDArray[Any] | None,  # (K,): labels of a classifier
@@ -148,12 +163,36 @@ def _name_of(function: Callable[[Any, Any], Any]) -> str:
 
 
 ErrorChoice: TypeAlias = (
-    Literal["auto", "squared", "absolute", "probability"] | Callable[[Any, Any], Any]
+    Literal["auto", "squared", "absolute", "probability", "hinge"]
+    | Callable[[Any, Any], Any]
 )
 
 
-def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
-    """The error of that name; by default squared, for classes (K,) 1 − p."""
+def read_error(
+    choice: ErrorChoice, classes: NDArray[Any] | None, estimator: Any
+) -> RowError:
+    """The error of that name; by default squared, for classes (K,) 1 − p.
+
+    Two classes of an estimator without probabilities have the hinge of its decision
+    function.
+    """
+    has_probabilities = has_method(estimator, "predict_proba")
+    has_hinge = (
+        classes is not None
+        and len(classes) == 2
+        and has_method(estimator, "decision_function")
+    )
+    if has_hinge and (
+        choice == "hinge" or (choice == "auto" and not has_probabilities)
+    ):
+        return HINGE
+    if classes is not None and not has_probabilities:
+        name = type(estimator).__name__
+        raise InvalidInput(
+            f"estimator: {name} has no predict_proba, and errors of "
+            f"{len(classes)} classes, other than the hinge of two, need probabilities; "
+            "take CalibratedClassifierCV(estimator, ensemble=False)"
+        )
     if callable(choice):
         formula = partial(_given, choice, classes)
         return RowError(_name_of(choice), "units of the error function", formula)
@@ -172,6 +211,7 @@ def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
     if classes is not None and choice in ("auto", "probability"):
         return PROBABILITY
     choices = ["squared", "absolute"] if classes is None else ["probability"]
+    choices += ["hinge"] * has_hinge
     estimator = "a regressor" if classes is None else "a classifier"
     hint = did_you_mean(choice, ["auto", *choices])
     raise InvalidInput(
@@ -390,7 +430,7 @@ class Refits:
             y=target,
             classes=classes,
             features=Features.of(names, groups),
-            error=read_error(error, classes),
+            error=read_error(error, classes, estimator),
             sample_weight=read_sample_weight(sample_weight, n_rows),
         )
         if sample_weight is not None:
@@ -437,6 +477,8 @@ class Refits:
         else:
             shares = np.bincount(self.y, weights, len(self.classes))
             constant = np.tile(shares, (self.n_rows, 1))
+            if self.error == HINGE:
+                constant = 2.0 * constant - 1.0
         outputs = self.error.relevant_outputs(constant, self.y)
         return float(weights @ self.error.compute(self.y, outputs[:, None])[:, 0])
 
@@ -508,6 +550,7 @@ class Refits:
             indices,
             n_classes,
             isinstance(self.learner_table, np.ndarray),
+            self.error == HINGE,
         )
 
     def _note(self, rows: NDArray[np.intp], included: NDArray[np.bool_]) -> str:

@@ -18,19 +18,29 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.metrics import mean_squared_error  # noqa: F401  # of refusals.txt
+from sklearn.metrics import (
+    hinge_loss,
+    log_loss,  # noqa: F401  # of refusals.txt
+    mean_squared_error,  # noqa: F401  # of refusals.txt
+)
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB  # noqa: F401  # of refusals.txt
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from propopt.base.errors import AdditiveErrorWarning, InvalidInput
 from propopt.interactions import ILOCO, DataSplit, Minipatches
 from propopt.interactions.features import Features
-from propopt.interactions.refits import ABSOLUTE, PROBABILITY, SQUARED, read_error
+from propopt.interactions.refits import (
+    ABSOLUTE,
+    HINGE,
+    PROBABILITY,
+    SQUARED,
+    read_error,
+)
 from propopt.tables.schema import TableSchema
 
 
@@ -279,13 +289,52 @@ def test_formulas_of_errors():
         np.abs(y - p),
         rtol=1e-15,
     )
-    assert read_error("auto", None) == SQUARED
-    assert read_error("auto", LABELS) == PROBABILITY
+    assert read_error("auto", None, Ridge()) == SQUARED
+    assert read_error("auto", LABELS, LogisticRegression()) == PROBABILITY
     with pytest.warns(AdditiveErrorWarning, match=r"0\.077 for.*0\.38"):
-        read_error("absolute", None)
+        read_error("absolute", None, Ridge())
     for effect, printed in ((1.0, "0.077"), (2.0, "0.38")):
         roots = 2 * np.sqrt(1 + effect**2) - 1 - np.sqrt(1 + 2 * effect**2)
         assert printed == f"{np.sqrt(2 / np.pi) * roots:.2g}"
+
+
+def test_two_classes_without_probabilities_have_the_hinge_of_their_decisions():
+    signs = np.median(Y) < Y
+    labels = np.where(signs, "yes", "no")
+    machine = SVC(C=2.0)
+    refits = read(machine, X, labels)
+    assert refits.error == HINGE
+    left = np.array([True, *[False] * (X.shape[1] - 2), True])
+    for included in (ALL, left):
+        d = clone(machine).fit(X[ROWS][:, included], labels[ROWS])
+        d = d.decision_function(X[:, included])
+        result = refits.fit_predictor(ROWS, included, 0)(X)
+        assert_allclose(result, np.column_stack([-d, d]), rtol=1e-12)
+        outputs = refits.error.relevant_outputs(result, refits.y)
+        errors = refits.error.compute(refits.y, outputs[:, None])
+        assert errors.mean() == pytest.approx(hinge_loss(signs, d), rel=1e-12)
+    # a model that knows the shares alone, and one of a single class
+    share = signs[:50].mean()
+    known = refits.fit_predictor(ROWS, NOTHING, 0)(X[:1])
+    assert_allclose(known, [[1 - 2 * share, 2 * share - 1]], rtol=1e-12)
+    alone = refits.fit_predictor(np.flatnonzero(signs), ALL, 0)(X[:1])
+    assert_array_equal(alone, [[-1.0, 1.0]])
+    shares = np.array([1 - signs.mean(), signs.mean()])
+    expected = 1.0 - (shares[1] - shares[0]) ** 2
+    assert refits.constant_error == pytest.approx(expected, rel=1e-12)
+    # asked for by its name, it is taken where there are probabilities, too
+    assert read_error("hinge", np.arange(2), LogisticRegression()) == HINGE
+    assert read_error("auto", np.arange(2), LogisticRegression()) == PROBABILITY
+
+
+def test_a_support_vector_machine_has_scores_of_pairs():
+    points = np.random.default_rng(3).normal(size=(400, 4))
+    product = points[:, 0] * points[:, 1] > 0
+    for scheme in (DataSplit(), Minipatches(n_patches=1500)):
+        model = ILOCO(SVC(), scheme).fit(points, product)
+        best = model.result_.to_frame().nlargest(1, "score")
+        assert best[["feature_1", "feature_2"]].to_numpy().tolist() == [[0, 1]]
+        assert model.result_.error == "hinge"
 
 
 def test_errors_of_users_get_what_they_need():
@@ -293,7 +342,7 @@ def test_errors_of_users_get_what_they_need():
         assert p.shape == (len(y), 3)
         return 1 - p[np.arange(len(y)), np.searchsorted(ABC, y)]
 
-    error = read_error(wrong, ABC)
+    error = read_error(wrong, ABC, LogisticRegression())
     assert_allclose(of_shares(error), OF_PLACES, rtol=1e-15)
     assert error.name == "wrong"
 

@@ -119,7 +119,7 @@ _MOST_SETS: Final = 1_000_000
     also=InteractionScores.intervals,
     without=("self", "estimator", "n_jobs", "random_state", "progress", "errors"),
     order=Annotated[int, Field(ge=1, le=8)],
-    error=Literal["auto", "squared", "absolute", "probability"],
+    error=Literal["auto", "squared", "absolute", "probability", "hinge"],
     level=Annotated[float, Field(gt=0, lt=1)],
 )
 class InteractionsSection(JobSection):

@@ -13,6 +13,7 @@ from minipatch_cases import Once, fitted, many, small_table
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import refusals
 from scipy.stats import binom
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import Budget
@@ -250,7 +251,7 @@ def log_loss(labels, probabilities):
     return -np.log(probabilities[np.arange(len(labels)), labels.astype(int)])
 
 
-OF_THREE = read_error(log_loss, np.arange(3))
+OF_THREE = read_error(log_loss, np.arange(3), LogisticRegression())
 SOURCES = {
     "few features": random_source(seed=1),
     "many features": random_source(300, 9, 30, n_in_patch=3, seed=2),
@@ -345,7 +346,7 @@ def test_blocks_never_change_a_result(order, monkeypatch):
         sizes.append(len(y))
         return (y - predicted) ** 2
 
-    error = read_error(squared, None)
+    error = read_error(squared, None, Ridge())
     source = random_source(80, 150, 5, n_rows=30, error=error, seed=6)
     sets = source.features.all_sets(order)
     whole, scores = source.errors(sets), set_scores(source, sets)
