@@ -94,8 +94,9 @@ class Conclusion:
         verdicts = {_verdict_of(findings) for findings in self._choices.values()}
         if len(verdicts) == 1:
             return verdicts.pop()
-        both = any(map(_holds, self._every)) and any(map(_fails, self._every))
-        return Verdict.DEPENDS if both else Verdict.NOT_TESTED
+        if not (any(map(_holds, self._every)) and any(map(_fails, self._every))):
+            return Verdict.NOT_TESTED
+        return Verdict.DEPENDS if Verdict.CONFIRMED in verdicts else Verdict.IN_PART
 
     @property
     def text(self) -> str:

@@ -63,13 +63,11 @@ def linear_models_figure() -> PaperFigure:
                 partial(linear_model_runs, "diabetes"),
                 "diabetes",
                 (CLOSED_FORM, slopes_are_known),
-                difference=_STAND_IN,
             ),
             study_of_runs(
                 partial(linear_model_runs, "make_regression"),
                 "make_regression",
                 (CLOSED_FORM,),
-                difference=_STAND_IN,
             ),
         ),
         draw=partial(draw_charts, size=(5.6, 3.0)),

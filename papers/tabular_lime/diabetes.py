@@ -70,7 +70,6 @@ def signs_differ(runs: Runs) -> Claim:
         sense=">=",
         limit=1.0,
         note=", ".join(np.array(runs.labels)[both]),
-        difference=_STAND_IN,
     )
 
 

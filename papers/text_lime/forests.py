@@ -30,7 +30,6 @@ from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.subsets.sums import AddedSets
 
 
-_MODEL: Final = "the presence of words in generated reviews instead of TF-IDF of Yelp's"
 _SEEDS: Final = {"f": (10,), "g": (15,), "f + g": (10, 15)}
 _LAW: Final = TextLaw(0.25)
 
@@ -74,7 +73,6 @@ def forests_figure() -> PaperFigure:
                 partial(forest_word_runs, _SEEDS[name], 50, 100),
                 name,
                 statements,
-                difference=_MODEL,
             )
             for name, statements in more.items()
         ),
