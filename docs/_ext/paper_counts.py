@@ -1,4 +1,4 @@
-"""Write the table of verdicts of `docs/background/papers.md`, from the records.
+"""Write the table of verdicts of `docs/background/papers.md`, and all statements.
 
 ``python docs/_ext/paper_counts.py`` after a change of a record; a test compares them.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "background" / "papers.md"
+STATEMENTS = PAGE.with_name("paper_statements.md")
 WORDS = (
     "confirmed",
     "in part",
@@ -78,5 +79,35 @@ def page(text: str) -> str:
     return text[:start] + table() + text[end:]
 
 
+def statements() -> str:
+    """The page of all statements, beside what the papers say."""
+    parts = [
+        "# Statements of the five papers\n\nWhat each paper says and where, what is "
+        "tested of it here, and the verdict; {doc}`papers` explains the verdicts."
+    ]
+    for paper, head in PAPERS.items():
+        places = {
+            (line["figure"], line["statement"]): line
+            for line in rows_of(paper, "sentences")
+        }
+        rows = [
+            "| the paper says | where | tested here | verdict |",
+            "|---|---|---|---|",
+        ]
+        for line in rows_of(paper, "recorded"):
+            place = places[line["figure"], line["statement"]]
+            cells = [place["claim"], place["section"], line["statement"]]
+            texts = [escaped(cell) for cell in cells]
+            rows.append(f"| {' | '.join(texts)} | {line['verdict']} |")
+        parts.append(f"## {head}\n\n" + "\n".join(rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """A cell of a table in Markdown, whose signs are no markup."""
+    return "".join("\\" + sign if sign in "|_*<>$" else sign for sign in text)
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    STATEMENTS.write_text(statements(), encoding="utf-8")

@@ -115,15 +115,11 @@ class Conclusion:
             case Verdict.REFUTED | Verdict.MISPRINT:
                 return next(filter(None, map(_mistake, self._every)), "")
             case Verdict.IN_PART:
-                titles = {
-                    holds: dict.fromkeys(
-                        t for t, f in self.findings if _holds(f) is holds
-                    )
-                    for holds in (True, False)
-                }
-                return (
-                    f"holds: {'; '.join(titles[True])}. Not: {'; '.join(titles[False])}"
+                held, failed = (
+                    "; ".join(dict.fromkeys(t for t, f in self.findings if does(f)))
+                    for does in (_holds, _fails)
                 )
+                return f"holds: {held}. Not: {failed}"
             case Verdict.DEPENDS:
                 return "; ".join(
                     f"{choice}: {_holding(findings)}"

@@ -68,6 +68,7 @@ def test_the_page_has_the_counts_on_record():
     own = runpy.run_path(str(path))
     text = own["PAGE"].read_text(encoding="utf-8")
     assert own["page"](text) == text
+    assert own["STATEMENTS"].read_text(encoding="utf-8") == own["statements"]()
     for name, paper in PAPERS.items():
         alike = {}
         for (figure, statement, _), recorded in paper.record.items():
