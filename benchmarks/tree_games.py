@@ -21,7 +21,6 @@ import propopt as po
 from benchmarks.forests import regression
 from benchmarks.shapley_values import boosted, table
 from benchmarks.timing import OURS, Method, Role, Row, race
-from propopt.structures.boxes.pairs import BoxPairs
 from propopt.structures.boxes.path_dependent import PathDependent
 from propopt.structures.boxes.shapley import RECENT, BoxShapley
 from propopt.structures.products.sums import Game
@@ -80,7 +79,7 @@ def our_pairs(boxes: Any, background: Any, few: Any) -> Any:
     RECENT.clear()
     if background is None:
         return PathDependent.of(boxes).pairs(few)
-    return BoxPairs.of(boxes, Game(background)).values(few)
+    return BoxShapley.of(boxes, Game(background), order=2).values(few)
 
 
 # ---- Peers

@@ -53,6 +53,10 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
         *(*(_SIZE,) * 4, _NUMBERS, _INDICES, _INDICES, _NUMBERS, _NUMBERS),
         *(_OUT,) * 4,
     ),
+    "tree_contrasts": (
+        *(*(_SIZE,) * 4, _INDICES, *_NODES, _WHOLE, _INDICES, _INDICES),
+        *(_NUMBERS, _NUMBERS, _OUT, _OUT, _PATTERNS),
+    ),
     "walk": (*(_SIZE,) * 4, _INDICES, *_NODES, _NUMBERS, _OUT),
     "shapley": (*_TREES, _SIZE, _SIZE, _NUMBERS, _INDICES, _OUT, _OUT, _PATTERNS),
     "effects": (*_TREES, _SIZE, _WHOLE, _INDICES, _OUT, _OUT, _OUT, _PATTERNS),

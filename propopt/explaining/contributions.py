@@ -15,7 +15,6 @@ from propopt.base.checkpoints import checkpointed_array
 from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import DrawPlan
-from propopt.base.terminal import counting
 from propopt.base.text import Reason
 from propopt.explaining.main_effect_rule import MainEffectRule
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
@@ -76,8 +75,6 @@ class ContributionRule:
     # the whole table, if it has weights, or is taken as a whole beyond 10,000 rows
     table: Background | None = None
     players: Players | None = None  # groups of columns that count as one
-    # reads rows (N, D) to explain later, computed with the first if that is cheaper
-    ahead: Callable[[], Points] | None = None
     progress: bool | None = None  # whether to show bars
 
     def of(self, points: Points, labels: Labels) -> Targets:
@@ -169,21 +166,16 @@ class ContributionRule:
             ends = np.full(len(points), base), prediction
             estimate = self._sampled(points, labels, ends, generator, alone)
         else:
-            rows = self.function.calls.rows - before
-            estimate = self._of_background(exact, by, labels, rows)
+            estimate = self._of_background(exact, by, labels)
         rows = self.function.calls.rows - before
-        if rows != estimate.evaluations:
-            estimate = replace(estimate, evaluations=rows)
         return Targets(
-            estimate=estimate,
+            estimate=replace(estimate, evaluations=rows),
             base=np.full(len(points), base),
             prediction=prediction,
             tolerance=tolerance,
         )
 
-    def _of_background(
-        self, exact: Array, by: str, labels: Labels, evaluations: int = 0
-    ) -> Estimate:
+    def _of_background(self, exact: Array, by: str, labels: Labels) -> Estimate:
         """The estimate from values (N, D), or from those of blocks (10, N, D)."""
         words = self.background.in_words()
         labels = self.named(labels)
@@ -192,7 +184,6 @@ class ContributionRule:
                 values=exact,
                 source=f"exact ({by}, {words})",
                 exact=True,
-                evaluations=evaluations,
                 labels=labels,
                 units="output",
             )
@@ -200,7 +191,6 @@ class ContributionRule:
             self.background.corrected(exact),
             source=f"{by}, exact for {words}",
             n_draws=len(self.background.points),
-            evaluations=evaluations,
             labels=labels,
         )
         return replace(estimate, units="output")
@@ -345,25 +335,23 @@ class ContributionRule:
     def _of_blocks(
         self, ready: BoxShapley | ProductShapley | LinkedShapley, points: Points
     ) -> Array:
-        """Values of each block (N, blocks, D), with those of later rows if streamed."""
+        """Values of each block (N, blocks, D), which may be saved if streamed."""
         if not isinstance(ready, BoxShapley) or not ready.is_streamed:
             return ready.of_blocks(points)
         keys = row_keys(points)
-        if all(key in self._later for key in keys):
-            return np.stack([self._later[key] for key in keys])
-        later = points[:0] if self.ahead is None or self._later else self.ahead()
-        rows = np.concatenate([points, later])
-        total = ready.n_visits(len(rows))
-        with counting("explain", 0, total, self.progress) as advance:
-            advance(0)
-            values = ready.of_blocks(rows, advance)
-        for key, row in zip(row_keys(later), values[len(points) :], strict=True):
-            self._later[key] = row
-        return values[: len(points)]
+        if self._saved.keys() >= set(keys):
+            return np.stack([self._saved[key] for key in keys])
+        return ready.of_blocks(points, self.progress)
+
+    def compute_ahead(self, rows: Points) -> None:
+        """Save the values of rows of later calls, which the same tables give."""
+        assert isinstance(self._ready, BoxShapley), "see n_streamed"
+        values = self._ready.of_blocks(rows, self.progress)
+        self._saved.update(zip(row_keys(rows), values, strict=True))
 
     @cached_property
-    def _later(self) -> dict[bytes, Array]:
-        """The values of later rows (blocks, D), by their bytes."""
+    def _saved(self) -> dict[bytes, Array]:
+        """The values of rows (blocks, D), by their bytes."""
         return {}
 
     @cached_property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, final, overload
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 
-from propopt.base.arrays import Array, Points
+from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import missing_attribute, suggests_arguments
 from propopt.explaining.out_of_sample import (
@@ -680,13 +679,7 @@ def _fit(
         return FittedDocuments.of(documents), None
     problem = RowsProblem.of(settings, model, data, X, progress)
     margins = problem.margins(base_margin, rows)
-    if rows is not None and X is None:
-        problem = replace(problem, ahead=partial(_encoded, problem.function, rows))
-    return FittedRows.of(problem, data, X), margins
-
-
-def _encoded(function: Function, rows: Any) -> Points:
-    return function.with_categories_of(rows).read(rows, "X")[0]
+    return FittedRows.of(problem, data, X, rows if X is None else None), margins
 
 
 def is_large_table(X: Any) -> bool:

@@ -61,9 +61,7 @@ class MainEffectRule:
         """Main effects G (N, D); independent of other rows if f has a structure."""
         structure = self.checked.at(points, labels)
         if isinstance(structure, SumOfProducts):
-            if self.players is not None:
-                return self._of_players(points)
-            return self._of_products(structure, points)
+            return self._of_structure(points)
         names = labels.of_columns()
         G = partial_dependence(
             lambda x, _: self.function.value_at(x, names),
@@ -100,39 +98,14 @@ class MainEffectRule:
         structure = self._structure
         rows = self.background.points
         weights = self.background.weights
+        if weights is None:
+            weights = np.full(len(rows), 1.0 / len(rows))
         c, mean = np.zeros((2, structure.n_factors))
         for block, factors in structure.factors_at(rows):
-            slopes = structure.slopes(factors)[1]
-            if weights is None:
-                c += slopes.sum(axis=1) / len(rows)
-                mean += (slopes * factors).sum(axis=1) / len(rows)
-            else:
-                c += slopes @ weights[block]
-                mean += (slopes * factors) @ weights[block]
+            slopes = structure.slopes(factors)[1] * weights[block]
+            c += slopes.sum(axis=1)
+            mean += (slopes * factors).sum(axis=1)
         return c, mean
-
-    def _of_products(self, structure: SumOfProducts, points: Points) -> Attributions:
-        """Exact main effects: Σ_{u of j} c_u g_u(x_j) minus its mean."""
-        G = np.zeros(points.shape)
-        if self._tables is not None:
-            for j, (ends, values) in self._tables.items():
-                G[:, j] = values[ends.searchsorted(points[:, j])]
-            return G
-        for j in structure.columns.tolist():
-            distinct, inverse = distinct_values(points[:, j])
-            G[:, j] = self._of_column(j, distinct)[inverse]
-        return G
-
-    def _of_column(self, j: int, values: Values) -> Values:
-        """Main effects of column j, each independent of the other values."""
-        g = np.zeros(len(values))
-        c, mean = self._shared
-        for numbers, factors in self._structure.of_column[j]:
-            # one sum per row: no product of matrices, which adds in
-            # another order for other numbers of rows
-            parts = np.ascontiguousarray((c[numbers][:, None] * factors.at(values)).T)
-            g += parts.sum(axis=1) - mean[numbers].sum()
-        return g
 
     @cached_property
     def _tree_rows(self) -> list[BackgroundRows]:
@@ -151,32 +124,33 @@ class MainEffectRule:
         """Main effects of the cells of each column of trees."""
         return effect_tables(self._tree_rows) if self._tree_rows else None
 
-    def _of_players(self, points: Points) -> Attributions:
-        """The same for the joint factors of players, with one sum per row each."""
-        if self._tree_rows:
+    def _of_structure(self, points: Points) -> Attributions:
+        """Exact main effects: Σ_{u of j} c_u g_u(x_j) minus its mean."""
+        if self._tree_rows and self.players is not None:
             return effects_of_players(self._tree_rows, points)
+        if self._tables is not None:
+            G = np.zeros(points.shape)
+            for j, (ends, values) in self._tables.items():
+                G[:, j] = values[ends.searchsorted(points[:, j])]
+            return G
         structure = self._structure
         c, mean = self._shared
         G = np.zeros((len(points), structure.n_columns))
         for rows, factors in structure.factors_at(points):
-            for player in range(structure.n_columns):
+            for player in np.unique(structure.column).tolist():
                 numbers = np.flatnonzero(structure.column == player)
+                # one sum per row: no product of matrices, which adds in another order
+                # for other numbers of rows
                 parts = np.ascontiguousarray((c[numbers][:, None] * factors[numbers]).T)
                 G[rows, player] = parts.sum(axis=1) - mean[numbers].sum()
         return G
-
-
-def distinct_values(values: Values) -> tuple[Values, Indices]:
-    """The distinct values of a column, missing ones as one, and the inverse index."""
-    distinct, inverse = np.unique(values, return_inverse=True)
-    return distinct, inverse.reshape(values.shape)
 
 
 def _distinct_rows(values: Points) -> tuple[Indices, Indices]:
     """An index of each distinct row of values (N, d), and the inverse."""
     codes = np.zeros(len(values), np.intp)
     for column in values.T:
-        _, inverse = distinct_values(column)
+        _, inverse = np.unique(column, return_inverse=True)
         both = codes * (inverse.max(initial=0) + 1) + inverse
         _, first, codes = np.unique(both, return_index=True, return_inverse=True)
     return first, codes

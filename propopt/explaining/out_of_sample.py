@@ -392,8 +392,10 @@ class FittedRows(FittedReference):
     problem: RowsProblem
 
     @classmethod
-    def of(cls, problem: RowsProblem, data: Any, X: Any) -> FittedRows:
-        """Explain the reference rows of a problem jointly."""
+    def of(
+        cls, problem: RowsProblem, data: Any, X: Any, rows: Any = None
+    ) -> FittedRows:
+        """Explain the reference rows of a problem jointly, before ``rows``."""
         settings = problem.settings
         function = problem.function
         reference = problem.reference
@@ -405,6 +407,10 @@ class FittedRows(FittedReference):
         refuse_no_scale(problem.sizes, reference)
         if X is not None and not settings.parts:  # contributions have one unit
             warn_of_patterns(graph, problem.coordinates)
+        rule = problem.rule
+        if rows is not None and isinstance(rule, ContributionRule) and rule.n_streamed:
+            points, _ = function.with_categories_of(rows).read(rows, "X")
+            rule.compute_ahead(np.concatenate([problem.points, points]))
         best, metric = problem.best()
         _ = best.attributions  # certified now, as all answers depend on them
         verdict = function.jumps

@@ -416,8 +416,6 @@ class RowsProblem(ExplanationProblem):
     whole: Background | None = None
     # rows that replace unknown columns; by default those of the reference
     background: Background | None = None
-    # reads the rows (N, D) that are explained after these
-    ahead: Callable[[], Points] | None = None
 
     @classmethod
     def of(
@@ -685,9 +683,7 @@ class RowsProblem(ExplanationProblem):
         data = self.reference.points if data is None else data
         output_of = self.function, self.settings.output, data
         for function in other_classes(self.model, *output_of):
-            other = replace(
-                rule, function=function, given_background=rule.background, ahead=None
-            )
+            other = replace(rule, function=function, given_background=rule.background)
             phi = other.of(self.points, self.labels).estimate.values
             yield phi, other.main_effects.at(self.points, self.labels)
 
@@ -714,7 +710,6 @@ class RowsProblem(ExplanationProblem):
             given_background=self.background,
             table=self.whole,
             players=self.players,
-            ahead=self.ahead,
             progress=self.progress,
         )
         rule.checked.at(self.points, reference.labels.of_columns())

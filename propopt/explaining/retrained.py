@@ -13,7 +13,7 @@ from propopt.explaining.comparison import version_of
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.problem import RowsProblem
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.pairs import BoxPairs
+from propopt.structures.boxes.shapley import BoxShapley
 
 
 _N_REFERENCE: Final = 200
@@ -80,7 +80,8 @@ class RetrainedRows:
                 f"contributions of kind {kind!r} of {rule.function!r}"
             )
         game = replace(rule.background.game(rule.players), n_blocks=1)
-        return BoxPairs.of(trees, game).values(self.points), rule.background.in_words()
+        pairs = BoxShapley.of(trees, game, order=2)
+        return pairs.values(self.points), rule.background.in_words()
 
     def __reduce__(self) -> str:
         raise TypeError("the model and the background are no part of a pickle")

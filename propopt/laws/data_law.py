@@ -10,6 +10,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Mask, Points, Values
 from propopt.base.checkpoints import checkpointed_array
+from propopt.base.kernels import kernel
 from propopt.base.resources import SERIAL_BELOW, for_each_column
 from propopt.laws.background import Reference
 from propopt.laws.column_laws import (
@@ -21,6 +22,7 @@ from propopt.laws.column_laws import (
 )
 from propopt.laws.panels import Cuts, Panels
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.cells import TreeCells
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.sums import ROWS_AT_ONCE, Mixing, SumOfProducts
 
@@ -148,19 +150,12 @@ class Means:
     def _blocks(self, x: Points, size: int) -> Array:
         """Means and contrasts of blocks of ``size`` rows, (n, 1 + D), by threads."""
         starts = range(0, len(x), size)
-        if len(starts) == 1:
-            return self._block(x)
-        return np.concatenate(
-            for_each_column(
-                lambda k: self._block(x[starts[k] : starts[k] + size]),
-                len(starts),
-                SERIAL_BELOW,
-            )
-        )
 
-    def _block(self, x: Points) -> Array:
-        """Means and contrasts of a block of rows, (n, 1 + D)."""
-        return np.column_stack(self._separated.contrasts(*self._measures(x)))
+        def block(k: int) -> Array:
+            measures = self._measures(x[starts[k] : starts[k] + size])
+            return np.column_stack(self._separated.contrasts(*measures))
+
+        return np.concatenate(for_each_column(block, len(starts), SERIAL_BELOW))
 
     def _measures(self, x: Points) -> tuple[Array, Array]:
         """The measures P and R of all factors at a block of rows, (U, n) each."""
@@ -194,8 +189,11 @@ class Means:
         """The structure of f, with sets reduced to those that the law separates."""
         if not isinstance(self.structure, Boxes):
             return self.structure
-        columns = self.law.columns
-        return self.structure.split_by(lambda j, sets: columns[j].split_by(sets))
+        by = [column.split_by for column in self.law.columns]
+        trees = self.structure.trees
+        if trees is None or len(trees.nodes.units) == 1 or not kernel("tree_contrasts"):
+            return self.structure.split_by(by)
+        return TreeCells.of(trees, by)  # the sets of deep trees are many
 
     @cached_property
     def _mixings(self) -> list[Mixing]:

@@ -15,7 +15,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.pairs import BoxPairs
 from propopt.structures.boxes.path_dependent import PathDependent
 from propopt.structures.boxes.shapley import BoxShapley
 from propopt.structures.products.sums import Game
@@ -160,8 +159,8 @@ class AgainstBackground(TreeGame):
         return BoxShapley.of(self.boxes, self.game)
 
     @cached_property
-    def _pairs(self) -> BoxPairs:
-        return BoxPairs.of(self.boxes, self.game)
+    def _pairs(self) -> BoxShapley:
+        return BoxShapley.of(self.boxes, self.game, order=2)
 
 
 _AT_ONCE: Final = Budget(2**26)

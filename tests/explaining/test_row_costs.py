@@ -10,13 +10,14 @@ import pytest
 from lightgbm import Booster, LGBMClassifier, LGBMRegressor
 
 import propopt as po
-from propopt.explaining import main_effect_rule, out_of_sample
+from propopt.explaining import out_of_sample
 from propopt.explaining.out_of_sample import (
     FittedContributions,
     FittedRows,
 )
 from propopt.losses.graphs.distances import Distances, distances_between
 from propopt.proofs.problem_data import in_units_of_w
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.schema import TableSchema
 
 
@@ -71,7 +72,7 @@ def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkey
         (LGBMClassifier, "predict"): 0,  # its booster is asked
         (Booster, "predict"): int(parts),
         (fitted, "_program"): 0,
-        (main_effect_rule.MainEffectRule, "_of_column"): 0,
+        (SumOfProducts, "factors_at"): 0,
     }
     counts = {key: Counted(monkeypatch, *key) for key in expected}
     one = explainer.explain(NEW_NUMBERS.iloc[[3]])
@@ -124,19 +125,19 @@ def test_own_values_of_tables_are_those_of_the_sets(seed, monkeypatch):
     points, labels = rule.function.read(table(seed + 2, 200))
     points = points.copy()
     for j in range(5):  # at the ends of sets, and beside them
-        ends = np.concatenate(
-            [own.cells for _, own in rule.checked.structure.of_column[j]],
-        )[:-2]
+        sets = [own for _, own in rule.checked.structure.of_column[j]]
+        ends = np.unique([end for own in sets for end in (own.low, own.high)])
+        ends = ends[np.isfinite(ends)]
         ends = np.concatenate([ends, np.nextafter(ends, np.inf), [1e300, -1e300]])
         points[: len(ends[:120]), j] = ends[:120]
     rule.at(points[:1], labels)  # which makes the tables
-    made = Counted(monkeypatch, main_effect_rule.MainEffectRule, "_of_column")
+    made = Counted(monkeypatch, SumOfProducts, "factors_at")
     quick = rule.at(points, labels)
     alone = np.concatenate([rule.at(row, labels) for row in points[:, None]])
     assert made.count == 0
     monkeypatch.setenv("PROPOPT_KERNELS", "numpy")
     slow = dataclasses.replace(rule).at(points, labels)
-    assert made.count == 6
+    assert made.count == 2  # of the background, and of the points
     assert quick.tobytes() == alone.tobytes()
     np.testing.assert_allclose(quick, slow, rtol=0, atol=1e-12)
 

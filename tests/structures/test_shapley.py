@@ -16,7 +16,6 @@ from propopt.base.resources import Budget
 from propopt.structures.boxes import nodes, shapley
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.effects import effect_tables, effects_of_players
-from propopt.structures.boxes.pairs import BoxPairs
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.boxes.shapley import BackgroundRows, BoxShapley
 from propopt.structures.products.sums import Game
@@ -37,14 +36,13 @@ def rows_of(seed, n_rows):
     return some_rows(rng, n_rows, D, coded=CODED, n_codes=K)
 
 
-TERMS = {1: BoxShapley, 2: BoxPairs}
-both_orders = pytest.mark.parametrize("order", TERMS)
+both_orders = pytest.mark.parametrize("order", [1, 2])
 
 
 def prepared(read, game, order=1):
     """Prepared again, whatever is cached."""
     shapley.RECENT.clear()
-    return TERMS[order].of(read, game)
+    return BoxShapley.of(read, game, order)
 
 
 def by_coalitions(read, points, game, order=1):
@@ -200,7 +198,7 @@ def test_tables_are_cached_for_the_last_three_games():
         again = BoxShapley.of(read, Game(rows.copy())).values(points)
         np.testing.assert_array_equal(again, first)
         assert len(made) == 1
-        BoxPairs.of(read, Game(rows)).values(points)
+        BoxShapley.of(read, Game(rows), order=2).values(points)
         assert len(made) == 2
         others = (
             Game(rows[:8]),
@@ -224,7 +222,7 @@ def test_more_equal_background_rows_than_sixteen_bits_count(table_bytes, monkeyp
     monkeypatch.setattr(shapley, "TABLE_BYTES", table_bytes)
     read, row, points = boxes_of(4, 2, 3), rows_of(14, 1), rows_of(15, 5)
     rows = np.repeat(row, 2**16 + 7, axis=0)
-    for order in TERMS:
+    for order in (1, 2):
         wanted = prepared(read, Game(row), order).values(points)
         values = prepared(read, Game(rows), order).values(points)
         np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-14)

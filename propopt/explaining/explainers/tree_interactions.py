@@ -23,8 +23,8 @@ from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
 from propopt.results.interactions import Interactions, interactions_of
-from propopt.structures.boxes.pairs import BoxPairs
 from propopt.structures.boxes.path_dependent import PathDependent
+from propopt.structures.boxes.shapley import BoxShapley
 from propopt.structures.products.sums import Game
 
 
@@ -127,6 +127,6 @@ class TreeInteractions:
         else:
             request = Request(function=f, points=points, labels=labels, rng=same_draws)
             game = Game(background_rows(self.data, request))
-            pairs = BoxPairs.of(trees, game).values(points)
+            pairs = BoxShapley.of(trees, game, order=2).values(points)
             background = plural(len(game.background), "background row")
         return interactions_of(shap, shap.attributions, pairs, background)

@@ -27,6 +27,10 @@ SINGLE_TOLERANCE: Final = 2e-5
 """The same tolerance for models that add up in float32."""
 
 
+_EXPANDED: Final = ("values", "paths", "factors")
+"""What boxes of trees have once it is used."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes(SumOfProducts):
     """A sum over boxes, each a product of indicators of one set for each column.
@@ -49,12 +53,11 @@ class Boxes(SumOfProducts):
 
     def __getattr__(self, name: str) -> Any:
         """The sets of the leaves of trees, made when they are first used."""
-        if self.trees is None or name not in ("values", "paths", "factors"):
+        if self.trees is None or name not in _EXPANDED:
             raise AttributeError(name, obj=self)
-        expanded = self.trees.expanded()
-        parts = {"values": expanded.values, "paths": expanded.paths}
-        vars(self).update(parts, factors=expanded.factors)
-        return vars(self)[name]
+        expanded = vars(self.trees.expanded())
+        vars(self).update({part: expanded[part] for part in _EXPANDED})
+        return expanded[name]
 
     @cached_property
     def columns(self) -> Indices:
@@ -116,13 +119,13 @@ class Boxes(SumOfProducts):
         values = np.bincount(group, self.values[order]).astype(np.float64)
         return replace(self, values=values, paths=self.paths[order[first]])
 
-    def split_by(self, by: Callable[[int, Sets], Sets]) -> Boxes:
-        """The same function with the sets of each column replaced by ``by``."""
+    def split_by(self, by: Sequence[Callable[[Sets], Sets]]) -> Boxes:
+        """The same function with the sets of each column j replaced by ``by[j]``."""
         ends = ("low", "high", "missing", "group")
         fields = {name: getattr(self.sets, name).copy() for name in ends}
         for j in np.unique(self.sets.column).tolist():
             of_column = np.flatnonzero(self.sets.column == j)
-            replaced = by(j, self.sets.take(of_column))
+            replaced = by[j](self.sets.take(of_column))
             for name in ends:
                 fields[name][of_column] = getattr(replaced, name)
         result = replace(self, factors=(replace(self.sets, **fields),))
@@ -164,17 +167,16 @@ class TreeSum:
         leaf = Tree.of([-1], [0.0], [-1], [-1], [0.0])
         return TreeNodes.of(self.trees or (leaf,), self.n_codes)
 
-    def expanded(self) -> Boxes:
+    def expanded(self) -> SumOfProducts:
         """The boxes with their sets, each different one once."""
         nodes = self.nodes
-        leaves, sets, parts = zip(*map(nodes.leaf_sets, nodes.units), strict=True)
-        values = np.concatenate(parts)
-        starts = np.cumsum([0, *map(len, parts)])
-        leaf = np.concatenate([x + n for x, n in zip(leaves, starts, strict=False)])
-        joined = Sets.concatenate(sets)
-        paths = padded_paths(leaf, np.arange(len(joined)), len(values))
-        whole = (self.base, values, paths, (joined,), len(self.n_codes), self.tolerance)
-        return Boxes(*whole).deduplicate()
+        parts = []
+        for unit in nodes.units:
+            leaf, sets, values = nodes.leaf_sets(unit)
+            paths = padded_paths(leaf, np.arange(len(sets)), len(values))
+            whole = 0.0, values, paths, (sets,), len(self.n_codes), self.tolerance
+            parts.append(Boxes(*whole))
+        return Boxes.sum_of(parts).plus(self.base)
 
     def scaled(self, weight: float) -> TreeSum:
         """The sum of trees multiplied by a number."""

@@ -9,10 +9,9 @@ most one set of a leaf lacks, and others are left out on the way down a tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.kernels import kernel
@@ -32,20 +31,10 @@ def effect_tables(
     Cells of a category are its codes.
     """
     nodes = parts[0].nodes
-    cut = np.zeros(len(nodes.column), np.int32)
-    counts = np.zeros(len(nodes.owner), np.intp)
-    ends = {}
-    for j in nodes.columns.tolist():
-        testing = np.flatnonzero(nodes.column == j)
-        cuts, position = np.unique(nodes.number[testing], return_inverse=True)
-        cut[testing] = position + 1
-        n_codes = nodes.n_codes[j]
-        counts[j] = len(cuts) + 3 if n_codes is None else n_codes
-        ends[j] = cuts if n_codes is None else np.arange(n_codes - 1.0)
-    first = np.cumsum([0, *counts])
+    _, first, ends = nodes.cells
     cells = np.zeros(first[-1])
     none = np.zeros((0, len(nodes.owner)))
-    mean, rounding, _ = _visited(parts, none, cut, first, cells)
+    mean, rounding, _ = _visited(parts, none, cells)
     tables = {}
     for j, cuts in ends.items():
         values = cells[first[j] : first[j + 1]]
@@ -59,8 +48,7 @@ def effect_tables(
 
 def effects_of_players(parts: Sequence[BackgroundRows], points: Points) -> Attributions:
     """The main effects of groups of columns at points (N, D), shape (N, P)."""
-    nothing = np.zeros(1, np.int32), np.zeros(1, np.intp), np.zeros(0)
-    mean, rounding, G = _visited(parts, points, *nothing)
+    mean, rounding, G = _visited(parts, points, np.zeros(0))
     effects = np.ascontiguousarray(G.T) - mean
     return np.where(np.abs(effects) > rounding, effects, 0.0)
 
@@ -68,7 +56,7 @@ def effects_of_players(parts: Sequence[BackgroundRows], points: Points) -> Attri
 def _visited(
     parts: Sequence[BackgroundRows],
     points: Points,
-    *cells: NDArray[Any],
+    cells: Array,
 ) -> tuple[Values, Values, Array]:
     """Means and what is rounding (P,), and effects (P, N); cells are added to."""
     visit = kernel("effects")
@@ -81,5 +69,5 @@ def _visited(
     for part in parts:
         rows = *part.ranked, part.total
         given, scratch = nodes.arguments(whole, rows, columns)
-        visit(*given, cells[-1].size > 0, *cells, means, G, scratch)
+        visit(*given, cells.size > 0, *nodes.cells[:2], cells, means, G, scratch)
     return means[0], _ROUNDING * means[1], G

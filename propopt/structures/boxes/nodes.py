@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import SERIAL_BELOW, for_each_column
 from propopt.structures.boxes.sets import Sets, Tree
 
@@ -97,6 +97,14 @@ class TreeNodes:
             self if players is None else replace(self, owner=players.astype(np.int32))
         )
 
+    def refuse_long_paths(self, players: str) -> None:
+        """Refuse Shapley values for paths of more sets than a word has bits."""
+        if (longest := int(self.lengths.max(initial=0))) > MOST_SETS:
+            raise Refused(
+                f"a path of the trees uses {longest} {players}; expected at most "
+                f"{MOST_SETS} for Shapley values"
+            )
+
     @property
     def n_players(self) -> int:
         """The number P of players."""
@@ -126,6 +134,25 @@ class TreeNodes:
             seen[self.right[nodes]] = below
         lengths = np.bitwise_count(seen[self.leaves]).sum(axis=1)
         return np.where(self.number[self.leaves] == 0.0, 0, lengths).astype(np.intp)
+
+    @cached_property
+    def cells(self) -> tuple[_Whole, Indices, dict[int, Array]]:
+        """The cells of columns that leaves do not divide: by cuts of numbers, or codes.
+
+        The number of each node's cut, from 1 (n,), where the cells of each column begin
+        (D + 1,), with two more than cuts, then NaN; and the cuts, or all codes but one.
+        """
+        cut = np.zeros(len(self.column), np.int32)
+        counts = np.zeros(len(self.owner), np.intp)
+        ends = {}
+        for j in self.columns.tolist():
+            testing = np.flatnonzero(self.column == j)
+            cuts, position = np.unique(self.number[testing], return_inverse=True)
+            cut[testing] = position + 1
+            n_codes = self.n_codes[j]
+            counts[j] = len(cuts) + 3 if n_codes is None else n_codes
+            ends[j] = cuts if n_codes is None else np.arange(n_codes - 1.0)
+        return cut, np.cumsum([0, *counts]), ends
 
     # ---- Sets of leaves
 
@@ -311,10 +338,10 @@ def _codes_left(
     is_code = np.arange(width) < counts[column[coded]][:, None]
     members = (np.arange(width) <= tree.threshold[order[coded]][:, None]) & is_code
     for i in np.flatnonzero(np.isin(order, list(tree.left_codes))).tolist():
-        if column[i] >= 0:
+        if (j := column[i]) >= 0:
             if rows[i] < 0:
-                name = f"left_codes: column {column[i]}"
-                raise InvalidInput(f"{name} is numeric, without codes")
-            listed = tree.left_codes[int(order[i])][: counts[column[i]]]
-            members[rows[i]] = np.pad(listed, (0, width - len(listed)))
+                raise InvalidInput(f"left_codes: column {j} is numeric, without codes")
+            listed = tree.left_codes[int(order[i])][: counts[j]]
+            members[rows[i]] = False
+            members[rows[i], : len(listed)] = listed
     return rows, np.ascontiguousarray(members, np.uint8)

@@ -33,13 +33,12 @@ from typing import Final, Self, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
-from propopt.base.errors import Refused
 from propopt.base.kernels import kernel
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.nodes import MOST_SETS, TreeNodes
-from propopt.structures.boxes.shapley import POINTS_AT_ONCE
+from propopt.structures.boxes.shapley import NO_ROWS, POINTS_AT_ONCE
 
 
 NO_COVERS: Final = (
@@ -67,11 +66,7 @@ class PathDependent:
         if boxes.trees is None:
             return Reason(NO_COVERS)
         nodes = boxes.trees.nodes
-        if (longest := int(nodes.lengths.max(initial=0))) > MOST_SETS:
-            raise Refused(
-                f"a path of the trees uses {longest} columns; expected at most "
-                f"{MOST_SETS} for Shapley values"
-            )
+        nodes.refuse_long_paths("columns")
         roots = nodes.roots[:-1]
         shares = _means(nodes, np.ones(len(nodes.column)))[roots]
         if not (np.abs(shares - 1.0) <= _WHOLE).all():
@@ -128,7 +123,7 @@ class PathDependent:
         longest = int(nodes.lengths.max(initial=0))
         rule = _quadrature(max(1, (longest + 1) // 2))
         change = np.empty((math.comb(longest, order), columns.shape[1]))
-        given, scratch = nodes.arguments(unit, _NO_ROWS, columns)
+        given, scratch = nodes.arguments(unit, (*NO_ROWS, 1.0), columns)
         compiled(*given, order, nodes.share, rule.shape[2], rule, change, phi, scratch)
 
     def _by_numpy(self, columns: Array, order: int, unit: slice, phi: Array) -> None:
@@ -187,9 +182,6 @@ class PathDependent:
                 below = share * nodes.share[child], held & rows_at[child]
                 stack.append((child, {**sets, player: below}))
 
-
-_NO_ROWS: Final = np.zeros(0, np.uint16), np.zeros((0, 0), np.uint16), np.zeros(0), 1.0
-"""No background."""
 
 _HELD: Final = np.ones((), bool)
 _NO_SETS: Final[dict[int, tuple[float, Mask]]] = {}

@@ -167,17 +167,6 @@ class Sets:
         inside = self.contain_values(values.ravel()).astype(np.float64)
         return inside.reshape(len(self), *values.shape)
 
-    @property
-    def cells(self) -> Array:
-        """A value of each cell of sets of one column: a code or number, then NaN.
-
-        Each is the largest of the values that lie in the same sets.
-        """
-        if self.coded.any():
-            return np.arange(self.members.shape[1], dtype=np.float64)
-        ends = np.concatenate([self.low, self.high])
-        return np.append(np.unique(ends[np.isfinite(ends)]), [np.inf, np.nan])
-
     def under(self, normals: Normals) -> Array:
         """Probability of each set, of one column, under normals of shape S, (U, S)."""
         shape = (-1, *(1,) * len(normals.shape))

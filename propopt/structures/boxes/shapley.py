@@ -21,6 +21,17 @@ visited, for all rows of a call, or its background rows in all sets of m are cou
 whichever takes fewer operations. Counts and weights are integers below 2^53, so that
 their sums are exact. Leaves are added in their order within a unit of work, and units
 in theirs: a row has the same digits in any batch, with any number of threads.
+
+Interaction values of pairs (Grabisch and Roubens 1999) are
+
+    I_uv = Σ_{S ∌ u, v} |S|! (P−|S|−2)!/(P−1)! (v(S∪u∪v) − v(S∪u) − v(S∪v) + v(S)).
+
+There u has one coalition fewer to join, so the gains of a leaf are those of values with
+n − 1 in place of n, which is where g(−1, q) = Σ_{i < q} (1 + 1/2 + … + 1/i) comes from:
+
+    A[m], B[m], C[m] = v/M Σ_s g(p−s−1, |m|−t) Z_s[m]   for t = 0, 1, 2,
+
+    I_uv = A[m] − B[m ∪ u] − B[m ∪ v] + C[m ∪ u ∪ v]   for all pairs of sets of a leaf.
 """
 
 from __future__ import annotations
@@ -28,18 +39,19 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from typing import Any, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Indices, Points, Values
-from propopt.base.errors import Refused
+from propopt.base.arrays import Array, Indices, Points, Values
 from propopt.base.kernels import kernel
 from propopt.base.resources import BATCH_BUDGET, Budget
+from propopt.base.terminal import counting
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.nodes import MOST_SETS, TABLE_SETS, JointSets, TreeNodes
 from propopt.structures.products.sums import Game, ProductShapley, SumOfProducts
@@ -158,7 +170,7 @@ class BackgroundRows:
         places = _NOWHERE if self.places is None else self.places[first:]
         compiled = kernel("shapley")
         if compiled is not None:
-            rows = _NO_ROWS if task == _LOOK_UP else self.ranked
+            rows = NO_ROWS if task == _LOOK_UP else self.ranked
             columns = np.ascontiguousarray(points.T)
             ranked = *rows, self.total
             given, scratch = nodes.arguments(unit, ranked, columns, self.order)
@@ -290,7 +302,7 @@ _STREAM: Final = 2
 
 _NOTHING: Final = np.zeros(0)
 _NOWHERE: Final = np.zeros(0, np.intp)
-_NO_ROWS: Final = np.zeros(0, np.uint16), np.zeros((0, 0), np.uint16), _NOTHING
+NO_ROWS: Final = np.zeros(0, np.uint16), np.zeros((0, 0), np.uint16), _NOTHING
 
 
 POINTS_AT_ONCE: Final = Budget(2**28, 4096)
@@ -308,7 +320,7 @@ _CACHE_BUDGET: Final = Budget(2**20)
 class BoxShapley:
     """Shapley values of a sum of trees against background rows, exactly.
 
-    Of players, or for order 2 of the P (P−1)/2 pairs i < j of players (see pairs.py).
+    Of players, or for order 2 of the P (P−1)/2 pairs i < j of players.
     """
 
     boxes: Boxes  # f
@@ -321,30 +333,30 @@ class BoxShapley:
         """Prepare a game; paths of more than 62 sets are refused."""
         assert boxes.trees is not None, "see shapley_against"
         nodes = boxes.trees.nodes.with_players(game.players)
-        if (longest := int(nodes.lengths.max(initial=0))) > MOST_SETS:
-            players = "columns" if game.players is None else "groups"
-            raise Refused(
-                f"a path of the trees uses {longest} {players}; expected at most "
-                f"{MOST_SETS} for Shapley values"
-            )
+        nodes.refuse_long_paths("columns" if game.players is None else "groups")
         return cls(boxes, game, nodes, order)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: x for name, x in vars(self).items() if name != "parts"}
 
-    def values(self, points: Points) -> Attributions:
-        """Shapley values of points (N, D), exactly 0.0 for columns without a set."""
-        return self.of_blocks(points).mean(axis=1)
+    def values(self, points: Points) -> Array:
+        """Shapley values (N, P), or interactions (N, P, P) of pairs, of points (N, D).
+
+        Exactly 0.0 for columns without a set, pairs without a common leaf, and on the
+        diagonal of pairs.
+        """
+        terms = self.of_blocks(points).mean(axis=1)
+        if self.order == 1:
+            return terms
+        later, earlier = np.tril_indices(n_players := self.game.n_players, -1)
+        pairs = np.zeros((len(points), n_players, n_players))
+        pairs[:, later, earlier] = pairs[:, earlier, later] = terms
+        return pairs
 
     @property
     def is_streamed(self) -> bool:
         """Whether each call makes the tables of all leaves, and discards them."""
         return self.parts[0][0].tables is None
-
-    def n_visits(self, n_points: int) -> int:
-        """How often :meth:`of_blocks` calls ``advance`` for so many points."""
-        n_batches = len(self._batches(n_points))
-        return n_batches * self.game.n_blocks * len(self.nodes.units)
 
     @property
     def n_terms(self) -> int:
@@ -356,14 +368,15 @@ class BoxShapley:
         row_bytes = 8 * (self.n_terms * len(self.nodes.units) + of_leaf + MOST_SETS)
         return POINTS_AT_ONCE.blocks(n_points, row_bytes)
 
-    def of_blocks(
-        self, points: Points, advance: Callable[[int], None] | None = None
-    ) -> Array:
+    def of_blocks(self, points: Points, progress: bool | None = False) -> Array:
         """Shapley values against each background block separately, (N, blocks, P)."""
-        game = self.game
-        phi = np.empty((len(points), game.n_blocks, self.n_terms))
-        for rows in self._batches(len(points)):
-            for block, parts in enumerate(self.parts):
+        phi = np.empty((len(points), self.game.n_blocks, self.n_terms))
+        steps = list(product(self._batches(len(points)), enumerate(self.parts)))
+        total = len(steps) * len(self.nodes.units)
+        silent = progress is False  # no bar, which would take as long as a small model
+        bar = nullcontext() if silent else counting("explain", 0, total, progress)
+        with bar as advance:
+            for rows, (block, parts) in steps:
                 phi[rows, block] = self._against(parts, points[rows], advance).T
         return phi
 

@@ -297,18 +297,14 @@ class SumOfProducts:
         array (N,), array (N, D)
             The mean of f, and its contrast in each column.
         """
-        n_points = P.shape[1]
         compiled = None if np.iscomplexobj(P) else kernel("contrasts")
         if compiled is not None:
             return self._compiled_contrasts(compiled, P, R)
         # generating functions have complex measures
-        total = np.full(n_points, self.base + self._constant, P.dtype)
-        attributions = np.zeros((self.n_columns, n_points), P.dtype)
-        for factors, paths, sums, scatter, by_column in self.batches:
-            others, product = _products_of_others(P.take(factors, 0), paths)
-            total += (sums @ product)[0]
-            attributions += by_column @ ((scatter @ others) * R.take(factors, 0))
-        return total, np.ascontiguousarray(attributions.T)
+        total, slopes = self.slopes(P)
+        ones = np.ones(len(P)), (self.column, np.arange(len(P)))
+        by_column = sp.csr_array(ones, shape=(self.n_columns, len(P)))
+        return total, np.ascontiguousarray((by_column @ (slopes * R)).T)
 
     def _compiled_contrasts(
         self, compiled: Callable[..., None], P: Array, R: Array
@@ -337,7 +333,7 @@ class SumOfProducts:
     def sums(self, P: Array) -> Values:
         """The sum (N,) of measures P (U, N) of the factors."""
         total = np.full(P.shape[1], self.base + self._constant)
-        for factors, paths, sums, _, _ in self.batches:
+        for factors, paths, sums, _ in self.batches:
             product = P[factors[paths[0]]]
             for indices in paths[1:]:
                 product *= P[factors[indices]]
@@ -346,9 +342,9 @@ class SumOfProducts:
 
     def slopes(self, P: Array) -> tuple[Values, Array]:
         """The sum (N,), and its derivatives by the measure of each factor (U, N)."""
-        total = np.full(P.shape[1], self.base + self._constant)
-        slopes = np.zeros(P.shape)
-        for factors, paths, sums, scatter, _ in self.batches:
+        total = np.full(P.shape[1], self.base + self._constant, P.dtype)
+        slopes = np.zeros(P.shape, P.dtype)
+        for factors, paths, sums, scatter in self.batches:
             others, product = _products_of_others(P[factors], paths)
             total += (sums @ product)[0]
             slopes[factors] += scatter @ others
@@ -382,22 +378,18 @@ class SumOfProducts:
         factors, index = np.unique(paths, return_inverse=True)
         index = index.reshape(paths.shape)
         scatter = (np.tile(values, len(paths)), (index.ravel(), np.arange(paths.size)))
-        n = len(factors)
-        by_column = (np.ones(n), (self.column[factors], np.arange(n)))
         return (
             factors,
             index,
             sp.csr_array(values[None, :]),
-            sp.csr_array(scatter, shape=(n, paths.size)),
-            sp.csr_array(by_column, shape=(self.n_columns, n)),
+            sp.csr_array(scatter, shape=(len(factors), paths.size)),
         )
 
 
-ProductBatch: TypeAlias = tuple[Indices, Indices, Sparse, Sparse, Sparse]
+ProductBatch: TypeAlias = tuple[Indices, Indices, Sparse, Sparse]
 """A batch of L products of K factors each: the factors (F,) that occur; those of each
 product (K, L), as positions among these; the sums of products with weights v, (1, L);
-v_l where factor k of product l is that of the row (F, K L); and the sums of the factors
-of each column (D, F)."""
+and v_l where factor k of product l is that of the row (F, K L)."""
 
 
 def _products_of_others(P: Array, paths: Indices) -> tuple[Array, Array]:

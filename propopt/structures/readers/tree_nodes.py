@@ -500,17 +500,14 @@ class _TreeRewriter:
             left_codes=self.left_codes,
         )
 
-    def goes_left(self, node: int, values: Array) -> Mask:
-        """Whether a node of the model sends input values to the left."""
+    def goes_left(self, nodes: Indices, values: Array) -> Mask:
+        """Whether nodes (n,) send input values (V,) to the left, (n, V)."""
         tree = self.model
-        missing = np.isnan(values)
-        listed = tree.left_codes.get(node)
-        if listed is None:
-            left = values <= tree.threshold[node]
-        else:
-            ends, runs = code_runs(listed)
-            left = runs[np.searchsorted(ends, values)]
-        return np.where(missing, tree.missing_left[node], left)
+        left = values <= tree.threshold[nodes][:, None]
+        for i in np.flatnonzero(np.isin(nodes, list(tree.left_codes))).tolist():
+            ends, runs = code_runs(tree.left_codes[int(nodes[i])])
+            left[i] = runs[np.searchsorted(ends, values)]
+        return np.where(np.isnan(values), tree.missing_left[nodes][:, None], left)
 
     def put_numbers(
         self,
@@ -542,16 +539,16 @@ class _TreeRewriter:
     ) -> None:
         """Test numbers after a map that is constant between ends."""
         self.feature[nodes] = column
-        for node in nodes.tolist():
-            left = self.goes_left(node, np.append(seen, missing))
-            self.missing_left[node] = left[-1]
-            self.run_splits[node] = run_split(ends, left[:-1])
+        left = self.goes_left(nodes, np.append(seen, missing))
+        self.missing_left[nodes] = left[:, -1]
+        for node, runs in zip(nodes.tolist(), left[:, :-1], strict=True):
+            self.run_splits[node] = run_split(ends, runs)
 
     def put_codes(self, nodes: Indices, column: int, seen: Array) -> None:
         """Test a category with these input values of its codes (K,)."""
         self.feature[nodes] = column
-        for node in nodes.tolist():
-            self.left_codes[node] = self.goes_left(node, seen)
+        left = self.goes_left(nodes, seen)
+        self.left_codes.update(zip(nodes.tolist(), left, strict=True))
 
 
 # ---- The score behind an output, up to a factor
