@@ -381,22 +381,45 @@ static inline int64_t goes_right(test by, int coded, uint32_t from) {
   return coded ? (int64_t)by.member[rank] - 1 : ((int64_t)(rank - by.bound) - by.right) >> 63;
 }
 
-/* Entries at both children. A side that needs the bit is without the others. */
+/* Entries at both children. A side that needs the bit is without the others. If one does, the other has all
+ * entries: first it is known of each whether it goes to the first side, in place of them. */
 static inline void entries_of(test by, int coded, int is_new, int left_needs, int right_needs, index n,
                               const uint32_t *restrict from, uint32_t *restrict left,
                               uint32_t *restrict right, index count[2]) {
   index l = 0, r = 0;
-  for (index i = 0; i < n; i++) {
-    const int64_t goes = goes_right(by, coded, from[i]);
-    const uint32_t own = is_new ? by.bit : from[i] & by.bit, outside = own & (uint32_t)goes;
-    const uint32_t inside = own ^ outside;
-    left[left_needs ? l : i] = !is_new ? from[i] ^ outside : from[i] | (left_needs ? by.bit : inside);
-    right[right_needs ? r : i] = !is_new ? from[i] ^ inside : from[i] | (right_needs ? by.bit : outside);
-    l += is_new ? 1 + goes : inside != 0;
-    r += is_new ? -goes : outside != 0;
+  if (left_needs != right_needs) {
+    uint32_t *restrict some = left_needs ? left : right, *restrict all = left_needs ? right : left;
+    for (index i = 0; i < n; i++) {
+      const uint32_t own = from[i], to_right = (uint32_t)goes_right(by, coded, own);
+      const uint32_t goes = left_needs ? ~to_right : to_right;
+      all[i] = goes;
+      some[r] = is_new ? own | by.bit : own;
+      r += is_new ? goes & 1 : (own & by.bit & goes) != 0;
+    }
+    for (index i = 0; i < n; i++)
+      all[i] = is_new ? from[i] | (by.bit & ~all[i]) : from[i] & ~(by.bit & all[i]);
+    count[0] = left_needs ? r : n;
+    count[1] = left_needs ? n : r;
+    return;
   }
-  count[0] = left_needs ? l : n;
-  count[1] = right_needs ? r : n;
+  if (left_needs) { /* all entries are in the set already */
+    for (index i = 0; i < n; i++) {
+      const int64_t goes = goes_right(by, coded, from[i]);
+      left[l] = right[r] = from[i];
+      l += 1 + goes;
+      r -= goes;
+    }
+    count[0] = l;
+    count[1] = r;
+    return;
+  }
+  for (index i = 0; i < n; i++) {
+    const uint32_t own = is_new ? by.bit : from[i] & by.bit, rest = from[i] & ~by.bit;
+    const uint32_t outside = own & (uint32_t)goes_right(by, coded, from[i]);
+    left[i] = rest | (own ^ outside);
+    right[i] = rest | outside;
+  }
+  count[0] = count[1] = n;
 }
 
 /* The same without entries that more than one set lacks. */
@@ -690,7 +713,7 @@ static inline void add_hits(int wide, uint64_t none, index n, const uint16_t *se
     if (wide) high[s] += spread[sets >> 8];
   }
   for (index s = q; s <= p; s++)
-    for (index k = 0; k < 8; k++) {
+    for (index k = 0; number[s] && k < 8; k++) {
       of_set[s][k] += (uint16_t)(low[s] >> 8 * k & 255);
       if (wide) of_set[s][k + 8] += (uint16_t)(high[s] >> 8 * k & 255);
     }
