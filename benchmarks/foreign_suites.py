@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import io
 import logging
 import os
 import subprocess
@@ -275,7 +276,8 @@ def numbers_of(tool: str, exchanged: bool) -> Numbers:
     warnings.simplefilter("ignore")
     if exchanged:
         exchange()
-    with contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
+    silent = io.StringIO()
+    with contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
         return {name: np.asarray(found, float) for name, found in TOOLS[tool]()}
 
 

@@ -914,12 +914,15 @@ static void look_up(const visit *v, const level *here, index order, const double
     }
 }
 
+enum { PAIR_STEPS = 16 }; /* operations for the pairs of a row that m hits, in units of one for sets */
+
 /* Without a table, or with one for this leaf alone, whichever takes fewer operations. */
 static void stream(const visit *v, const level *here, counting *c, const arrays *a, double scale,
                    double *phi) {
   const index p = here->sets, N = v->N, n = classes(v, here, a->m, a->of_row, a->numbers);
   const index n_changes = c->order == 1 ? p : pair_at(0, p);
-  if (p <= TABLE_SETS && n * here->rows > 2 * here->rows + (p << p)) {
+  const index hits = here->rows * (c->order == 1 ? n : PAIR_STEPS * n);
+  if (p <= TABLE_SETS && hits > 2 * here->rows + (p << p)) {
     over_supersets(c, here);
     if (p <= 12 && n * (n_changes + 1) > (index)2 << p) {
       vectors(c, p, scale, a->table);
@@ -1114,31 +1117,35 @@ static inline void path_pairs(integrand *f, index n, double *change, index strid
         change[c] *= f->value * (f->inside[u][c] - f->share[u]) * (f->inside[w][c] - f->share[w]);
 }
 
-/* The values of one leaf for one row, with the same digits: nodes of quadrature are treated at once, and
- * those behind the last have the weight 0. */
-enum { AT_ONCE = 4 };
-static inline void row_values(integrand *f, double *change) {
-  double factor[MOST_SETS][AT_ONCE], front[MOST_SETS][AT_ONCE], behind[AT_ONCE], of_set[AT_ONCE];
+/* The values of one leaf for one row, with the same digits: 2 W nodes of quadrature are treated at once, and
+ * those behind the last have the weight 0. `held` has the sets that hold the row. */
+static inline void row_values(const integrand *f, index W, uint64_t held, double *change) {
+  pair factor[MOST_SETS][2], front[MOST_SETS][2];
   const index p = f->p;
-  for (index k = 0; k < p; k++) change[k] = 0.0;
-  for (index i = 0; i < f->q; i += AT_ONCE) {
-    const double *t = f->nodes + i;
-    memcpy(front[0], f->weights + i, sizeof front[0]);
-    for (index k = 0; k < p; k++) {
-      const double share = f->share[k], inside = f->inside[k][0];
-      for (int j = 0; j < AT_ONCE; j++) factor[k][j] = share * (1.0 - t[j]) + t[j] * inside;
-      for (int j = 0; j < AT_ONCE && k + 1 < p; j++) front[k + 1][j] = front[k][j] * factor[k][j];
+  for (index i = 0; i < f->q; i += 2 * W) {
+    pair t[2], rest[2], behind[2], of_set[2];
+    memcpy(t, f->nodes + i, sizeof t[0] * (size_t)W);
+    memcpy(front[0], f->weights + i, sizeof t[0] * (size_t)W);
+    for (index w = 0; w < W; w++) {
+      rest[w] = 1.0 - t[w];
+      behind[w] = (pair){1.0, 1.0};
     }
-    for (int j = 0; j < AT_ONCE; j++) behind[j] = 1.0;
-    for (index k = p - 1; k >= 0; k--) {
-      for (int j = 0; j < AT_ONCE; j++) {
-        of_set[j] = front[k][j] * behind[j];
-        behind[j] *= factor[k][j];
+    for (index k = 0; k < p; k++)
+      for (index w = 0; w < W; w++) {
+        factor[k][w] = f->share[k] * rest[w] + t[w] * (double)(held >> k & 1);
+        if (k + 1 < p) front[k + 1][w] = front[k][w] * factor[k][w];
       }
-      for (int j = 0; j < AT_ONCE; j++) change[k] += of_set[j];
+    for (index k = p - 1; k >= 0; k--) {
+      for (index w = 0; w < W; w++) {
+        of_set[w] = front[k][w] * behind[w];
+        behind[w] *= factor[k][w];
+      }
+      double sum = i > 0 ? change[k] : 0.0;
+      for (index w = 0; w < W; w++) sum = sum + of_set[w][0] + of_set[w][1];
+      change[k] = sum;
     }
   }
-  for (index k = 0; k < p; k++) change[k] *= f->value * (f->inside[k][0] - f->share[k]);
+  for (index k = 0; k < p; k++) change[k] *= f->value * ((double)(held >> k & 1) - f->share[k]);
 }
 
 static inline void quadrature(integrand *f, index order, const double *rule, index most_nodes) {
@@ -1159,7 +1166,7 @@ static inline void add_changes(const visit *v, index p, index order, const doubl
 }
 
 /* Adds what the leaves of T trees give to one row, of which only a path is known at a time. */
-static void of_one_row(visit *v, index T, index order, const double *share, index most_nodes,
+static void of_one_row(visit *v, index T, index depths, index order, const double *share, index most_nodes,
                        const double *rule, double *change, double *phi) {
   typedef struct {
     index node, set, sets; /* the set of the node above; sets so far */
@@ -1169,7 +1176,9 @@ static void of_one_row(visit *v, index T, index order, const double *share, inde
   } place;
   const nodes *tree = &v->tree;
   place *at = (place *)v->at;
+  index *slot = (index *)(at + depths); /* of each player: the last set that it had */
   integrand f;
+  memset(slot, 0, sizeof *slot * (size_t)v->P);
   for (index t = 0; t < T; t++)
     for (index depth = 0, i = tree->roots[t]; i < tree->roots[t + 1];) {
       place *here = at + depth;
@@ -1177,14 +1186,17 @@ static void of_one_row(visit *v, index T, index order, const double *share, inde
       if (depth > 0) {
         const place *above = here - 1;
         const int32_t own = v->player[tree->column[above->node]];
-        index k = 0, d = depth - 1;
-        while (k < above->sets && v->own[k] != own) k++;
-        const int is_new = k == above->sets, inside = above->left == (i == above->node + 1);
+        /* a subtree to the left may have had it */
+        const int is_new = slot[own] >= above->sets || v->own[slot[own]] != own;
+        const index k = is_new ? above->sets : slot[own];
+        index d = depth - 1;
+        const int inside = above->left == (i == above->node + 1);
         const uint64_t bit = (uint64_t)1 << k, held = is_new ? above->held | bit : above->held;
         while (!is_new && at[d].set != k) d--;
         *here = (place){i, k, above->sets + is_new, inside ? held : held & ~bit, share[i], 0};
         if (!is_new) here->share *= at[d].share;
         v->own[k] = own;
+        slot[own] = k;
       }
       if (tree->column[i] >= 0) {
         here->left = goes_left(tree, i, v->points[tree->column[i]]);
@@ -1198,9 +1210,10 @@ static void of_one_row(visit *v, index T, index order, const double *share, inde
         f.value = tree->number[i];
         quadrature(&f, order, rule, most_nodes);
         for (index d = 1; d <= depth; d++) f.share[at[d].set] = at[d].share;
-        for (index k = 0; k < p; k++) f.inside[k][0] = (double)(here->held >> k & 1);
+        for (index k = 0; k < p && order == 2; k++) f.inside[k][0] = (double)(here->held >> k & 1);
         if (order == 2) path_pairs(&f, 1, change, 1);
-        else row_values(&f, change);
+        else if (f.q <= 2) row_values(&f, 1, here->held, change);
+        else row_values(&f, 2, here->held, change);
         add_changes(v, p, order, change, 1, NULL, phi);
       }
       i++;
@@ -1219,7 +1232,7 @@ EXPORT void propopt_path_dependent(TREES, index order, const double *share, inde
   (void)weight, (void)weighted, (void)total;
   if (N == 1) {
     v.at = (level *)scratch;
-    of_one_row(&v, T, order, share, most_nodes, rule, change, phi);
+    of_one_row(&v, T, depths, order, share, most_nodes, rule, change, phi);
     return;
   }
   const arrays a = carve(&v, depths, most, scratch);

@@ -72,7 +72,7 @@ class LogLoss(MarginLink):
 
     def value(self, m: Array, y: Array) -> Array:
         logit = self.factor * m
-        return np.asarray(np.logaddexp(0.0, logit) - y * logit)
+        return np.logaddexp(0.0, logit) - y * logit
 
     def slope(self, m: Array, y: Array) -> Array:
         return self.factor * (np.asarray(expit(self.factor * m)) - y)

@@ -276,7 +276,7 @@ class TreeNodes:
         sizes = self.n_players, n_rows, n_points, depths, most, len(counts) > 0
         words = depths * (32 + (3 * n_rows + n_points) // 2 + 1) + (18 << most)
         n_changes = max(MOST_SETS, math.comb(int(lengths.max(initial=0)), order))
-        words += 3 * n_rows + (n_changes + 4) * n_points + 2**16
+        words += 3 * n_rows + (n_changes + 4) * n_points + sizes[0] + 2**16
         return (
             *(trees.stop - trees.start, self.members.shape[1], *sizes),
             *(self.roots[trees.start : trees.stop + 1], *self.arrays, self.owner),

@@ -206,7 +206,7 @@ def _quadrature(most: int) -> Array:
     Roots of Legendre polynomials by Newton's method, with the same digits everywhere.
     The width is a multiple of four, with zeros behind them.
     """
-    rules = np.zeros((most, 2, -(-most // 4) * 4))
+    rules = np.zeros((most, 2, most + -most % 4))
     with localcontext(prec=40):
         for n in range(1, most + 1):
             for i in range(n):
