@@ -174,8 +174,9 @@ class TreeSum:
         for unit in nodes.units:
             leaf, sets, values = nodes.leaf_sets(unit)
             paths = padded_paths(leaf, np.arange(len(sets)), len(values))
-            whole = 0.0, values, paths, (sets,), len(self.n_codes), self.tolerance
-            parts.append(Boxes(*whole))
+            parts.append(
+                Boxes(0.0, values, paths, (sets,), len(self.n_codes), self.tolerance)
+            )
         return Boxes.sum_of(parts).plus(self.base)
 
     def scaled(self, weight: float) -> TreeSum:

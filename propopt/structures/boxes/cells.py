@@ -45,9 +45,16 @@ class TreeCells(SumOfProducts):
                 cells = Sets.of_numbers([j] * len(high), low, high, missing)
             parts.append(by[j](cells))
         sets, of_cell = Sets.concatenate(parts).unique()
-        nothing = trees.base, np.zeros(0), np.zeros((0, 0), np.intp)
-        whole = *nothing, (sets,), len(trees.n_codes), trees.tolerance
-        return cls(*whole, nodes=nodes, of_cell=of_cell)
+        return cls(
+            trees.base,
+            np.zeros(0),
+            np.zeros((0, 0), np.intp),
+            (sets,),
+            len(trees.n_codes),
+            trees.tolerance,
+            nodes=nodes,
+            of_cell=of_cell,
+        )
 
     @property
     def columns(self) -> Indices:

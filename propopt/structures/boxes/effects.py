@@ -33,8 +33,7 @@ def effect_tables(
     nodes = parts[0].nodes
     _, first, ends = nodes.cells
     cells = np.zeros(first[-1])
-    none = np.zeros((0, len(nodes.owner)))
-    mean, rounding, _ = _visited(parts, none, cells)
+    mean, rounding, _ = _visited(parts, np.zeros((0, len(nodes.owner))), cells)
     tables = {}
     for j, cuts in ends.items():
         values = cells[first[j] : first[j + 1]]

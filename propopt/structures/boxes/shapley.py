@@ -306,7 +306,10 @@ NO_ROWS: Final = np.zeros(0, np.uint16), np.zeros((0, 0), np.uint16), _NOTHING
 
 
 POINTS_AT_ONCE: Final = Budget(2**28, 4096)
-"""Points treated in one batch, which share temporary tables."""
+"""Points treated in one batch, which stays in the processor's cache."""
+
+_STREAMED: Final = Budget(2**28)
+"""The same where a batch makes the tables of all leaves, which cost more."""
 
 _CACHE_BUDGET: Final = Budget(2**20)
 """Arrays that are added up repeatedly stay in the processor's cache."""
@@ -366,16 +369,17 @@ class BoxShapley:
     def _batches(self, n_points: int) -> list[slice]:
         of_leaf = math.comb(int(self.nodes.lengths.max(initial=0)), self.order)
         row_bytes = 8 * (self.n_terms * len(self.nodes.units) + of_leaf + MOST_SETS)
-        return POINTS_AT_ONCE.blocks(n_points, row_bytes)
+        budget = _STREAMED if self.is_streamed else POINTS_AT_ONCE
+        return budget.blocks(n_points, row_bytes)
 
     def of_blocks(self, points: Points, progress: bool | None = False) -> Array:
         """Shapley values against each background block separately, (N, blocks, P)."""
         phi = np.empty((len(points), self.game.n_blocks, self.n_terms))
         steps = list(product(self._batches(len(points)), enumerate(self.parts)))
         total = len(steps) * len(self.nodes.units)
-        silent = progress is False  # no bar, which would take as long as a small model
-        bar = nullcontext() if silent else counting("explain", 0, total, progress)
-        with bar as advance:
+        # a bar takes as long as a small model
+        quiet = nullcontext() if progress is False else None
+        with quiet or counting("explain", 0, total, progress) as advance:
             for rows, (block, parts) in steps:
                 phi[rows, block] = self._against(parts, points[rows], advance).T
         return phi

@@ -151,7 +151,7 @@ def deep():
 
 def test_what_is_made_at_once_takes_a_bounded_share_of_memory(deep, monkeypatch):
     budget = Budget(2**16)
-    for name in ("BATCH_BUDGET", "POINTS_AT_ONCE", "_CACHE_BUDGET"):
+    for name in ("BATCH_BUDGET", "POINTS_AT_ONCE", "_STREAMED", "_CACHE_BUDGET"):
         monkeypatch.setattr(shapley, name, budget)
     monkeypatch.setattr(shapley, "TABLE_BYTES", 2**16)
     shapley.RECENT.clear()
