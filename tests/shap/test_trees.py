@@ -333,6 +333,8 @@ def test_explanations_without_the_package_have_the_same_fields(monkeypatch):
         for field in ("values", "base_values", "data"):
             np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
     assert list(ours[:, 1:3].feature_names) == ["b", "c"]
+    pairs = Explanation(np.zeros((12, 4, 4)), np.zeros(12), ROWS.to_numpy())
+    np.testing.assert_array_equal(pairs[:, 1, 2].data, ROWS["b"])
     with pytest.raises(InvalidInput, match=r"names of features, .*, got 'e'"):
         ours[:, "e"]
 
