@@ -56,7 +56,8 @@ class TreeExplainer:
     ----------
     model : estimator or booster
         A fitted model of trees: forests and boosting of scikit-learn, LightGBM,
-        XGBoost and CatBoost, native boosters, pipelines, votes and sums of these.
+        XGBoost and CatBoost, native boosters, pipelines, votes and sums of these. An
+        isolation forest is explained by the mean length of its paths, as in ``shap``.
     data : array or DataFrame (B, D), optional
         The background rows, all of which count; also ``shap.maskers.Independent``, with
         the rows that it retained, and the weighted rows of ``shap.kmeans``.
