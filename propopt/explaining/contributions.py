@@ -33,12 +33,9 @@ from propopt.laws.background import (
     row_keys,
 )
 from propopt.laws.players import Players
-from propopt.laws.sampling import Pooled
 from propopt.laws.shapley_draws import (
     QUICK_ROWS,
-    all_sets_are_cheap,
-    shapley_of_sets,
-    shapley_orders,
+    ShapleyDraws,
 )
 from propopt.losses.faithfulness import Estimate
 from propopt.results.explanation import Explanation
@@ -250,21 +247,27 @@ class ContributionRule:
     def _of_column(self) -> Indices | None:
         return None if self.players is None else self.players.of_column
 
-    @cached_property
+    @property
     def background(self) -> Background:
         """The background rows: as many of the table as can be afforded."""
+        return self._drawn[0]
+
+    @cached_property
+    def _drawn(self) -> tuple[Background, Values | None]:
+        """The background rows, with the values of f if these were needed to draw."""
         if self.given_background is not None:
-            return self.given_background
+            return self.given_background, None
         table = self.table
         if table is None:
             table = Background(self.reference.points, self.reference.n_rows)
         structure = self.checked.structure
         drawn = table.affordable(structure)
         if drawn is table or not isinstance(structure, Reason):
-            return drawn
+            return drawn, None
         names = self.reference.labels.of_columns()
         values = self.function.value_at(table.points, names)
-        return table.thinned(len(drawn.points), values)
+        most = len(drawn.points)
+        return table.thinned(most, values), values[table.drawn_places(most)]
 
     @cached_property
     def main_effects(self) -> MainEffectRule:
@@ -275,8 +278,11 @@ class ContributionRule:
     @cached_property
     def of_background(self) -> Values:
         """The values of f at the rows of the background, (M,)."""
+        background, values = self._drawn
+        if values is not None:
+            return values
         names = self.reference.labels.of_columns()
-        return self.function.value_at(self.background.points, names)
+        return self.function.value_at(background.points, names)
 
     @property
     def base(self) -> float:
@@ -395,52 +401,48 @@ class ContributionRule:
     ) -> Estimate:
         """The estimate from all sets of columns if they are cheap, else from orders."""
         drawn_from = self.background
-        rows = drawn_from.points
         value = partial(self.function.value_at, labels=labels.of_columns())
         plan = DrawPlan(self.draws.n_samples) if alone else self.draws
-        shape = len(points), self._n_players
         function = self.function
         # trees and networks are fast
         is_quick = function.piecewise_constant or function.gradient_method == EXACT
-        most = QUICK_ROWS if is_quick else 0
-        if all_sets_are_cheap(shape, len(rows), plan, most):
-            values = ends[1], self.of_background
-            estimates = drawn_from.estimates, self._of_column
-            phi = shapley_of_sets(value, rows, points, values, *estimates)
+        drawn = ShapleyDraws.of(
+            value,
+            drawn_from,
+            points,
+            rng,
+            plan,
+            ends=(ends[1], self.of_background),
+            players=self._of_column,
+            quick_rows=QUICK_ROWS if is_quick else 0,
+        )
+        if drawn.is_exact:
+            phi = drawn.blocks(1.0)
             phi = phi[0] if drawn_from.is_whole else phi
             return self._of_background(phi, "all sets of the features", labels)
-        drawn = shapley_orders(value, drawn_from, points, rng, plan, self._of_column)
 
-        def size(drawn: Pooled) -> float:
+        def size(drawn: ShapleyDraws) -> float:
             assert self.error is not None, "without it draws have no other error"
-            estimate = self._adding_up(drawn, ends, labels, 0.0)
+            # more draws do not reduce the error of a sampled background
+            estimate = self._of_draws(drawn, labels, 0.0)
             base, prediction = ends
             return self.error(
                 Targets(estimate=estimate, base=base, prediction=prediction)
             )
 
-        # more orders do not reduce the error of a sampled background
         drawn = drawn.enough(plan, None if self.error is None else size)
-        return self._adding_up(drawn, ends, labels, drawn_from.correction)
+        return self._of_draws(drawn, labels)
 
-    def _adding_up(
+    def _of_draws(
         self,
-        drawn: Pooled,
-        ends: tuple[Array, Values],  # base and prediction (N,)
+        drawn: ShapleyDraws,
         labels: Labels,
-        correction: float,  # for the error of a sampled background
+        correction: float | None = None,  # for the error of a sampled background
     ) -> Estimate:
-        """The estimate from blocks, each shifted so that it adds up."""
-        blocks, *of_parts = drawn.blocks
-        used = blocks.any(axis=(0, 1))
-        missed = ends[1] - ends[0] - blocks.sum(axis=2)
-        blocks = blocks + missed[:, :, None] * (used / max(int(used.sum()), 1))
-        for moves in of_parts:
-            blocks = blocks + correction * moves
         estimate = Estimate.of_blocks(
-            blocks,
-            source=f"orders of the features, {self.background.in_words()}",
-            n_draws=2 * drawn.n_draws,
+            drawn.blocks(correction),
+            source=f"{drawn.in_words} of the features, {self.background.in_words()}",
+            n_draws=2 * drawn.n_units,
             labels=self.named(labels),
         )
         return replace(estimate, units="output")

@@ -31,7 +31,7 @@ from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.background import Background, canonical_order, digests_of
 from propopt.laws.draws import N_BLOCKS
-from propopt.laws.shapley_draws import shapley_orders
+from propopt.laws.shapley_draws import ShapleyDraws
 from propopt.lime.explaining import explain_documents
 from propopt.lime.text.sampled_words import TextSubject
 from propopt.lime.text.word_limits import TextLaw, check_documents, enumerated_words
@@ -274,10 +274,11 @@ class DocumentsProblem(ExplanationProblem):
         at = self.function.of_document(document)
         nothing = Background.of_points(np.zeros((1, d)))
         text = np.ones((1, d))
-        blocks = shapley_orders(at.value_at, nothing, text, rng, _ORDERS).blocks[0]
-        n_draws = 2 * _ORDERS.n_samples
-        source = f"orders of the words, as {sets.reason}"
-        return Estimate.of_blocks(blocks, source=source, n_draws=n_draws)
+        ends = at.value_at(text), at.value_at(nothing.points)
+        drawn = ShapleyDraws.of(at.value_at, nothing, text, rng, _ORDERS, ends=ends)
+        source = f"{drawn.in_words} of the words, as {sets.reason}"
+        n_draws = 2 * drawn.n_units
+        return Estimate.of_blocks(drawn.blocks(0.0), source=source, n_draws=n_draws)
 
     def _given(self, carrier: Any) -> Estimate:
         """Given contributions, checked to match the documents and their words."""

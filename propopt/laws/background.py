@@ -258,21 +258,31 @@ class Background:
         """
         if len(self.points) <= most:
             return self
-        count = max(most // N_DRAWN_BLOCKS, 1) * N_DRAWN_BLOCKS
-        chosen = np.arange(len(self.points))[-count:]
-        if self.weights is not None:
-            rng = np.random.default_rng(0)
-            chosen = np.sort(rng.choice(len(self.points), count, p=self.weights))
+        chosen = self.drawn_places(most)
         drawn = replace(
             self,
             points=read_only(self.points[chosen]),
             weights=None,
-            by_weight=self.weights is not None,
+            by_weight=self.by_weight or (self.weights is not None and self.is_whole),
         )
+        most_traits = len(chosen) // DRAWS_A_TRAIT
+        if self.traits is not None:
+            return drawn.calibrated(self.traits[chosen, :most_traits])
         if values is None:
             return drawn
-        traits = linear_traits(self.points, values)[:, : count // DRAWS_A_TRAIT]
+        traits = linear_traits(self.points, values)[:, :most_traits]
         return drawn.calibrated(traits[chosen] - self.mean(traits.T))
+
+    def drawn_places(self, most: int) -> Indices:
+        """The places of the rows that :meth:`thinned` draws."""
+        n_rows = len(self.points)
+        if n_rows <= most:
+            return np.arange(n_rows)
+        count = max(most // N_DRAWN_BLOCKS, 1) * N_DRAWN_BLOCKS
+        if self.weights is None or self.traits is not None:
+            return np.arange(n_rows)[-count:]
+        rng = np.random.default_rng(0)
+        return np.sort(rng.choice(n_rows, count, p=self.weights))
 
     def calibrated(self, traits: Array) -> Self:
         """The same draws with weights by their traits (M, T), of mean zero."""

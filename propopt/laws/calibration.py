@@ -33,26 +33,12 @@ _DEPENDENT: Final = 1e-6
 _LEAST_SHARE: Final = 0.01
 """The smallest share 1 − h of a draw by which its residual is divided."""
 
-_CENTRES: Final = 100
-"""The largest number of rows with their proximity as a trait."""
-
 
 def linear_traits(rows: Points, values: Values) -> Array:
     """Traits of rows (N, T): f and principal components of the columns."""
     left, sizes, _ = np.linalg.svd(_standardised(rows), full_matrices=False)
     components = left[:, sizes > _DEPENDENT * sizes.max(initial=0.0)]
     return np.hstack([_of_unit_norm(values[:, None]), components])
-
-
-def traits_of_rows(rows: Points, values: Values) -> Array:
-    """Linear traits (N, T), and after them proximity to other rows."""
-    columns = _standardised(rows)
-    chosen = np.random.default_rng(0).permutation(len(columns))[:_CENTRES]
-    squares = (columns**2).sum(axis=1)
-    distances = squares[:, None] + squares[chosen] - 2.0 * columns @ columns[chosen].T
-    distances = np.maximum(distances, 0.0)
-    proximity = _of_unit_norm(np.exp(-distances / (np.median(distances) or 1.0)))
-    return np.hstack([linear_traits(rows, values), proximity])
 
 
 def _standardised(rows: Points) -> Array:
@@ -72,11 +58,6 @@ def _of_unit_norm(columns: Array) -> Array:
     return centred / np.linalg.norm(centred, axis=0)
 
 
-def slopes_on(traits: Array) -> Array:
-    """The matrix Z⁺ (T, P) that gives slopes on the centred traits (P, T) of draws."""
-    return np.linalg.pinv(traits - traits.mean(axis=0), rcond=_DEPENDENT)
-
-
 def calibrated_weights(traits: Array, means: Values) -> tuple[Values, Array]:
     """Weights w (P,), and those of ten blocks minus w, (10, P).
 
@@ -85,7 +66,7 @@ def calibrated_weights(traits: Array, means: Values) -> tuple[Values, Array]:
     """
     n_draws = len(traits)
     average = traits.mean(axis=0)
-    inverse = slopes_on(traits)
+    inverse = np.linalg.pinv(traits - average, rcond=_DEPENDENT)
     residual = np.eye(n_draws) - 1.0 / n_draws - (traits - average) @ inverse
     without = residual / np.maximum(np.diag(residual), _LEAST_SHARE)[:, None]
     blocks = without.reshape(N_DRAWN_BLOCKS, -1, n_draws).mean(axis=1)

@@ -1,61 +1,71 @@
-"""Shapley values of a black-box function: over all sets of columns, or drawn orders.
+"""Shapley values of a black-box function: over all sets of columns, or some of them.
 
 v(S) is the mean of f over the background rows b, with the columns S replaced by
 those of x, and the Shapley value of column j is a mean of v(S ∪ j) − v(S) over sets S.
 For few columns all sets are evaluated, and nothing is estimated.
 
-Along an order of the columns, those of a background row b are replaced by those of x
-one by one, and the change of f at each step belongs to its column. The mean over
-all orders and background rows is the Shapley value. Each order is walked backwards too,
-with the same b, which cancels antisymmetric errors (Mitchell et al. 2022).
+Otherwise each background row is a game of its own, with its own sets, and the values
+are the mean over these games. Each set is evaluated with its complement, which leaves
+the odd part (:mod:`propopt.laws.odd_games`). A game has either
 
-Orders are independent. Background rows are used in turn: none is repeated before all
-were used. The changes of the pairs are weighted by traits of their rows
-(:mod:`propopt.laws.calibration`): if each row is used equally often, they are averaged.
-Traits are indicators of rows if there are four pairs per row. Unexplained differences
-between rows count as error, although all rows may have been used: with one order per
-row they cannot be separated from the noise of the orders. On average the stated errors
-are then too large. Effects in fewer than one pair in a hundred may be missing from
-values and errors.
+- an **order** of the columns, which are replaced one by one: D − 1 sets, and each
+  change belongs to a column. It is exact for sums of functions of one column, and
+  needs the fewest sets (Mitchell et al. 2022), or
+- **many sets**, four times as many and more, and a Gaussian process.
+
+The error is that of the games. For orders it is estimated from rows with two of them:
+the rows of a table are no draws, and differences between them are no error. If a table
+is large, some of its rows are drawn, and differences between games are: with a single
+order in each they contain the error of the orders. Effects in fewer than one order in a
+hundred may be missing from values and errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Indices, Points, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.resources import BATCH_BUDGET, DrawPlan
-from propopt.laws.background import Background, mean_of_rows
-from propopt.laws.calibration import (
-    DRAWS_A_TRAIT,
-    N_DRAWN_BLOCKS,
-    calibrated_weights,
-    slopes_on,
-    traits_of_rows,
+from propopt.laws.background import Background
+from propopt.laws.calibration import N_DRAWN_BLOCKS, linear_traits
+from propopt.laws.odd_games import (
+    counts_of_sets,
+    drawn_sets,
+    estimates_of_sets,
+    size_of,
 )
-from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
+from propopt.laws.sampling import DrawCost, Sampler
+from propopt.losses.faithfulness import relative_error
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
-from propopt.structures.subsets.sets import all_sets, shapley_of_coalitions
 
 
 _Evaluator: TypeAlias = Callable[[Points], Array]
 
-_PAIRS_A_TRAIT: Final = 4
-"""The smallest number of pairs per trait, if all rows are used."""
+_SETS_A_COLUMN: Final = 4
+"""The smallest number of sets in a game of many sets, in multiples of D − 1."""
 
-_ORDERS_A_ROW: Final = 4
-"""Orders per row that suffice to estimate their variance within a row."""
+_MOST_COLUMNS: Final = 60
+"""Games of more columns have orders: processes for many sets would take too long."""
 
-# ---- All sets of the columns
+_MOST_SETS: Final = 600
+"""Sets of a game from which on more are drawn for further games."""
 
+_OF_ORDERS: Final = 0.25
+"""The usual share of orders in the squared scatter of games of one order."""
+
+_CHECKED_SETS: Final = 50
+"""Sets that unused columns must not change."""
+
+_ROUNDING: Final = 1e-12
+"""Changes below this share of the largest are rounding."""
 
 _EXACT_AT: Final = 2.5
-"""The largest cost of exact values, relative to the first draw of orders."""
-
+"""The largest cost of all sets, relative to the first draw of orders."""
 
 QUICK_ROWS: Final = 2**13
 """Rows of f per explained row for fast models: 6 columns with 100 background rows,
@@ -75,194 +85,320 @@ def all_sets_are_cheap(
     n_points, width = shape
     if width > MOST_ENUMERATED:
         return False
-    cost = _cost_of_orders(n_points, width, n_background)
     inner = n_points * (2.0**width - 2.0) * n_background
     most = draws.max_evaluations
-    if most is not None and inner + cost.once > most:
+    if most is not None and inner + n_points + n_background > most:
         return False
-    usual = _EXACT_AT * cost.per_draw * cost.first(draws)
+    usual = _EXACT_AT * 2 * n_points * (width - 1) * draws.n_samples
     return inner <= max(usual, n_points * quick_rows)
 
 
-def shapley_of_sets(
-    value: _Evaluator,
-    background: Points,
-    points: Points,
-    ends: tuple[Array, Array],  # f at the points and at the background
-    estimates: Array,  # (K, M): weights of the rows in each of K means
-    players: Indices | None = None,  # (D,): of the columns, if grouped
-) -> Array:
-    """Exact values for each of several weightings of the background, (K, N, D)."""
-    player_of_column = _alone(points) if players is None else players
-    n_points = len(points)
-    width = int(player_of_column.max()) + 1
-    at_points, at_background = ends
-    sets = all_sets(width)
-    # v(S) − f(x), so that unused columns get exactly zero
-    worths = np.zeros((len(estimates), n_points, len(sets)))
-    differences = at_background - at_points[:, None]
-    for k, weights in enumerate(estimates):
-        worths[k, :, 0] = mean_of_rows(differences, weights)
-    size = len(sets) - 2
-    for block in BATCH_BUDGET.blocks(n_points * size, 8 * background.size):
-        n, s = np.divmod(np.arange(block.start, block.stop), size)
-        from_row = sets[s + 1][:, player_of_column]
-        mixed = np.where(from_row[:, None], points[n, None], background)
-        values = value(mixed.reshape(-1, len(player_of_column))).reshape(len(n), -1)
-        differences = values - at_points[n, None]
-        for k, weights in enumerate(estimates):
-            worths[k, n, s + 1] = mean_of_rows(differences, weights)
-    return shapley_of_coalitions(worths)
+# ---- Games of single background rows
 
 
-def _alone(points: Points) -> Indices:
-    """Each column as a separate player, (D,)."""
-    return np.arange(points.shape[1])
+@final
+@dataclass(frozen=True, eq=False)
+class ShapleyDraws(Sampler):
+    """Shapley values of points, as the mean of games of background rows."""
 
+    game: _Game
+    background: Background
+    rows: Indices  # (G,): the background row of each game
+    signs: Array  # (G, n, D): sets of each game
+    odd: Array  # (N, G, n + 1): odd parts at its sets, and at the set of all columns
+    seed: int
+    unused: Mask | None = None  # (N, D): columns without effect; None for orders
+    n_discarded: int = 0  # sets of orders that were replaced
 
-# ---- Drawn orders of the columns, in blocks for their error
+    @classmethod
+    def of(
+        cls,
+        value: _Evaluator,
+        background: Background,
+        points: Points,
+        rng: np.random.Generator,
+        draws: DrawPlan,
+        *,
+        ends: tuple[Values, Values],  # f at the points and at the background
+        players: Indices | None = None,  # (D,): of the columns, if grouped
+        quick_rows: int = 0,  # of f per explained row for fast models
+    ) -> ShapleyDraws:
+        """Take all sets if they are cheap, else orders or many sets; D ≥ 2 players."""
+        columns = np.arange(points.shape[1]) if players is None else players
+        game = _Game(value, points, columns, *ends)
+        step = game.cost.step
+        seed = int(rng.integers(2**63))
+        n_orders = game.cost.first(replace(draws, n_samples=draws.n_samples * step))
+        n_orders //= step
+        none = np.empty((0, game.width - 1, game.width))
+        empty = np.empty((len(points), 0, game.width))
+        shape = len(points), game.width
+        wanted = len(background.points)
+        if all_sets_are_cheap(shape, wanted, draws, quick_rows):
+            drawn = cls(game, background, np.arange(0), none, empty, seed)
+            return drawn._of_sets(2 ** (game.width - 1) - 1, 1)
+        if background.is_whole:  # the error is that of rows with two orders
+            wanted += N_DRAWN_BLOCKS
+        is_free = draws.max_evaluations is None
+        if n_orders < wanted <= n_orders + N_DRAWN_BLOCKS and is_free:
+            n_orders = wanted
+        elif n_orders < wanted:
+            most = min(n_orders, wanted - 2 * N_DRAWN_BLOCKS * background.is_whole)
+            places = background.drawn_places(most)
+            game = replace(game, at_rows=ends[1][places])
+            background = background.thinned(most, ends[1])
+        drawn = cls(game, background, np.arange(0), none, empty, seed)
+        return drawn.extended(n_orders * step)
 
+    @property
+    def n_draws(self) -> int:  # type: ignore[override]
+        """The number of sets with their complements, of all games."""
+        return self.n_discarded + len(self.rows) * self.signs.shape[1]
 
-def shapley_orders(
-    value: _Evaluator,
-    background: Background,
-    points: Points,
-    rng: np.random.Generator,
-    draws: DrawPlan,
-    players: Indices | None = None,  # (D,): of the columns, if grouped
-) -> Pooled:
-    """Estimates (10, N, D) from drawn orders in ten blocks; D ≥ 2 players.
+    @property
+    def cost(self) -> DrawCost:
+        return self.game.cost
 
-    For a drawn background, a second (10, N, D) has the part of its error that traits
-    of the rows explain.
-    """
-    rows = background.points
-    at_points = value(points)
-    at_background = value(rows)
-    player_of_column = _alone(points) if players is None else players
-    width = int(player_of_column.max()) + 1
-    cost = _cost_of_orders(len(points), width, len(rows))
-    in_turn = _in_turn(len(rows), rng)
-    by_weight = in_turn
-    if background.is_whole and background.weights is not None:
-        by_weight = _by_weight(background.weights, rng)
+    @property
+    def fewest_more(self) -> int:
+        if self.unused is None:
+            return self.cost.step
+        # many sets are replaced by others, twice as many
+        more = self.n_draws > _MOST_SETS * len(self.rows)
+        return self.n_draws + _CHECKED_SETS if more else len(self.rows)
 
-    def batch(n_pairs: int, _: int) -> BlockEstimates:  # one continued stream
-        few = n_pairs < _ORDERS_A_ROW * len(rows)
-        used = np.fromiter(by_weight if few else in_turn, np.intp, n_pairs)
-        weights_of_estimates = _weights_of_pairs(background, at_background, used)
-        drawn_rows = rows[used], at_background[used]
-        shape = len(points), width
-        estimates = [
-            np.empty((len(block_weights), *shape))
-            for block_weights in weights_of_estimates
+    @property
+    def is_exact(self) -> bool:
+        """Whether the games have all sets."""
+        n_sets, width = self.signs.shape[1:]
+        return self.unused is not None and n_sets == 2 ** (width - 1) - 1
+
+    @property
+    def n_units(self) -> int:
+        """The number of orders or sets, without their reversals or complements."""
+        n_games, n_sets, _ = self.signs.shape
+        return n_games if self.unused is None else n_games * n_sets
+
+    @property
+    def in_words(self) -> str:
+        """Describe the draws."""
+        return "orders" if self.unused is None else "sets"
+
+    @property
+    def error(self) -> float:
+        blocks = self.blocks(0.0)
+        ends = np.concatenate([self.game.at_points, self.game.at_rows])
+        if np.abs(blocks).max() <= _ROUNDING * np.abs(ends).max():
+            return 0.0  # values that are rounding have no error
+        return relative_error(blocks)
+
+    def extended(self, n_draws: int) -> ShapleyDraws:
+        """Add games, or sets to each game; many sets replace orders."""
+        more = n_draws - self.n_draws
+        n_rows, n_games = len(self.background.points), len(self.rows)
+        n_sets, width = self.signs.shape[1:]
+        of_row = (more - _CHECKED_SETS) // n_rows
+        if self.unused is None and (
+            of_row < _SETS_A_COLUMN * (width - 1) or width > _MOST_COLUMNS
+        ):
+            return self.with_games(
+                _orders(more // n_sets, width, [self.seed, 0, n_games])
+            )
+        if self.unused is None or n_sets > _MOST_SETS:
+            return self._of_sets(of_row, -(-of_row // _MOST_SETS))
+        signs = self.with_sets(n_sets + more // n_games)
+        new = self.game.odd_parts(self._points_of(self.rows), signs[:, n_sets:])
+        odd = np.concatenate([self.odd[:, :, :-1], new, self.odd[:, :, -1:]], axis=2)
+        return replace(self, signs=signs, odd=odd)
+
+    def blocks(self, correction: float | None = None) -> Array:
+        """Estimates (10, N, D) whose scatter is the error.
+
+        The error of drawn rows counts by ``correction``, that of the background.
+        """
+        of_rows, errors, moves = self._games
+        rows = self.background
+        blocks = rows.mean(of_rows.swapaxes(1, 2)) + _scaled(moves, errors)
+        if rows.deviations is not None:
+            factor = rows.correction if correction is None else correction
+            if self.unused is None and len(self.rows) == len(rows.points):
+                # the scatter has the error of orders, which the correction is not for
+                factor = np.sqrt(factor**2 + _OF_ORDERS * (1.0 - factor**2))
+            between = rows.deviations @ of_rows
+            blocks = blocks + factor * between.transpose(1, 0, 2)
+        if self.unused is None:
+            return blocks
+        blocks = np.where(self.unused, 0.0, blocks)
+        total = self.game.at_points - rows.mean(self.game.at_rows)
+        missed = total - blocks.mean(axis=0).sum(axis=1)
+        shares = ~self.unused / np.maximum((~self.unused).sum(axis=1), 1)[:, None]
+        return blocks + missed[:, None] * shares
+
+    @cached_property
+    def _games(self) -> tuple[Array, Array, Array]:
+        """Values of rows (N, M, D), errors of their mean, its blocks (10, N, D)."""
+        n_rows, n_games = len(self.background.points), len(self.rows)
+        weights = self.background.weights
+        members = self.rows == np.arange(n_rows)[:, None]
+        means = members / members.sum(axis=1, keepdims=True)
+        shares = (np.full(n_rows, 1.0 / n_rows) if weights is None else weights) @ means
+        if self.unused is not None:
+            values, errors, moves = estimates_of_sets(self.signs, self.odd, shares)
+            return means @ values, errors, moves
+        values = _values_of_orders(self.signs, self.odd)
+        of_rows = means @ values
+        apart = values - of_rows[:, self.rows]
+        # scatter that traits of rows do not explain is an upper bound: it counts as a
+        # repeat, since few rows with two orders may show no rare effects
+        traits = linear_traits(self.background.points, self.game.at_rows)
+        traits = traits[:, : n_rows // 2]
+        rest = of_rows - of_rows.mean(axis=1, keepdims=True)
+        rest = rest - traits @ (np.linalg.pinv(traits) @ rest)
+        most = (rest**2).sum(axis=1) / (n_rows - traits.shape[1])
+        most *= max(2.0 - n_games / n_rows, 0.0)  # the share of rows with one order
+        variances = ((apart**2).sum(axis=1) + most) / max(n_games - n_rows, 1)
+        variances *= (shares**2).sum()
+        place = np.random.default_rng(1).permutation(n_games) % N_DRAWN_BLOCKS
+        of_blocks = (place == np.arange(N_DRAWN_BLOCKS)[:, None]) * shares
+        moves = (of_blocks @ apart).transpose(1, 0, 2)
+        return of_rows, np.sqrt(variances), moves
+
+    def _of_sets(self, of_row: int, passes: int) -> ShapleyDraws:
+        """Other games, of many sets for each row."""
+        n_rows, width = len(self.background.points), self.game.width
+        drawn = replace(
+            self,
+            rows=self.rows[:0],
+            signs=np.empty((passes * n_rows, 0, width)),
+            odd=self.odd[:, :0],
+            unused=np.zeros((len(self.odd), width), bool),
+            n_discarded=self.n_draws,
+        )
+        drawn = drawn.with_games(drawn.with_sets(of_row // passes))
+        unused = drawn.without_effect()
+        checked = 0 if drawn.is_exact or not unused.any() else _CHECKED_SETS
+        return replace(drawn, unused=unused, n_discarded=self.n_draws + checked)
+
+    def with_sets(self, n_sets: int) -> Array:
+        """The sets of each game, and others of all sizes, (G, n, D)."""
+        n_games, _, width = self.signs.shape
+        wanted = counts_of_sets(width, n_sets)
+        counts = np.bincount(size_of(self.signs[0]), minlength=len(wanted) + 1)[1:]
+        added = [
+            drawn_sets(width, k + 1, range(count, wanted[k]), n_games, self.seed)
+            for k, count in enumerate(counts)
         ]
-        for block in BATCH_BUDGET.blocks(len(points), 24 * n_pairs * points.shape[1]):
-            of_points = points[block], at_points[block]
-            changes = _pairs(value, of_points, drawn_rows, rng, player_of_column)
-            pairs = zip(estimates, weights_of_estimates, strict=True)
-            for blocks, block_weights in pairs:
-                blocks[:, block] = (block_weights @ changes).transpose(1, 0, 2)
-        return tuple(estimates)
+        return np.concatenate([self.signs, *added], axis=1)
 
-    return Pooled.of(batch, cost, cost.first(draws))
+    def with_games(self, signs: Array) -> ShapleyDraws:
+        """The same with further games (G, n, D), of all rows in turn."""
+        n_rows, first = len(self.background.points), len(self.rows)
+        places = np.arange(first, first + len(signs))
+        passes = [
+            np.random.default_rng([self.seed, turn]).permutation(n_rows)
+            for turn in range(places[-1] // n_rows + 1)
+        ]
+        rows = np.concatenate(passes)[places]
+        odd = self.game.odd_parts(self._points_of(rows), signs)
+        full = (self.game.at_points[:, None] - self.game.at_rows[rows]) / 2.0
+        odd = np.concatenate([odd, full[:, :, None]], axis=2)
+        if not first:
+            return replace(self, rows=rows, signs=signs, odd=odd)
+        return replace(
+            self,
+            rows=np.concatenate([self.rows, rows]),
+            signs=np.concatenate([self.signs, signs]),
+            odd=np.concatenate([self.odd, odd], axis=1),
+        )
 
+    def _points_of(self, rows: Indices) -> Points:
+        return self.background.points[rows]
 
-def _cost_of_orders(n_points: int, n_columns: int, n_background: int) -> DrawCost:
-    """The cost of orders: ends of walks are shared, and a pair has two walks."""
-    return DrawCost(
-        2 * n_points * (n_columns - 1),
-        once=n_points + n_background,
-        fewest=N_DRAWN_BLOCKS,
-        step=N_DRAWN_BLOCKS,
-    )
-
-
-def _in_turn(n_rows: int, rng: np.random.Generator) -> Iterator[int]:
-    """Yield rows in random order, each once before any is repeated."""
-    stream = np.random.default_rng(rng.integers(2**63))
-    while True:
-        yield from stream.permutation(n_rows).tolist()
-
-
-def _by_weight(weights: Values, rng: np.random.Generator) -> Iterator[int]:
-    """Yield rows in random order, each ⌊M w⌋ or ⌈M w⌉ times in M steps.
-
-    This is systematic sampling. With at least four orders per row, all rows are used in
-    turn instead: traits then identify the rows, and weight them.
-    """
-    stream = np.random.default_rng(rng.integers(2**63))
-    n_rows = len(weights)
-    while True:
-        order = stream.permutation(n_rows)
-        ends = n_rows * np.cumsum(weights[order])
-        at = np.arange(n_rows) + stream.random()
-        chosen = order[np.minimum(np.searchsorted(ends, at, "right"), n_rows - 1)]
-        yield from stream.permutation(chosen).tolist()
-
-
-def _weights_of_pairs(
-    background: Background, at_background: Values, used: Indices
-) -> list[Array]:
-    """Weights of P pairs (10, P) in blocks of the estimate, and of a drawn sample."""
-    n_pairs = len(used)
-    n_rows = len(at_background)
-    are_drawn = background.deviations is not None
-    if n_pairs >= _ORDERS_A_ROW * n_rows:
-        are_drawn = False
-        traits = np.eye(n_rows)
-    elif background.traits is not None:
-        traits = background.traits[:, : n_pairs // DRAWS_A_TRAIT]
-    else:  # unused rows are predicted from others, not by indicators
-        count = n_pairs if background.weights is None else len(np.unique(used))
-        traits = traits_of_rows(background.points, at_background)
-        traits = traits[:, : count // _PAIRS_A_TRAIT]
-    weights, residual = calibrated_weights(traits[used], background.mean(traits.T))
-    if not are_drawn:  # traits are fixed: variances are Σ r²/(1 − h), and h = T/P
-        residual *= np.sqrt(1.0 - traits.shape[1] / n_pairs)
-    weights_of_estimates = [weights + residual]
-    if background.deviations is not None:
-        moves = background.deviations @ traits @ slopes_on(traits[used])
-        weights_of_estimates.append(moves)
-    return weights_of_estimates
+    def without_effect(self) -> Mask:
+        """Columns (N, D) that change nothing: neither alone nor in some other sets."""
+        largest = _ROUNDING * np.abs(self.odd).max(axis=(1, 2))[:, None]
+        if self.is_exact:
+            return np.asarray(np.abs(self._games[0]).max(axis=1) <= largest)
+        alone = (self.signs > 0.0).sum(axis=2) == 1
+        game, place = np.nonzero(alone)
+        column = self.signs[game, place].argmax(axis=1)
+        changes = np.abs(self.odd[:, game, place] + self.odd[:, game, -1]) > largest
+        unused = np.zeros((len(self.odd), self.game.width), bool)
+        for j in np.unique(column):
+            unused[:, j] = ~changes[:, column == j].any(axis=1)
+        n_sets = self.signs.shape[1]
+        rng = np.random.default_rng(self.seed)
+        some = rng.permutation(alone.size)[:_CHECKED_SETS]
+        game, place = np.divmod(some, n_sets)
+        for n in np.flatnonzero(unused.any(axis=1)):
+            turned = np.where(unused[n], -1.0, 1.0) * self.signs[game, place]
+            of_point = replace(self.game, points=self.game.points[[n]])
+            odd = of_point.odd_parts(self._points_of(self.rows[game]), turned[:, None])
+            if (np.abs(odd[0, :, 0] - self.odd[n, game, place]) > largest[n]).any():
+                unused[n] = False
+        return unused
 
 
-def _pairs(
-    value: _Evaluator,
-    at_points: tuple[Points, Array],  # (n, D), (n,)
-    at_background: tuple[Points, Array],  # rows for each pair (P, D), and f (P,)
-    rng: np.random.Generator,
-    players: Indices,  # (D,)
-) -> Array:
-    """Changes of f by each player, averaged over both walks, (n, P, players)."""
-    points, last = at_points
-    rows, first = at_background
-    shape = len(points), len(rows), int(players.max()) + 1
-    orders = np.argsort(rng.random(shape), axis=2).reshape(-1, shape[2])
-    n, m = np.divmod(np.arange(len(orders)), shape[1])
-    total = np.zeros(orders.shape)
-    for block in BATCH_BUDGET.blocks(len(orders), 8 * shape[2] * len(players)):
-        ends = (rows[m[block]], first[m[block]]), (points[n[block]], last[n[block]])
-        for order in (orders[block], orders[block, ::-1]):
-            total[block] += _changes(value, *ends, order, players)
-    return total.reshape(shape) / 2.0
+@final
+@dataclass(frozen=True, eq=False)
+class _Game:
+    """f of points and background rows, each with columns of the other."""
+
+    value: _Evaluator
+    points: Points  # (N, columns)
+    players: Indices  # (columns,)
+    at_points: Values  # (N,)
+    at_rows: Values  # (M,)
+
+    @property
+    def width(self) -> int:
+        return int(self.players.max()) + 1
+
+    @property
+    def cost(self) -> DrawCost:
+        """Sets are evaluated with their complements; an order has D − 1."""
+        step = self.width - 1
+        ends = len(self.points) + len(self.at_rows)
+        return DrawCost(2 * len(self.points), ends, N_DRAWN_BLOCKS * step, step)
+
+    def odd_parts(self, rows: Points, signs: Array) -> Array:
+        """(v(S) − v(Sᶜ))/2 for games of rows (G, columns) and sets (G, n, D)."""
+        n_points, (n_games, n_sets, _) = len(self.points), signs.shape
+        odd = np.empty((n_points * n_games, n_sets))
+        row_bytes = 32 * n_sets * len(self.players)
+        for block in BATCH_BUDGET.blocks(len(odd), row_bytes):
+            n, g = np.divmod(np.arange(block.start, block.stop), n_games)
+            from_point = signs[g][:, :, self.players] > 0.0
+            point, row = self.points[n, None], rows[g, None]
+            mixed = [np.where(from_point, point, row), np.where(from_point, row, point)]
+            values = self.value(np.concatenate(mixed).reshape(-1, len(self.players)))
+            halves = values.reshape(2, len(n), n_sets) / 2.0
+            odd[block] = halves[0] - halves[1]
+        return odd.reshape(n_points, n_games, n_sets)
 
 
-def _changes(
-    value: _Evaluator,
-    start: tuple[Points, Array],  # (K, D) and f there
-    end: tuple[Points, Array],
-    order: NDArray[np.intp],  # (K, players)
-    players: Indices,  # (D,)
-) -> Array:
-    """The change of f by each player (K, players), along one order each."""
-    width = order.shape[1]
-    rank = np.argsort(order, axis=1)
-    # (K, players − 1, D)
-    taken = rank[:, None, players] < np.arange(1, width)[:, None]
-    mixed = np.where(taken, end[0][:, None], start[0][:, None])
-    between = value(mixed.reshape(-1, len(players))).reshape(-1, width - 1)
-    along = np.diff(np.column_stack([start[1], between, end[1]]), axis=1)
-    changes = np.empty(order.shape)
-    np.put_along_axis(changes, order, along, axis=1)
-    return changes
+def _orders(n_games: int, width: int, seed: list[int]) -> Array:
+    """The D − 1 sets of random orders of D columns, as signs (G, D − 1, D)."""
+    rng = np.random.default_rng(seed)
+    ranks = rng.random((n_games, width)).argsort(axis=1).argsort(axis=1)
+    taken = ranks[:, None] < np.arange(1, width)[:, None]
+    return np.where(taken, 1.0, -1.0)
+
+
+def _values_of_orders(signs: Array, odd: Array) -> Array:
+    """The change of the odd part by each column, (N, G, D)."""
+    ends = np.ones((len(signs), 1, signs.shape[2]))
+    order = np.diff(np.concatenate([-ends, signs, ends], axis=1), axis=1).argmax(axis=2)
+    along = np.concatenate([-odd[:, :, -1:], odd], axis=2)
+    values = np.empty((*odd.shape[:2], signs.shape[2]))
+    places = np.broadcast_to(order, values.shape)
+    np.put_along_axis(values, places, np.diff(along, axis=2), axis=2)
+    return values
+
+
+def _scaled(moves: Array, errors: Array) -> Array:
+    """Moves of blocks (10, N, D) about zero with these standard errors (N, D)."""
+    moves = moves - moves.mean(axis=0)
+    scatter = np.sqrt((moves**2).sum(axis=0) / (len(moves) * (len(moves) - 1)))
+    factor = np.divide(errors, scatter, out=np.zeros_like(errors), where=scatter > 0.0)
+    return moves * factor

@@ -14,7 +14,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.laws.background import Background
-from propopt.laws.shapley_draws import shapley_orders
+from propopt.laws.shapley_draws import ShapleyDraws
 from propopt.problems.file import read_problem
 
 
@@ -69,19 +69,20 @@ def test_weighted_rows_that_are_drawn_have_no_bias_and_a_true_error():
 
 def test_drawn_orders_of_a_weighted_background_have_no_bias():
     """|z| < 5 with nine degrees of freedom: 7e-4 for each, of fixed draws."""
-    rows, weights = RNG.normal(size=(40, 6)), RNG.gamma(0.4, size=40)
+    rows, weights = RNG.normal(size=(40, 7)), RNG.gamma(0.4, size=40)
 
     def f(x):
         return x[:, 0] * x[:, 1] + x[:, 2] * x[:, 3] * x[:, 4] + x[:, 5]
 
-    x = RNG.normal(size=(2, 6))
+    x = RNG.normal(size=(2, 7))
     shares = weights / weights.sum()
     true, plain = (shapley_by_definition(f, x, rows, w) for w in (shares, None))
     table = Background.of_points(rows, weights)
-    for count in (40, 400):  # below four orders a row, and above
-        result = shapley_orders(
-            f, table, x, np.random.default_rng(0), DrawPlan(count)
-        ).blocks[0]
+    ends = f(x), f(table.points)
+    for count in (60, 400):  # orders, and sets
+        rng = np.random.default_rng(0)
+        draws = ShapleyDraws.of(f, table, x, rng, DrawPlan(count), ends=ends)
+        result = draws.blocks(1.0)
         mean = result.mean(axis=0)
         error = result.std(axis=0, ddof=1) / math.sqrt(len(result))
         assert (np.abs(mean - true) <= 5.0 * error + 1e-9).all()

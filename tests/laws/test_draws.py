@@ -24,18 +24,13 @@ from propopt.base import resources
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, DrawPlan
 from propopt.explaining.contributions import ContributionRule
-from propopt.laws import perturbations, shapley_draws
+from propopt.laws import odd_games, perturbations, shapley_draws
 from propopt.laws.background import Background, Reference
 from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import N_BLOCKS, Design, Sample
 from propopt.laws.perturbations import AntitheticPairs, Perturbations, prefetch
 from propopt.laws.regressions import Regressions
-from propopt.laws.shapley_draws import (
-    QUICK_ROWS,
-    all_sets_are_cheap,
-    shapley_of_sets,
-    shapley_orders,
-)
+from propopt.laws.shapley_draws import QUICK_ROWS, ShapleyDraws, all_sets_are_cheap
 from propopt.losses.faithfulness import error_of_blocks
 
 
@@ -328,10 +323,10 @@ def test_as_few_pairs_as_the_message_allows_give_slopes(rng):
 
 
 RNG = np.random.default_rng(11)
-D = 5
+D = 8
 X = RNG.normal(size=(320, D)).round(2)
 Y = X[:, 0] * X[:, 1] + np.sin(2.0 * X[:, 2]) + X[:, 3] * (X[:, 0] > 0)
-SLOPES = np.array([1.5, -2.0, 0.7, 0.1, 0.0])
+SLOPES = np.array([1.5, -2.0, 0.7, 0.1, 0.0, 0.4, -0.3, 0.2])
 MODELS = {
     "kernel": KernelRidge(kernel="rbf", gamma=0.1, alpha=0.1).fit(X, Y).predict,
     "forest": RandomForestRegressor(15, min_samples_leaf=5, random_state=0)
@@ -344,24 +339,29 @@ ROWS = X[300:303]
 N_SEEDS = 100
 
 
-def of_sets(f, background, points, parts=None):
-    ends = f(points), f(background)
-    parts = [np.arange(len(background))] if parts is None else parts
-    rows = np.arange(len(background))
-    estimates = np.array([np.isin(rows, part) / len(part) for part in parts])
-    return shapley_of_sets(f, background, points, ends, estimates)
-
-
 def drawn(f, background, n_pairs, seed, points=ROWS):
-    rng = np.random.default_rng(seed)
-    rows = Background.of_points(background)
-    return shapley_orders(f, rows, points, rng, DrawPlan(n_pairs))
+    """The draws of a background, given as rows or as it is."""
+    is_array = isinstance(background, np.ndarray)
+    rows = Background.of_points(background) if is_array else background
+    rng, ends = np.random.default_rng(seed), (f(points), f(rows.points))
+    return ShapleyDraws.of(f, rows, points, rng, DrawPlan(n_pairs), ends=ends)
+
+
+def of_sets(f, background, points=ROWS):
+    result = drawn(f, background, 10**6, 0, points)
+    assert result.is_exact
+    return result.blocks(0.0)[0]
+
+
+def mean_and_errors(draws):
+    blocks = draws.blocks(1.0)
+    return blocks.mean(axis=0), error_of_blocks(blocks)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_all_sets_give_the_mean_over_all_orders(name):
     f, background = MODELS[name], X[:12]
-    (result,) = of_sets(f, background, ROWS)
+    result = of_sets(f, background)
     expected = shapley_by_definition(f, ROWS, background)
     np.testing.assert_allclose(result, expected, atol=1e-12)
     exact = po.explainers.Shap(data=background, algorithm="exact")
@@ -373,19 +373,37 @@ def test_a_column_without_effect_has_exactly_zero():
     def f(rows):
         return rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2]) + rows[:, 3]
 
-    (result,) = of_sets(f, X[:12], ROWS)
-    (blocks,) = drawn(f, X[:12], 100, 0).blocks
-    assert (result[:, 4] == 0.0).all()
-    assert (blocks[..., 4] == 0.0).all()
+    assert (of_sets(f, X[:12])[:, 4:] == 0.0).all()
+    for n_rows, units in ((22, "sets"), (60, "orders"), (100, "orders")):
+        draws = drawn(f, X[:n_rows], 100, 0)
+        assert draws.in_words == units
+        blocks = draws.blocks(1.0)
+        assert (blocks[..., 4:] == 0.0).all()
+        assert (blocks[..., :4] != 0.0).all()
+        total = f(ROWS) - f(X[:n_rows]).mean()
+        np.testing.assert_allclose(blocks.mean(axis=0).sum(axis=1), total, rtol=1e-9)
+
+
+def test_a_column_that_acts_with_others_alone_is_no_column_without_effect():
+    """A majority of three: none of them changes a row or the background alone."""
+
+    def f(rows):
+        return ((rows[:, :3] > 0.0).sum(axis=1) > 1.5) * 1.0
+
+    point, background = np.ones((1, D)), -np.ones((12, D))
+    background[:, 3:] = X[:12, 3:]
+    draws = drawn(f, background, 60, 0, point)
+    assert draws.in_words == "sets"
+    assert not draws.unused[:, :3].any()
+    np.testing.assert_allclose(draws.blocks(1.0).mean(axis=0)[0, :3], 1 / 3, atol=0.1)
 
 
 def test_values_against_parts_are_those_of_their_rows():
-    f, background = MODELS["kernel"], X[:20]
-    parts = np.split(np.random.default_rng(0).permutation(20), 10)
-    result = of_sets(f, background, ROWS, parts)
-    for part, values in zip(parts, result, strict=True):
-        (expected,) = of_sets(f, background[part], ROWS)
-        np.testing.assert_allclose(values, expected, atol=1e-12)
+    f = MODELS["kernel"]
+    rows = replace(Background.of_points(X[:20]), n_rows=200)  # as if drawn
+    result = drawn(f, rows, 10**6, 0).blocks(1.0)
+    for part, values in zip(rows.blocks(), result, strict=True):
+        np.testing.assert_allclose(values, of_sets(f, part), atol=1e-12)
 
 
 @pytest.mark.parametrize("width", [2, 3, 4, 5])
@@ -414,47 +432,114 @@ def test_all_sets_stay_within_a_budget_of_evaluations():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_pairs"), [(50, 100), (100, 100), (60, 100), (300, 100), (7, 100)]
+    ("n_rows", "n_pairs"), [(50, 100), (100, 100), (60, 100), (300, 100), (22, 100)]
 )
 def test_linear_models_are_exact_however_rows_and_pairs_go_together(n_rows, n_pairs):
     """Also of drawings that grew, where the error that is stated is rounding too."""
     background = X[:n_rows]
     exact = SLOPES * (ROWS - background.mean(axis=0))
-    orders = drawn(MODELS["linear"], background, n_pairs, 0)
-    for result in (orders, orders.extended(n_pairs + 30), orders.extended(7 * n_pairs)):
-        (blocks,) = result.blocks
-        np.testing.assert_allclose(blocks.mean(axis=0), exact, atol=1e-12)
-        assert error_of_blocks(blocks).max() < 1e-12
+    draws = drawn(MODELS["linear"], background, n_pairs, 0)
+    for n_orders in (n_pairs, n_pairs + 30, 7 * n_pairs):
+        draws = draws.extended(max(n_orders * (D - 1), draws.n_draws + n_rows))
+        # a process on many sets is no regression
+        small = 1e-12 if draws.in_words == "orders" else 1e-5
+        mean, errors = mean_and_errors(draws)
+        np.testing.assert_allclose(mean, exact, atol=small)
+        assert errors.max() < small
 
 
 def test_rows_are_taken_in_turn_also_by_draws_that_grow():
-    seen = []
+    draws = drawn(MODELS["linear"], X[:60], 70, 0)
+    for n_orders, fewest, most in ((70, 1, 2), (120, 2, 2), (150, 2, 3)):
+        draws = draws.extended(max(n_orders * (D - 1), draws.n_draws + D - 1))
+        counts = np.bincount(draws.rows, minlength=60)
+        assert (counts.min(), counts.max()) in {(fewest, most), (fewest, most + 1)}
+    many = draws.extended(10 * 60 * (D - 1))
+    assert many.in_words == "sets"
+    assert (np.bincount(many.rows) == 1).all()
+    assert many.n_draws <= 10 * 60 * (D - 1)
 
-    def f(rows):  # of one column: walks ask for the row and for its twin
-        seen.append(np.array(rows))
-        return np.zeros(len(rows))
 
-    codes = np.arange(30.0)
-    background = np.column_stack([codes, codes + 100.0])
-    point = np.array([[-1.0, -1.0]])
-    orders = drawn(f, background, 20, 0, point)
-    for n_pairs, fewest, most in ((20, 0, 1), (30, 1, 1), (50, 1, 2), (90, 3, 3)):
-        orders = orders.extended(n_pairs)
-        mixed = np.concatenate(seen[2:])  # less the point and the background
-        assert len(mixed) == 2 * n_pairs
-        assert orders.evaluations == 31 + len(mixed)
-        used = mixed[(mixed >= 0).any(axis=1)].max(axis=1) % 100.0
-        counts = np.bincount(used.astype(int), minlength=30)
-        assert (counts.min(), counts.max()) == (2 * fewest, 2 * most)
+def test_fewer_orders_than_rows_take_some_of_the_rows():
+    f = MODELS["kernel"]
+    draws = drawn(f, X[:100], 50, 0)
+    assert len(draws.background.points) == 50
+    assert len(draws.rows) == 50
+    mean, errors = mean_and_errors(draws)
+    total = f(ROWS) - f(X[:100]).mean()
+    np.testing.assert_allclose(mean.sum(axis=1), total, atol=1e-12)
+    exact = of_sets(f, X[:100])
+    assert (np.abs(mean - exact) <= 6.0 * errors + 1e-9).all()  # t of nine: 2e-4 each
+
+
+def test_no_set_is_drawn_twice_and_more_of_them_continue():
+    few, many = (odd_games.counts_of_sets(9, n) for n in (30, 80))
+    assert few.sum() == 30
+    assert (few <= many).all()
+    for size, (count, total) in enumerate(zip(few, many, strict=True), start=1):
+        first, rest, whole = (
+            odd_games.drawn_sets(9, size, range(*places), 4, 0)
+            for places in ((0, count), (count, total), (0, total))
+        )
+        np.testing.assert_array_equal(np.concatenate([first, rest], axis=1), whole)
+        for signs in whole:
+            both = np.concatenate([signs, -signs])
+            assert len(np.unique(both, axis=0)) == 2 * total
+            assert (odd_games.size_of(signs) == size).all()
+    every = odd_games.counts_of_sets(9, 2**8 - 1)
+    np.testing.assert_array_equal(every, odd_games.size_law(9)[1])
+
+
+@pytest.mark.parametrize("width", [2, 3, 6, 7])
+def test_the_process_is_the_sum_over_all_odd_products(width):
+    """Covariances, those with φ, and the variance of φ against products one by one."""
+    process = odd_games.OddProcess(width, 0.2, 0.05)
+    every = np.concatenate(
+        [
+            odd_games.drawn_sets(width, k + 1, range(int(total)), 1, 0)
+            for k, total in enumerate(odd_games.size_law(width)[1])
+        ],
+        axis=1,
+    )
+    signs, full = every[0], np.ones((1, width))
+    both = np.concatenate([signs, full])
+    K, of_values, prior = 0.0, 0.0, 0.0
+    for bits in range(1, 2**width):
+        inside = (bits >> np.arange(width)) % 2 == 1
+        k = inside.sum()
+        if k % 2:
+            variance = (
+                process.decay ** (k - 1.0) + odd_games.LINEAR * (k == 1)
+            ) / width
+            products = both[:, inside].prod(axis=1)
+            K = K + variance * np.outer(products, products)
+            of_values = of_values + variance * 2 / k * np.outer(inside, products)
+            prior = prior + variance * (2 / k) ** 2 * np.outer(inside, inside)
+    c = odd_games.regression_weights(signs).T  # noise of sets, of which φ has a part
+    noise = process.noise * np.eye(len(signs))
+    K[:-1, :-1] += noise
+    of_values[:, :-1] += c @ noise
+    prior = prior + c @ noise @ c.T
+    # given o(1), the last
+    mean = K[:-1, -1] / K[-1, -1]
+    expected = K[:-1, :-1] - np.outer(mean, K[-1, :-1])
+    got = process.conditioned(every)
+    np.testing.assert_allclose(got[0][0], expected, atol=1e-12)
+    rest = of_values[:, :-1] - np.outer(of_values[:, -1], mean)
+    np.testing.assert_allclose(got[1][0], rest, atol=1e-12)
+    np.testing.assert_allclose(got[2][0], mean, atol=1e-12)
+    spread = prior - np.outer(of_values[:, -1], of_values[:, -1]) / K[-1, -1]
+    np.testing.assert_allclose(np.diag(spread), process.prior(), rtol=1e-9)
 
 
 def test_parts_of_memory_change_no_digit(monkeypatch):
     f, background = MODELS["linear"], X[:20]
-    whole = drawn(f, background, 40, 1).blocks[0], of_sets(f, background, ROWS)
+    whole = drawn(f, X[:22], 100, 1).blocks(1.0), of_sets(f, background)
     monkeypatch.setattr(shapley_draws, "BATCH_BUDGET", Budget(1))
-    parts = drawn(f, background, 40, 1).blocks[0], of_sets(f, background, ROWS)
+    monkeypatch.setattr(odd_games, "BATCH_BUDGET", Budget(1))
+    parts = drawn(f, X[:22], 100, 1).blocks(1.0), of_sets(f, background)
     for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
 def test_missing_numbers_count_as_the_mean_and_constant_columns_not_at_all():
@@ -467,20 +552,22 @@ def test_missing_numbers_count_as_the_mean_and_constant_columns_not_at_all():
         return (np.where(np.isnan(rows), means, rows) * SLOPES).sum(axis=1)
 
     exact = SLOPES * (ROWS - np.where(np.isnan(background), means, background).mean(0))
-    (blocks,) = drawn(f, background, 30, 0).blocks  # of 40 rows, as good as all
-    np.testing.assert_allclose(blocks.mean(axis=0), exact, atol=1e-12)
+    mean, _ = mean_and_errors(drawn(f, background, 40, 0))  # of 30 rows, as good as all
+    np.testing.assert_allclose(mean, exact, atol=1e-12)
 
 
 def coverage(f, background, n_pairs, n_grown=0):
     """Shares of t intervals of 95 % that hold, errors² and those stated, of ‖φ‖²."""
-    (exact,) = of_sets(f, background, ROWS)
+    exact = of_sets(f, background)
     held, made, stated = [], [], []
     for seed in range(N_SEEDS):
-        orders = drawn(f, background, n_pairs, seed)
-        (blocks,) = orders.extended(n_pairs + n_grown).blocks
-        gap, errors = blocks.mean(axis=0) - exact, error_of_blocks(blocks)
+        draws = drawn(f, background, n_pairs, seed)
+        if n_grown:
+            draws = draws.extended(draws.n_draws + n_grown * (D - 1))
+        mean, errors = mean_and_errors(draws)
+        gap = mean - exact
         used = np.abs(exact).max(axis=0) > 0.0
-        held.append((np.abs(gap) <= stats.t.ppf(0.975, 9) * errors)[:, used].mean())
+        held.append((np.abs(gap) <= 1.96 * errors)[:, used].mean())
         made.append((gap**2).sum() / (exact**2).sum())
         stated.append((errors**2).sum() / (exact**2).sum())
     return np.mean(held), np.mean(made), np.mean(stated)
@@ -513,12 +600,13 @@ def test_errors_are_small_at_the_same_number_of_calls():
     """Relative squared errors of rows drawn with replacement are .01 to .04 here."""
     for name, most in {"kernel": 0.003, "forest": 0.004, "neighbours": 0.008}.items():
         f, background = MODELS[name], X[:100]
-        (exact,) = of_sets(f, background, ROWS)
+        exact = of_sets(f, background)
         made = []
         for seed in range(10):
             orders = drawn(f, background, 100, seed)
-            made.append(((orders.blocks[0].mean(axis=0) - exact) ** 2).sum())
-            assert orders.evaluations == 3 + 100 + 3 * 2 * 100 * (D - 1)
+            made.append(((mean_and_errors(orders)[0] - exact) ** 2).sum())
+            # ten rows have two orders, for the error
+            assert orders.evaluations == 3 + 100 + 3 * 2 * 110 * (D - 1)
         assert np.mean(made) / (exact**2).sum() < most, name
 
 
@@ -530,11 +618,11 @@ def test_a_rule_takes_a_hundred_pairs_and_nothing_else():
     base, ends = 80, 3
     orders = 2 * 100 * 3 * (D - 1)
     known = rule.of(ROWS, labels).estimate
-    assert known.evaluations == base + ends + (base + ends) + orders
+    assert known.evaluations == base + ends + orders
     # one row, with a base that is known
     before = function.calls.rows
     replace(rule).of_row(ROWS[:1], labels, 0.0)
-    assert function.calls.rows - before == 2 + 80 + orders / 3
+    assert function.calls.rows - before == 1 + 80 + orders / 3
 
 
 @pytest.mark.parametrize("width", [2, 5])
@@ -558,6 +646,9 @@ def test_a_drawn_background_is_an_error_of_the_target(width):
         assert not rule.background.is_whole
         known = rule.of(ROWS[:, :width], reference.labels.of_columns()).estimate
         assert not known.exact
-        (exact,) = of_sets(f, table, ROWS[:, :width])
-        squares.append(((known.values - exact) / known.standard_errors) ** 2)
+        exact = of_sets(f, table, ROWS[:, :width])
+        is_drawn = known.standard_errors > 1e-12  # others are linear, and calibrated
+        np.testing.assert_allclose(known.values[~is_drawn], exact[~is_drawn], atol=1e-9)
+        z = (known.values - exact)[is_drawn] / known.standard_errors[is_drawn]
+        squares.extend(z**2)
     assert 0.7 < np.mean(squares) < 2.2
