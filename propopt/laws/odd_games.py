@@ -8,7 +8,7 @@ depend on its odd part alone,
 
 Over all sets, weighted by 1/(s(D − s)) for sizes s together, they are twice the linear
 regression of o on z under Σ φ = 2 o(1) (Charnes et al. 1988). From n sets, each size
-with its known share and no set twice, they are estimated in two steps.
+by its share and no set twice, they are estimated in two steps.
 
 **A Gaussian process** on odd functions: independent coefficients of all products of k
 odd z_j, with variances ρ^k, and noise in each set. The covariance of two sets that
@@ -17,8 +17,8 @@ differ in d columns is the odd part of (1 + ρ)^(D − d) (1 − ρ)^d, and that
 conditioned on o(1).
 
 **The residuals** e = K⁻¹o/diag K⁻¹ of predictions from the other sets correct it: the
-mean of the n estimates without one set, plus the regression of e. Of N_s sets of a
-size, n_s are known, so that corrections count by 1 − n_s/N_s, and vanish if all are.
+mean of the n estimates without one set, plus the regression of e. If n_s of the N_s
+sets of a size are evaluated, corrections count by 1 − n_s/N_s.
 
 **The variance** Σ h²e² of the correction Σ h e ignores that its terms are correlated
 with each other and with the process. It is multiplied by what the process says about
@@ -83,18 +83,18 @@ def counts_of_sets(width: int, n_sets: int) -> Indices:
     return counts
 
 
-def drawn_sets(width: int, size: int, places: range, n_games: int, seed: int) -> Array:
-    """Sets (G, n, D) of one size, those at these places of a random sequence."""
+def drawn_sets(width: int, size: int, indexs: range, n_games: int, seed: int) -> Array:
+    """Sets (G, n, D) of one size, those at these indexs of a random sequence."""
     total = size_law(width)[1][size - 1]
     if total > _MOST_LISTED:  # hardly any are equal
-        rng = np.random.default_rng([seed, size, places.start])
-        sizes = np.full(n_games * len(places), size)
+        rng = np.random.default_rng([seed, size, indexs.start])
+        sizes = np.full(n_games * len(indexs), size)
         bits = random_sets(width, sizes, rng).reshape(n_games, -1, width)
     else:
         every = sets_of_size(width, size)
         every = every[every[:, 0]] if 2 * size == width else every
         order = np.random.default_rng([seed, size]).random((n_games, len(every)))
-        bits = every[order.argsort(axis=1)[:, places.start : places.stop]]
+        bits = every[order.argsort(axis=1)[:, indexs.start : indexs.stop]]
     return np.where(bits, 1.0, -1.0)
 
 
@@ -234,9 +234,9 @@ def estimates_of_sets(
         ratio[0] += (weights**2 * left).sum(axis=0)
         ratio[1] += (steps**2 * variances[:, None]).sum(axis=(0, 2))
         squares += np.einsum("gdi,xgi->xd", steps**2, residuals**2)
-        place = np.arange(n_games)[part, None] + np.arange(n_sets)
+        index = np.arange(n_games)[part, None] + np.arange(n_sets)
         for block in range(N_DRAWN_BLOCKS):
-            inside = (place % N_DRAWN_BLOCKS == block)[:, None]
+            inside = (index % N_DRAWN_BLOCKS == block)[:, None]
             blocks[block] += np.einsum("gdi,xgi->xd", steps * inside, residuals)
     ratio[0, ratio[1] == 0.0] = 0.0
     errors = np.sqrt(squares * ratio[0] / np.maximum(ratio[1], np.finfo(float).tiny))

@@ -4,7 +4,7 @@ v(S) is the mean of f over the background rows b, with the columns S replaced by
 those of x, and the Shapley value of column j is a mean of v(S ∪ j) − v(S) over sets S.
 For few columns all sets are evaluated, and nothing is estimated.
 
-Otherwise each background row is a game of its own, with its own sets, and the values
+Otherwise each background row is a separate game, with separate sets, and the values
 are the mean over these games. Each set is evaluated with its complement, which leaves
 the odd part (:mod:`propopt.laws.odd_games`). A game has either
 
@@ -195,7 +195,8 @@ class ShapleyDraws(Sampler):
     def extended(self, n_draws: int) -> ShapleyDraws:
         """Add games, or sets to each game; many sets replace orders."""
         more = n_draws - self.n_draws
-        n_rows, n_games = len(self.background.points), len(self.rows)
+        n_rows = len(self.background.points)
+        n_games = len(self.rows)
         n_sets, width = self.signs.shape[1:]
         of_row = (more - _CHECKED_SETS) // n_rows
         if self.unused is None and (
@@ -237,7 +238,8 @@ class ShapleyDraws(Sampler):
     @cached_property
     def _games(self) -> tuple[Array, Array, Array]:
         """Values of rows (N, M, D), errors of their mean, its blocks (10, N, D)."""
-        n_rows, n_games = len(self.background.points), len(self.rows)
+        n_rows = len(self.background.points)
+        n_games = len(self.rows)
         weights = self.background.weights
         members = self.rows == np.arange(n_rows)[:, None]
         means = members / members.sum(axis=1, keepdims=True)
@@ -258,14 +260,15 @@ class ShapleyDraws(Sampler):
         most *= max(2.0 - n_games / n_rows, 0.0)  # the share of rows with one order
         variances = ((apart**2).sum(axis=1) + most) / max(n_games - n_rows, 1)
         variances *= (shares**2).sum()
-        place = np.random.default_rng(1).permutation(n_games) % N_DRAWN_BLOCKS
-        of_blocks = (place == np.arange(N_DRAWN_BLOCKS)[:, None]) * shares
+        index = np.random.default_rng(1).permutation(n_games) % N_DRAWN_BLOCKS
+        of_blocks = (index == np.arange(N_DRAWN_BLOCKS)[:, None]) * shares
         moves = (of_blocks @ apart).transpose(1, 0, 2)
         return of_rows, np.sqrt(variances), moves
 
     def _of_sets(self, of_row: int, passes: int) -> ShapleyDraws:
         """Other games, of many sets for each row."""
-        n_rows, width = len(self.background.points), self.game.width
+        n_rows = len(self.background.points)
+        width = self.game.width
         drawn = replace(
             self,
             rows=self.rows[:0],
@@ -292,7 +295,8 @@ class ShapleyDraws(Sampler):
 
     def with_games(self, signs: Array) -> ShapleyDraws:
         """The same with further games (G, n, D), of all rows in turn."""
-        n_rows, first = len(self.background.points), len(self.rows)
+        n_rows = len(self.background.points)
+        first = len(self.rows)
         places = np.arange(first, first + len(signs))
         passes = [
             np.random.default_rng([self.seed, turn]).permutation(n_rows)
@@ -320,21 +324,21 @@ class ShapleyDraws(Sampler):
         if self.is_exact:
             return np.asarray(np.abs(self._games[0]).max(axis=1) <= largest)
         alone = (self.signs > 0.0).sum(axis=2) == 1
-        game, place = np.nonzero(alone)
-        column = self.signs[game, place].argmax(axis=1)
-        changes = np.abs(self.odd[:, game, place] + self.odd[:, game, -1]) > largest
+        game, index = np.nonzero(alone)
+        column = self.signs[game, index].argmax(axis=1)
+        changes = np.abs(self.odd[:, game, index] + self.odd[:, game, -1]) > largest
         unused = np.zeros((len(self.odd), self.game.width), bool)
         for j in np.unique(column):
             unused[:, j] = ~changes[:, column == j].any(axis=1)
         n_sets = self.signs.shape[1]
         rng = np.random.default_rng(self.seed)
         some = rng.permutation(alone.size)[:_CHECKED_SETS]
-        game, place = np.divmod(some, n_sets)
+        game, index = np.divmod(some, n_sets)
         for n in np.flatnonzero(unused.any(axis=1)):
-            turned = np.where(unused[n], -1.0, 1.0) * self.signs[game, place]
+            turned = np.where(unused[n], -1.0, 1.0) * self.signs[game, index]
             of_point = replace(self.game, points=self.game.points[[n]])
             odd = of_point.odd_parts(self._points_of(self.rows[game]), turned[:, None])
-            if (np.abs(odd[0, :, 0] - self.odd[n, game, place]) > largest[n]).any():
+            if (np.abs(odd[0, :, 0] - self.odd[n, game, index]) > largest[n]).any():
                 unused[n] = False
         return unused
 
@@ -363,13 +367,15 @@ class _Game:
 
     def odd_parts(self, rows: Points, signs: Array) -> Array:
         """(v(S) − v(Sᶜ))/2 for games of rows (G, columns) and sets (G, n, D)."""
-        n_points, (n_games, n_sets, _) = len(self.points), signs.shape
+        n_points = len(self.points)
+        n_games, n_sets, _ = signs.shape
         odd = np.empty((n_points * n_games, n_sets))
         row_bytes = 32 * n_sets * len(self.players)
         for block in BATCH_BUDGET.blocks(len(odd), row_bytes):
             n, g = np.divmod(np.arange(block.start, block.stop), n_games)
             from_point = signs[g][:, :, self.players] > 0.0
-            point, row = self.points[n, None], rows[g, None]
+            point = self.points[n, None]
+            row = rows[g, None]
             mixed = [np.where(from_point, point, row), np.where(from_point, row, point)]
             values = self.value(np.concatenate(mixed).reshape(-1, len(self.players)))
             halves = values.reshape(2, len(n), n_sets) / 2.0

@@ -90,10 +90,9 @@ def of_images(images):
     return images.sum(axis=(1, 2)) + 1.0
 
 
-def elsewhere():
-    """0, but for the first row that is given alone: no model answers so."""
-    first = iter([1e-3])
-    return lambda X: np.zeros(len(X)) + (next(first, 0.0) if len(X) == 1 else 0.0)
+def beyond(X):
+    """A step that no row of a table is near: slopes are zero on both sides."""
+    return (np.asarray(X)[:, 0] > 1e3) * 1.0
 
 
 def lengths(texts):
