@@ -50,7 +50,7 @@ _SETS_A_COLUMN: Final = 4
 """The smallest number of sets in a game of many sets, in multiples of D − 1."""
 
 _MOST_COLUMNS: Final = 60
-"""Games of more columns have orders: processes for many sets would take too long."""
+"""Games of more columns have orders: they would need more sets than processes take."""
 
 _MOST_SETS: Final = 600
 """Sets of a game from which on more are drawn for further games."""
