@@ -55,9 +55,6 @@ _MOST_COLUMNS: Final = 60
 _MOST_SETS: Final = 600
 """Sets of a game from which on more are drawn for further games."""
 
-_OF_ORDERS: Final = 0.25
-"""The usual share of orders in the squared scatter of games of one order."""
-
 _CHECKED_SETS: Final = 50
 """Sets that unused columns must not change."""
 
@@ -223,8 +220,9 @@ class ShapleyDraws(Sampler):
         if rows.deviations is not None:
             factor = rows.correction if correction is None else correction
             if self.unused is None and len(self.rows) == len(rows.points):
-                # the scatter has the error of orders, which the correction is not for
-                factor = np.sqrt(factor**2 + _OF_ORDERS * (1.0 - factor**2))
+                # the scatter has the error of orders, which the correction is not for,
+                # in an unknown share: without it, the error is an upper bound
+                factor = 1.0
             between = rows.deviations @ of_rows
             blocks = blocks + factor * between.transpose(1, 0, 2)
         if self.unused is None:
