@@ -208,7 +208,7 @@ def test_values_of_a_black_box_that_are_permuted_in_rows_are_found():
     assert audit["power"].number > 0.5
     permuted = audited(RNG.permuted(right, axis=1), f)
     assert permuted["values"].number > 0.5
-    assert permuted["values"].count > 0.8 * len(ROWS)
+    assert permuted["values"].count >= 0.8 * len(ROWS)
 
 
 def test_a_column_without_values_that_the_model_uses_is_not_left_out():
