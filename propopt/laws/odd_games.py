@@ -47,7 +47,7 @@ LINEAR: Final = 1e3
 """Further variance of single columns: sums of functions of one column are exact."""
 
 _COMPARED: Final = (10, 100)
-"""Games and sets whose likelihood selects a process."""
+"""The likelihood of so many games and sets selects a process."""
 
 _MOST_LISTED: Final = 2**14
 """Sets of one size that are listed, so that none is drawn twice."""
@@ -83,18 +83,18 @@ def counts_of_sets(width: int, n_sets: int) -> Indices:
     return counts
 
 
-def drawn_sets(width: int, size: int, indexs: range, n_games: int, seed: int) -> Array:
-    """Sets (G, n, D) of one size, those at these indexs of a random sequence."""
+def drawn_sets(width: int, size: int, places: range, n_games: int, seed: int) -> Array:
+    """Sets (G, n, D) of one size, those at these places of a random sequence."""
     total = size_law(width)[1][size - 1]
     if total > _MOST_LISTED:  # hardly any are equal
-        rng = np.random.default_rng([seed, size, indexs.start])
-        sizes = np.full(n_games * len(indexs), size)
+        rng = np.random.default_rng([seed, size, places.start])
+        sizes = np.full(n_games * len(places), size)
         bits = random_sets(width, sizes, rng).reshape(n_games, -1, width)
     else:
         every = sets_of_size(width, size)
         every = every[every[:, 0]] if 2 * size == width else every
         order = np.random.default_rng([seed, size]).random((n_games, len(every)))
-        bits = every[order.argsort(axis=1)[:, indexs.start : indexs.stop]]
+        bits = every[order.argsort(axis=1)[:, places.start : places.stop]]
     return np.where(bits, 1.0, -1.0)
 
 

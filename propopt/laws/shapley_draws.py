@@ -210,7 +210,7 @@ class ShapleyDraws(Sampler):
         return replace(self, signs=signs, odd=odd)
 
     def blocks(self, correction: float | None = None) -> Array:
-        """Estimates (10, N, D) whose scatter is the error.
+        """Estimates (10, N, D); their scatter is the error.
 
         The error of drawn rows counts by ``correction``, that of the background.
         """
