@@ -43,15 +43,18 @@ def table() -> str:
 
 def counted(paper: str) -> Counter[str]:
     """How many claims have each verdict; statements of one claim count once."""
-    claims = {
-        (line["figure"], line["statement"]): line["claim"]
-        for line in rows_of(paper, "sentences")
-    }
+    places = places_of(paper)
     alike: dict[str, set[str]] = {}
     for line in rows_of(paper, "recorded"):
-        claim = claims[line["figure"], line["statement"]]
+        claim = places[line["figure"], line["statement"]]["claim"]
         alike.setdefault(claim, set()).add(line["verdict"])
     return Counter(map(joint, alike.values()))
+
+
+def places_of(paper: str) -> dict[tuple[str, str], dict[str, str]]:
+    """Section and claim of each statement, by figure and statement."""
+    rows = rows_of(paper, "sentences")
+    return {(line["figure"], line["statement"]): line for line in rows}
 
 
 def rows_of(paper: str, name: str) -> list[dict[str, str]]:
@@ -86,10 +89,7 @@ def statements() -> str:
         "tested of it here, and the verdict; {doc}`papers` explains the verdicts."
     ]
     for paper, head in PAPERS.items():
-        places = {
-            (line["figure"], line["statement"]): line
-            for line in rows_of(paper, "sentences")
-        }
+        places = places_of(paper)
         rows = [
             "| the paper says | where | tested here | verdict |",
             "|---|---|---|---|",

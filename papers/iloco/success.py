@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -40,8 +40,6 @@ from propopt.base.arrays import Points, Values
 from propopt.interactions import ILOCO, Minipatches
 
 
-Variants: TypeAlias = tuple[str, ...]
-"""A variant of iLOCO by its score, and perhaps by the size of it."""
 _APART: Final = 0.01
 _PAIRS: Final = 45
 _NEGATIVE: Final = (
@@ -49,6 +47,8 @@ _NEGATIVE: Final = (
     "of (1, 2) is not the highest at any snr, in either design with 0.8"
 )
 _TIE: Final = "both find it in every replicate, so that neither outperforms the other"
+_HIGHEST: Final = "largest score"
+"""What has to be that of (1, 2), "the highest interaction score" of section 4.1."""
 _CLOSE: Final = 0.1
 """A share that is lower by no more than this is as high, for 72 replicates."""
 _RISE: Final = 0.05
@@ -117,13 +117,12 @@ def study_of_curve(curve: SuccessCurve, row: str, few: str) -> Study[Successes]:
     is_correlated = curve.simulation.design != "independent"
     statements: list[Callable[[Successes], Finding]] = []
     for method, scarce in ((SPLIT, ""), (PATCHES, few)):
-        variants: Variants = (method,)  # "the highest interaction score", section 4.1
         found = finds if is_correlated else grows
-        statements.append(partial(found, variants=variants, by=0, few=scarce))
+        statements.append(partial(found, method=method, few=scarce))
         statements += [
             partial(
                 beats_rivals,
-                variants=variants,
+                method=method,
                 by=by,
                 few=scarce,
                 is_correlated=is_correlated,
@@ -142,42 +141,70 @@ def study_of_curve(curve: SuccessCurve, row: str, few: str) -> Study[Successes]:
     )
 
 
-def grows(result: Successes, *, variants: Variants, by: int, few: str = "") -> Claim:
+def grows(result: Successes, *, method: str, few: str = "") -> Claim:
     """As the paper says of success: it rises."""
-
-    def claim(variant: str) -> Claim:
-        shares, runs = result.shares[variant], result.found[variant]
-        return Claim(
-            statement=f"{variants[0]} finds (1, 2) more often as snr rises: share of "
-            "replicates at the largest minus that at 0",
-            value=float(shares[-1] - shares[0]),
-            sense=">=",
-            limit=_RISE,
-            note=result.told(variant),
-            between=difference_between(runs[-1], runs[0]),
-        )
-
-    return _of_choices([[claim(own)] for own in variants], few)[by]
+    shares = result.shares[method]
+    runs = result.found[method]
+    claim = Claim(
+        statement=f"{method} finds (1, 2) more often as snr rises: share of "
+        "replicates at the largest minus that at 0",
+        value=float(shares[-1] - shares[0]),
+        sense=">=",
+        limit=_RISE,
+        note=result.told(method),
+        between=difference_between(runs[-1], runs[0]),
+    )
+    return _with_few([claim], few)[0]
 
 
-def finds(result: Successes, *, variants: Variants, by: int, few: str = "") -> Claim:
+def finds(result: Successes, *, method: str, few: str = "") -> Claim:
     """Of correlated features, whose scores are not 0 at snr 0 either."""
+    claim = Claim(
+        statement=f"{method} finds (1, 2): share of replicates at the largest snr",
+        value=float(result.shares[method][-1]),
+        sense=">=",
+        limit=0.5,
+        note=result.told(method),
+        choice=_HIGHEST,
+        between=share_between(result.found[method][-1]),
+        if_false=Refuted(_NEGATIVE),
+    )
+    return _with_few([claim], few * (not _is_shown_by_size(result, method)))[0]
 
-    def claim(variant: str) -> Claim:
+
+def beats_rivals(
+    result: Successes,
+    *,
+    method: str,
+    by: int,
+    few: str = "",
+    is_correlated: bool = False,
+) -> Claim:
+    """Above snr 0, against either mean of Faith-Shap over rows."""
+    above = result.places > 0
+    own = result.found[method][above]
+
+    def claim(faith: str) -> Claim:
+        means = {one: float(result.found[one][above].mean()) for one in (H, faith)}
+        best = max(means, key=means.__getitem__)
+        is_tie = bool(own.all() and result.found[best][above].all())
         return Claim(
-            statement=f"{variants[0]} finds (1, 2): share of replicates at the largest "
-            "snr",
-            value=float(result.shares[variant][-1]),
+            statement=f"{method} finds (1, 2) as often as H-statistic and "
+            "Faith-Shap, or more often: mean share over snr above 0, minus that of the "
+            "better one",
+            value=float(own.mean() - means[best]),
             sense=">=",
-            limit=0.5,
-            note=result.told(variant),
-            choice=_by_score(variant),
-            between=share_between(result.found[variant][-1]),
-            if_false=Refuted(_NEGATIVE),
+            limit=-_CLOSE,
+            note=f"{result.told(method)}; {best}: {result.told(best)}",
+            choice=f"{_HIGHEST}, {_BY_ROWS[faith]}",
+            between=excess_between(own, result.found[best][above], ERROR / 2),
+            difference=_TIE * is_tie,
+            if_false=Refuted(_NEGATIVE) if is_correlated else None,
         )
 
-    few = "" if _is_shown_by_size(result, variants[0]) else few
-    return _of_choices([[claim(own)] for own in variants], few)[by]
+    if is_correlated and _is_shown_by_size(result, method):
+        few = ""
+    return _with_few([claim(faith) for faith in _BY_ROWS], few)[by]
 
 
 def _is_shown_by_size(result: Successes, method: str) -> bool:
@@ -186,60 +213,15 @@ def _is_shown_by_size(result: Successes, method: str) -> bool:
     return low >= 0.5
 
 
-def beats_rivals(
-    result: Successes,
-    *,
-    variants: Variants,
-    by: int,
-    few: str = "",
-    is_correlated: bool = False,
-) -> Claim:
-    """Above snr 0, against either mean of Faith-Shap over rows."""
-
-    def claim(variant: str, faith: str) -> Claim:
-        above = result.places > 0
-        own = result.found[variant][above]
-        means = {one: float(result.found[one][above].mean()) for one in (H, faith)}
-        best = max(means, key=means.__getitem__)
-        is_tie = bool(own.all() and result.found[best][above].all())
-        return Claim(
-            statement=f"{variants[0]} finds (1, 2) as often as H-statistic and "
-            "Faith-Shap, or more often: mean share over snr above 0, minus that of the "
-            "better one",
-            value=float(own.mean() - means[best]),
-            sense=">=",
-            limit=-_CLOSE,
-            note=f"{result.told(variant)}; {best}: {result.told(best)}",
-            choice=f"{_by_score(variant)}, {_BY_ROWS[faith]}",
-            between=excess_between(own, result.found[best][above], ERROR / 2),
-            difference=_TIE * is_tie,
-            if_false=Refuted(_NEGATIVE) if is_correlated else None,
-        )
-
-    if is_correlated and _is_shown_by_size(result, variants[0]):
-        few = ""
-    claims = [[claim(own, faith) for faith in _BY_ROWS] for own in variants]
-    return _of_choices(claims, few)[by]
-
-
-def _by_score(variant: str) -> str:
-    """What of a variant of iLOCO has to be largest."""
-    return "largest |score|" if variant in SIZES.values() else "largest score"
-
-
-def _of_choices(variants: Sequence[Sequence[Claim]], few: str) -> list[Claim]:
-    """The claims of all variants; with the number of patches, if they may be too few.
+def _with_few(claims: Sequence[Claim], few: str) -> list[Claim]:
+    """The claims; with the number of patches, if they may be too few.
 
     Few patches add noise, which hides a pair: what is found with them is found with
-    more, and if one variant finds it, noise is not why another does not.
+    more.
     """
-    found = any(all(one.holds and one.decided for one in own) for own in variants)
+    found = all(one.holds and one.decided for one in claims)
     difference = "" if found else few
-    return [
-        replace(one, difference=difference or one.difference)
-        for own in variants
-        for one in own
-    ]
+    return [replace(one, difference=difference or one.difference) for one in claims]
 
 
 def inflated(result: Successes, *, method: str) -> Claim:

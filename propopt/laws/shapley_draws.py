@@ -129,10 +129,10 @@ class ShapleyDraws(Sampler):
         n_orders //= step
         none = np.empty((0, game.width - 1, game.width))
         empty = np.empty((len(points), 0, game.width))
+        drawn = cls(game, background, np.arange(0), none, empty, seed)
         shape = len(points), game.width
         wanted = len(background.points)
         if all_sets_are_cheap(shape, wanted, draws, quick_rows):
-            drawn = cls(game, background, np.arange(0), none, empty, seed)
             return drawn._of_sets(2 ** (game.width - 1) - 1, 1)
         if background.is_whole:  # the error is that of rows with two orders
             wanted += N_DRAWN_BLOCKS
@@ -142,9 +142,11 @@ class ShapleyDraws(Sampler):
         elif n_orders < wanted:
             most = min(n_orders, wanted - 2 * N_DRAWN_BLOCKS * background.is_whole)
             places = background.drawn_places(most)
-            game = replace(game, at_rows=ends[1][places])
-            background = background.thinned(most, ends[1])
-        drawn = cls(game, background, np.arange(0), none, empty, seed)
+            drawn = replace(
+                drawn,
+                game=replace(game, at_rows=ends[1][places]),
+                background=background.thinned(most, ends[1]),
+            )
         return drawn.extended(n_orders * step)
 
     @property
