@@ -596,6 +596,16 @@ def test_stated_errors_cover(name, n_rows, n_pairs, n_grown):
         assert stated < 1.4 * made
 
 
+@pytest.mark.parametrize("name", ["kernel", "forest", "neighbours"])
+def test_errors_of_many_sets_are_the_stated_ones(name):
+    """The bounds of the last test; 20 rows have 32 pairs of 127 sets each."""
+    background = X[:20]
+    assert drawn(MODELS[name], background, 100, 0).in_words == "sets"
+    held, made, stated = coverage(MODELS[name], background, 100)
+    assert 0.90 <= held <= 0.99
+    assert 0.7 * made < stated < 1.4 * made
+
+
 def test_errors_are_small_at_the_same_number_of_calls():
     """Relative squared errors of rows drawn with replacement are .01 to .04 here."""
     for name, most in {"kernel": 0.003, "forest": 0.004, "neighbours": 0.008}.items():
