@@ -751,6 +751,7 @@ static void pair_hits(const counting *c, const level *here, const uint64_t *seen
   for (index r = 0; r < here->rows; r++)
     if ((seen[r] & m) == m) row[end[bits_of(seen[r])]++] = (uint32_t)r;
   for (index s = q, i = 0; s <= p; s++) {
+    if (i == end[s]) continue;
     const double *g = c->gains + (p - s) * GAINS + q;
     memset(count, 0, sizeof *count * (size_t)pair_at(0, p));
     for (; i < end[s]; i++) {
@@ -809,6 +810,7 @@ static void by_hits(const counting *c, const level *here, const uint64_t *seen, 
   hits h;
   any_hits(c, here, seen, m, q, &h);
   for (index s = q; s <= p; s++) {
+    if (h.number[s] == 0.0) continue;
     const double *g = c->gains + (p - s) * GAINS + q;
     A += h.number[s] * g[0];
     if (q > 0) with_own += h.number[s] * g[-1];
@@ -914,7 +916,7 @@ static void look_up(const visit *v, const level *here, index order, const double
     }
 }
 
-enum { PAIR_STEPS = 16 }; /* operations for the pairs of a row that m hits, in units of one for sets */
+enum { PAIR_STEPS = 64 }; /* operations for the pairs of a row that m hits, in units of one for sets */
 
 /* Without a table, or with one for this leaf alone, whichever takes fewer operations. */
 static void stream(const visit *v, const level *here, counting *c, const arrays *a, double scale,
@@ -1051,30 +1053,31 @@ EXPORT void propopt_effects(TREES, index by_cells, const int32_t *cut, const ind
 
 /* ---- Path-dependent values of trees: structures/boxes/path_dependent.py says what is computed */
 
-enum { LANES = 32 }; /* rows with different sets that are treated at once */
+enum { LANES = 32 }; /* rows with different sets, or leaves of as many sets, that are treated at once */
+
+typedef double lanes[LANES];
 
 typedef struct {
-  index p, q;                      /* sets, nodes of quadrature */
-  const double *nodes, *weights;   /* of quadrature */
-  double value, share[MOST_SETS];  /* of the leaf, and of its sets */
-  double inside[MOST_SETS][LANES]; /* 1 where a set holds a row, else 0 */
-  double factor[MOST_SETS][LANES]; /* of each set, for one node of quadrature */
-  double front[MOST_SETS][LANES];  /* the weight times the factors before each */
+  index p, q;                    /* sets, nodes of quadrature */
+  const double *nodes, *weights; /* of quadrature */
+  lanes value, share[MOST_SETS]; /* of leaves, and of their sets */
+  lanes inside[MOST_SETS];       /* 1 where a set holds the row, else 0 */
+  lanes factor[MOST_SETS];       /* of each set, for one node of quadrature */
+  lanes front[MOST_SETS];        /* the weight times the factors before each */
 } integrand;
 
 static inline void factors(integrand *f, index i, index n) {
   const double t = f->nodes[i], rest = 1.0 - t;
   for (index c = 0; c < n; c++) f->front[0][c] = f->weights[i];
   for (index k = 0; k < f->p; k++) {
-    const double unknown = f->share[k] * rest;
-    for (index c = 0; c < n; c++) f->factor[k][c] = unknown + t * f->inside[k][c];
+    for (index c = 0; c < n; c++) f->factor[k][c] = f->share[k][c] * rest + t * f->inside[k][c];
     for (index c = 0; c < n && k + 1 < f->p; c++) f->front[k + 1][c] = f->front[k][c] * f->factor[k][c];
   }
 }
 
-/* Values (p, n) of one leaf. */
-static inline void path_values(integrand *f, index n, double *change, index stride) {
-  double behind[LANES];
+/* Values (p, n). */
+static inline void path_values(integrand *restrict f, index n, double *restrict change, index stride) {
+  lanes behind;
   for (index k = 0; k < f->p; k++)
     for (index c = 0; c < n; c++) change[k * stride + c] = 0.0;
   for (index i = 0; i < f->q; i++) {
@@ -1087,12 +1090,12 @@ static inline void path_values(integrand *f, index n, double *change, index stri
       }
   }
   for (index k = 0; k < f->p; k++)
-    for (index c = 0; c < n; c++) change[k * stride + c] *= f->value * (f->inside[k][c] - f->share[k]);
+    for (index c = 0; c < n; c++) change[k * stride + c] *= f->value[c] * (f->inside[k][c] - f->share[k][c]);
 }
 
-/* Interactions (p (p - 1) / 2, n) of the pairs of sets of one leaf. */
-static inline void path_pairs(integrand *f, index n, double *change, index stride) {
-  double behind[MOST_SETS][LANES], between[LANES];
+/* Interactions (p (p - 1) / 2, n) of the pairs of sets. */
+static inline void path_pairs(integrand *restrict f, index n, double *restrict change, index stride) {
+  lanes behind[MOST_SETS], between;
   const index p = f->p;
   for (index k = 0; k < p * (p - 1) / 2; k++)
     for (index c = 0; c < n; c++) change[k * stride + c] = 0.0;
@@ -1114,111 +1117,22 @@ static inline void path_pairs(integrand *f, index n, double *change, index strid
   for (index u = 0; u < p; u++)
     for (index w = u + 1; w < p; w++, change += stride)
       for (index c = 0; c < n; c++)
-        change[c] *= f->value * (f->inside[u][c] - f->share[u]) * (f->inside[w][c] - f->share[w]);
+        change[c] *= f->value[c] * (f->inside[u][c] - f->share[u][c]) * (f->inside[w][c] - f->share[w][c]);
 }
 
-/* The values of one leaf for one row, with the same digits: 2 W nodes of quadrature are treated at once, and
- * those behind the last have the weight 0. `held` has the sets that hold the row. */
-static inline void row_values(const integrand *f, index W, uint64_t held, double *change) {
-  pair factor[MOST_SETS][2], front[MOST_SETS][2];
-  const index p = f->p;
-  for (index i = 0; i < f->q; i += 2 * W) {
-    pair t[2], rest[2], behind[2], of_set[2];
-    memcpy(t, f->nodes + i, sizeof t[0] * (size_t)W);
-    memcpy(front[0], f->weights + i, sizeof t[0] * (size_t)W);
-    for (index w = 0; w < W; w++) {
-      rest[w] = 1.0 - t[w];
-      behind[w] = (pair){1.0, 1.0};
-    }
-    for (index k = 0; k < p; k++)
-      for (index w = 0; w < W; w++) {
-        factor[k][w] = f->share[k] * rest[w] + t[w] * (double)(held >> k & 1);
-        if (k + 1 < p) front[k + 1][w] = front[k][w] * factor[k][w];
-      }
-    for (index k = p - 1; k >= 0; k--) {
-      for (index w = 0; w < W; w++) {
-        of_set[w] = front[k][w] * behind[w];
-        behind[w] *= factor[k][w];
-      }
-      double sum = i > 0 ? change[k] : 0.0;
-      for (index w = 0; w < W; w++) sum = sum + of_set[w][0] + of_set[w][1];
-      change[k] = sum;
-    }
-  }
-  for (index k = 0; k < p; k++) change[k] *= f->value * ((double)(held >> k & 1) - f->share[k]);
-}
-
-static inline void quadrature(integrand *f, index order, const double *rule, index most_nodes) {
+static inline void integrals(integrand *f, index order, const double *rule, index most_nodes, index n,
+                             double *change, index stride) {
   f->q = (f->p - order) / 2 + 1;
   f->nodes = rule + (f->q - 1) * 2 * most_nodes;
   f->weights = f->nodes + most_nodes;
+  if (order == 2) path_pairs(f, n, change, stride);
+  else path_values(f, n, change, stride);
 }
 
-static inline void add_changes(const visit *v, index p, index order, const double *change, index n,
-                               const uint32_t *of_row, double *phi) {
-  const index P = v->P, N = v->N;
-  for (index u = 0; u < p; u++)
-    for (index w = u + order - 1; w < (order == 2 ? p : u + 1); w++, change += n) {
-      const index first = v->own[u] < v->own[w] ? v->own[u] : v->own[w], last = v->own[u] + v->own[w] - first;
-      double *out = phi + (order == 2 ? first * (2 * P - first - 1) / 2 + last - first - 1 : first) * N;
-      for (index r = 0; r < N; r++) out[r] += change[of_row ? of_row[r] : 0];
-    }
-}
-
-/* Adds what the leaves of T trees give to one row, of which only a path is known at a time. */
-static void of_one_row(visit *v, index T, index depths, index order, const double *share, index most_nodes,
-                       const double *rule, double *change, double *phi) {
-  typedef struct {
-    index node, set, sets; /* the set of the node above; sets so far */
-    uint64_t held;         /* those that hold the row */
-    double share;          /* the product of shares in this set */
-    int left;              /* whether the row goes left here */
-  } place;
-  const nodes *tree = &v->tree;
-  place *at = (place *)v->at;
-  index *slot = (index *)(at + depths); /* of each player: the last set that it had */
-  integrand f;
-  memset(slot, 0, sizeof *slot * (size_t)v->P);
-  for (index t = 0; t < T; t++)
-    for (index depth = 0, i = tree->roots[t]; i < tree->roots[t + 1];) {
-      place *here = at + depth;
-      *here = (place){i, 0, 0, 0, 1.0, 0};
-      if (depth > 0) {
-        const place *above = here - 1;
-        const int32_t own = v->player[tree->column[above->node]];
-        /* a subtree to the left may have had it */
-        const int is_new = slot[own] >= above->sets || v->own[slot[own]] != own;
-        const index k = is_new ? above->sets : slot[own];
-        index d = depth - 1;
-        const int inside = above->left == (i == above->node + 1);
-        const uint64_t bit = (uint64_t)1 << k, held = is_new ? above->held | bit : above->held;
-        while (!is_new && at[d].set != k) d--;
-        *here = (place){i, k, above->sets + is_new, inside ? held : held & ~bit, share[i], 0};
-        if (!is_new) here->share *= at[d].share;
-        v->own[k] = own;
-        slot[own] = k;
-      }
-      if (tree->column[i] >= 0) {
-        here->left = goes_left(tree, i, v->points[tree->column[i]]);
-        i++;
-        depth++;
-        continue;
-      }
-      const index p = here->sets;
-      if (p >= order && tree->number[i] != 0.0) {
-        f.p = p;
-        f.value = tree->number[i];
-        quadrature(&f, order, rule, most_nodes);
-        for (index d = 1; d <= depth; d++) f.share[at[d].set] = at[d].share;
-        for (index k = 0; k < p && order == 2; k++) f.inside[k][0] = (double)(here->held >> k & 1);
-        if (order == 2) path_pairs(&f, 1, change, 1);
-        else if (f.q <= 2) row_values(&f, 1, here->held, change);
-        else row_values(&f, 2, here->held, change);
-        add_changes(v, p, order, change, 1, NULL, phi);
-      }
-      i++;
-      while (depth > 0 && tree->right[at[depth - 1].node] != i) depth--;
-    }
+/* The row of the result of set u, or of sets u and w. */
+static inline index row_of(index P, index order, const int32_t *own, index u, index w) {
+  const index first = own[u] < own[w] ? own[u] : own[w], last = own[u] + own[w] - first;
+  return order == 2 ? first * (2 * P - first - 1) / 2 + last - first - 1 : own[u];
 }
 
 /* Adds path-dependent values of T trees to phi (P, N), or, of `order` 2, their interactions to phi (P (P - 1)
@@ -1230,11 +1144,6 @@ EXPORT void propopt_path_dependent(TREES, index order, const double *share, inde
   visit v = VISIT;
   integrand f;
   (void)weight, (void)weighted, (void)total;
-  if (N == 1) {
-    v.at = (level *)scratch;
-    of_one_row(&v, T, depths, order, share, most_nodes, rule, change, phi);
-    return;
-  }
   const arrays a = carve(&v, depths, most, scratch);
   for (index t = 0; t < T; t++)
     for (index depth = 0, i = roots[t]; i < roots[t + 1];) {
@@ -1246,24 +1155,131 @@ EXPORT void propopt_path_dependent(TREES, index order, const double *share, inde
       }
       const index p = here->sets;
       if (p >= order && number[i] != 0.0) {
+        double product[MOST_SETS];
         f.p = p;
-        f.value = number[i];
-        quadrature(&f, order, rule, most_nodes);
-        for (index k = 0; k < p; k++) f.share[k] = 1.0;
+        for (index k = 0; k < p; k++) product[k] = 1.0;
         for (index d = 0, k; d < depth; d++) {
           for (k = 0; v.own[k] != player[column[v.at[d].node]];) k++;
-          f.share[k] *= share[v.at[d + 1].node];
+          product[k] *= share[v.at[d + 1].node];
         }
         const index n = classes(&v, here, a.m, a.of_row, a.numbers);
         for (index c = 0; c < n; c += LANES) {
           const index some = n - c < LANES ? n - c : LANES;
+          for (index j = 0; c == 0 && j < some; j++) f.value[j] = number[i];
           for (index k = 0; k < p; k++)
-            for (index j = 0; j < some; j++) f.inside[k][j] = (double)(~a.m[c + j] >> k & 1);
-          if (order == 2) path_pairs(&f, some, change + c, n);
-          else path_values(&f, some, change + c, n);
+            for (index j = 0; j < some; j++) {
+              f.share[k][j] = product[k];
+              f.inside[k][j] = (double)(~a.m[c + j] >> k & 1);
+            }
+          integrals(&f, order, rule, most_nodes, some, change + c, n);
         }
-        add_changes(&v, p, order, change, n, a.of_row, phi);
+        const double *own = change;
+        for (index u = 0; u < p; u++)
+          for (index w = u + order - 1; w < (order == 2 ? p : u + 1); w++, own += n) {
+            double *out = phi + row_of(P, order, v.own, u, w) * N;
+            for (index r = 0; r < N; r++) out[r] += own[a.of_row[r]];
+          }
       }
       i = behind(&v, here, &depth);
     }
+}
+
+/* What leaves give to any row: the product of shares of each set, from first[l] (L + 1) on, and the row of
+ * the result for each set or pair, from start[l] (L + 1) on. For each node its parent, itself at roots, and
+ * the set that it is in by the column of its parent, with 64 more for a new one. Scratch: 3 depths + P words.
+ */
+EXPORT void propopt_path_sets(index T, index P, index depths, index order, const index *roots,
+                              const int32_t *column, const int32_t *right, const int32_t *player,
+                              const double *share, const index *first, const index *start, int32_t *parent,
+                              uint8_t *set, double *product, int32_t *row, uint64_t *scratch) {
+  typedef struct {
+    index node, set, sets; /* the set by the column of its parent; sets so far */
+    double product;        /* of the shares in this set */
+  } place;
+  place *at = (place *)scratch;
+  index *last = (index *)(at + depths), leaf = 0; /* of each player: the last set that it had */
+  int32_t own[MOST_SETS];
+  memset(last, 0, sizeof *last * (size_t)P);
+  for (index t = 0; t < T; t++)
+    for (index depth = 0, i = roots[t]; i < roots[t + 1]; i++) {
+      while (depth > 0 && at[depth - 1].node + 1 != i && right[at[depth - 1].node] != i) depth--;
+      place *here = at + depth, *above = here - (depth > 0);
+      int is_new = 0;
+      if (depth == 0) *here = (place){i, 0, 0, 1.0};
+      else {
+        const int32_t of_node = player[column[above->node]];
+        /* a subtree to the left may have had it */
+        is_new = last[of_node] >= above->sets || own[last[of_node]] != of_node;
+        const index k = is_new ? above->sets : last[of_node];
+        const place *d = above;
+        while (!is_new && d->set != k) d--;
+        *here = (place){i, k, above->sets + is_new, is_new ? share[i] : d->product * share[i]};
+        own[k] = of_node;
+        last[of_node] = k;
+      }
+      parent[i - roots[0]] = (int32_t)(above->node - roots[0]);
+      set[i - roots[0]] = (uint8_t)(here->set | is_new << 6);
+      if (column[i] >= 0) {
+        depth++;
+        continue;
+      }
+      const index p = first[leaf + 1] - first[leaf];
+      for (index d = 1; p > 0 && d <= depth; d++) product[first[leaf] + at[d].set] = at[d].product;
+      int32_t *to = row + start[leaf++];
+      for (index u = 0; u < p; u++)
+        for (index w = u + order - 1; w < (order == 2 ? p : u + 1); w++)
+          *to++ = (int32_t)row_of(P, order, own, u, w);
+    }
+}
+
+/* The same for one row x (D) and consecutive nodes with L leaves, by what leaves give to any row. `leaves`
+ * has those of equal numbers of sets beside each other. Scratch: nodes + 1 + L words, and the numbers of
+ * their terms with 32 for each of the most of a leaf. */
+EXPORT void propopt_path_row(index root, index end, index L, index K, index order, const int32_t *column,
+                             const int32_t *codes, const double *number, const uint8_t *missing_left,
+                             const uint8_t *members, const int32_t *parent, const uint8_t *set,
+                             const index *leaves, const double *value, const index *first, const index *start,
+                             const double *product, const int32_t *row, const double *x, index most_nodes,
+                             const double *rule, double *phi, uint64_t *scratch) {
+  enum { LEAVES = 8, LEFT = 63 }; /* the bit of a word that says whether the row goes left at a node */
+  const nodes tree = {NULL, column, NULL, codes, number, missing_left, members, K};
+  const uint64_t sets = ((uint64_t)1 << LEFT) - 1;
+  uint64_t *held = scratch, *of_leaf = held + (end - root); /* the sets that hold the row */
+  double *change = (double *)(of_leaf + L + 1);
+  for (index i = 0, l = 0; i < end - root; i++) { /* without branches, of which half would be a surprise */
+    const uint64_t above = parent[i] == i ? 0 : held[parent[i]];
+    const uint64_t outside = (above >> LEFT) != (uint64_t)(i == parent[i] + 1);
+    const int k = set[i] & 63;
+    const uint64_t own = ((above & sets) | (uint64_t)(set[i] >> 6) << k) & ~(outside << k);
+    const index node = root + i;
+    const int is_leaf = column[node] < 0;
+    const double z = x[is_leaf ? 0 : column[node]], cut = number[node];
+    const int left =
+        codes[node] < 0 ? (z <= cut) | ((z != z) & missing_left[node]) : goes_left(&tree, node, z);
+    held[i] = own | (uint64_t)left << LEFT;
+    of_leaf[l] = own;
+    l += is_leaf;
+  }
+  const index n_changes = start[L];
+  integrand f;
+  for (index e = 0, n; e < L; e += n) {
+    const index *l = leaves + e;
+    f.p = first[*l + 1] - first[*l];
+    for (n = 1; n < LEAVES && e + n < L && first[l[n] + 1] - first[l[n]] == f.p;) n++;
+    if (f.p < order) continue;
+    for (index c = 0; c < LEAVES; c++) {
+      const index of_lane = l[c < n ? c : 0];
+      f.value[c] = value[of_lane];
+      for (index k = 0; k < f.p; k++) {
+        f.share[k][c] = product[first[of_lane] + k];
+        f.inside[k][c] = (double)(of_leaf[of_lane] >> k & 1);
+      }
+    }
+    const index n_terms = start[*l + 1] - start[*l];
+    double *own = change + n_changes;
+    integrals(&f, order, rule, most_nodes, LEAVES, own, LEAVES);
+    for (index c = 0; c < n; c++)
+      for (index u = 0; u < n_terms; u++) change[start[l[c]] + u] = own[u * LEAVES + c];
+  }
+  for (index u = 0; u < n_changes; u++) phi[row[u]] += change[u];
 }

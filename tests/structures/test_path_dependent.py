@@ -1,6 +1,7 @@
 """Path-dependent values and pairs: all subsets, by walking weighted trees."""
 
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -120,6 +121,9 @@ def test_leaves_of_many_sets_add_up(length):
     rows[0] = -1.2  # in all sets of the last leaf
     game = PathDependent.of(read)
     values, pairs = game.values(rows), game.pairs(rows[:40])
+    for n in range(3):  # rows by themselves
+        np.testing.assert_array_equal(game.values(rows[[n]])[0], values[n])
+        np.testing.assert_array_equal(game.pairs(rows[[n]])[0], pairs[n])
     changes = read.value(rows) - game.base
     np.testing.assert_allclose(values.sum(axis=1), changes, rtol=0, atol=1e-14)
     if length == 1:
@@ -164,8 +168,12 @@ def test_blocks_units_threads_and_kernels_have_the_same_digits(kernels, monkeypa
     monkeypatch.setenv("PROPOPT_KERNELS", "numpy")
     wanted = game.values(rows), game.pairs(rows)
     monkeypatch.setenv("PROPOPT_KERNELS", kernels)
-    np.testing.assert_array_equal(game.values(rows), wanted[0])
-    np.testing.assert_array_equal(game.pairs(rows), wanted[1])
+    for retained in (2**28, 0):  # what leaves give to any row, or made for each row
+        monkeypatch.setattr(path_dependent, "TABLE_BYTES", retained)
+        game = PathDependent.of(boxes_of(trees))
+        for some in (slice(None), *(slice(n, n + 1) for n in (0, 5, 5, 10))):
+            np.testing.assert_array_equal(game.values(rows[some]), wanted[0][some])
+            np.testing.assert_array_equal(game.pairs(rows[some]), wanted[1][some])
 
 
 def test_saabas_values_are_changes_of_means_on_the_path():
@@ -205,4 +213,14 @@ def test_what_has_no_covers_or_too_long_paths_is_refused():
         PathDependent.of(boxes_of_trees([tree], n_columns=63))
     constant = PathDependent.of(boxes_of([]))
     assert constant.base == 0.5
-    assert not constant.values(rows_of(0, 3)).any()
+    for n_rows in (1, 3):
+        assert not constant.values(rows_of(0, n_rows)).any()
+
+
+def test_a_saved_game_is_without_what_single_rows_need():
+    game = PathDependent.of(boxes_of(trees_of(2)))
+    before = len(pickle.dumps(game))
+    row = rows_of(3, 1)
+    values = game.values(row)
+    assert len(pickle.dumps(game)) <= before + 200
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(game)).values(row), values)

@@ -27,10 +27,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from functools import cache, partial
-from typing import Final, Self, final
+from functools import cache, cached_property, partial
+from typing import Any, Final, Self, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
 from propopt.base.kernels import kernel
@@ -38,7 +39,7 @@ from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.nodes import MOST_SETS, TreeNodes
-from propopt.structures.boxes.shapley import NO_ROWS, POINTS_AT_ONCE
+from propopt.structures.boxes.shapley import NO_ROWS, POINTS_AT_ONCE, TABLE_BYTES
 
 
 NO_COVERS: Final = (
@@ -46,6 +47,9 @@ NO_COVERS: Final = (
     "by splits on one column, which the model does not store; those against a "
     "background, data=, do not"
 )
+
+_LANES: Final = 32
+"""Leaves of as many sets that the kernel treats at once."""
 
 _WHOLE: Final = 1e-6
 """Allowed difference of the shares of all leaves of a tree from 1."""
@@ -118,13 +122,73 @@ class PathDependent:
     def _compiled(self, columns: Array, order: int, unit: slice, phi: Array) -> None:
         """Add what the trees of a unit give to points, as columns (D, N)."""
         nodes = self.nodes
-        compiled = kernel("path_dependent")
-        assert compiled is not None, "see _added"
         longest = int(nodes.lengths.max(initial=0))
         rule = _quadrature(max(1, (longest + 1) // 2))
-        change = np.empty((math.comb(longest, order), columns.shape[1]))
+        by_rule = rule.shape[2], rule
+        n_terms = math.comb(longest, order)
+        n_points = columns.shape[1]
+        if n_points == 1:
+            one_row = kernel("path_row")
+            assert one_row is not None, "see _added"
+            ends, terms = self._terms(order, unit)
+            parent, _, leaves, *_, row = terms
+            n_leaves = len(leaves)
+            words = len(parent) + n_leaves + 1 + len(row) + _LANES * n_terms
+            codes = nodes.members.shape[1], order, nodes.column, nodes.codes
+            rest = nodes.number, nodes.missing_left, nodes.members
+            given = columns, *by_rule, phi, np.empty(words, np.uint64)
+            one_row(*ends, n_leaves, *codes, *rest, *terms, *given)
+            return
+        compiled = kernel("path_dependent")
+        assert compiled is not None, "see _added"
+        change = np.empty((n_terms, n_points))
         given, scratch = nodes.arguments(unit, (*NO_ROWS, 1.0), columns)
-        compiled(*given, order, nodes.share, rule.shape[2], rule, change, phi, scratch)
+        compiled(*given, order, nodes.share, *by_rule, change, phi, scratch)
+
+    def _terms(
+        self, order: int, unit: slice
+    ) -> tuple[tuple[int, int], tuple[NDArray[Any], ...]]:
+        """The nodes of a unit, and what its leaves give to any row, for the kernel."""
+        key = order, unit.start
+        if key in self._of_units:
+            return self._of_units[key]
+        nodes = self.nodes
+        roots = nodes.roots[unit.start : unit.stop + 1]
+        root, end = roots[[0, -1]].tolist()
+        leaves = nodes.leaves_of(unit)
+        lengths = nodes.lengths[leaves]
+        first = _ends(lengths)
+        start = _ends(_n_terms(lengths, order))
+        parent = np.empty(end - root, np.int32)
+        sets = np.empty(end - root, np.uint8)
+        product = np.empty(first[-1])
+        row = np.empty(start[-1], np.int32)
+        depths = len(nodes.levels) + 1
+        prepare = kernel("path_sets")
+        assert prepare is not None, "see _added"
+        prepare(
+            *(len(roots) - 1, nodes.n_players, depths, order, roots, nodes.column),
+            *(nodes.right, nodes.owner, nodes.share, first, start, parent, sets),
+            *(product, row, np.empty(4 * depths + nodes.n_players, np.uint64)),
+        )
+        by_length = np.argsort(lengths, kind="stable")
+        values = nodes.number[nodes.leaves[leaves]]
+        made = (
+            (root, end),
+            (parent, sets, by_length, values, first, start, product, row),
+        )
+        every = nodes.lengths
+        if (8 * every + 4 * _n_terms(every, order)).sum() <= TABLE_BYTES:
+            self._of_units[key] = made
+        return made
+
+    @cached_property
+    def _of_units(self) -> dict[tuple[int, int], Any]:
+        """The terms of units for values and for pairs, once they are needed."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if name != "_of_units"}
 
     def _by_numpy(self, columns: Array, order: int, unit: slice, phi: Array) -> None:
         """The same, leaf by leaf, in the same order of operations."""
@@ -185,6 +249,16 @@ class PathDependent:
 
 _HELD: Final = np.ones((), bool)
 _NO_SETS: Final[dict[int, tuple[float, Mask]]] = {}
+
+
+def _n_terms(lengths: Indices, order: int) -> Indices:
+    """The numbers of sets of leaves, or of their pairs."""
+    return lengths if order == 1 else lengths * (lengths - 1) // 2
+
+
+def _ends(counts: Indices) -> Indices:
+    """Where each of consecutive parts begins, and the end."""
+    return np.concatenate([[0], np.cumsum(counts)])
 
 
 def _means(nodes: TreeNodes, of_leaves: Values) -> Values:

@@ -127,20 +127,30 @@ class BackgroundRows:
         NaN has the rank −1 mod 2^16. Where it goes left, ranks and bounds are one more.
         """
         nodes = self.nodes
-        ranks = np.zeros(self.points.shape[::-1], np.uint16)
-        bound = np.zeros(len(nodes.column), np.uint16)
-        for j in nodes.columns.tolist():
-            values = self.points[:, j]
-            if nodes.n_codes[j] is not None:
-                last = nodes.members.shape[1] - 1
-                ranks[j] = np.where((values >= 0.0) & (values < last), values, last)
+        cut, first, ends = nodes.cells
+        points = np.ascontiguousarray(self.points.T)
+        order = np.argsort(points, axis=1)  # NaN is last
+        ordered = np.take_along_axis(points, order, axis=1)
+        ranks = np.empty(points.shape, np.uint16)
+        every = np.broadcast_to(
+            np.arange(points.shape[1], dtype=np.uint16), ranks.shape
+        )
+        np.put_along_axis(ranks, order, every, axis=1)
+        ranks[np.isnan(points)] = 65_535
+        below = np.zeros(first[-1] + 1, np.uint16)  # ranks of each cut, at last of none
+        for j, cuts in ends.items():
+            if nodes.n_codes[j] is None:
+                start = first[j] + 1
+                below[start : start + len(cuts)] = ordered[j].searchsorted(
+                    cuts, "right"
+                )
                 continue
-            testing = np.flatnonzero(nodes.column == j)
-            absent = np.isnan(values)
-            distinct = np.unique(values[~absent])
-            ranks[j] = np.where(absent, 65_535, distinct.searchsorted(values))
-            cuts = distinct.searchsorted(nodes.number[testing], "right")
-            bound[testing] = cuts + nodes.missing_left[testing]
+            last = nodes.members.shape[1] - 1
+            is_code = (points[j] >= 0.0) & (points[j] < last)
+            ranks[j] = np.where(is_code, points[j], last)
+        # leaves have the column −1
+        at = np.where(nodes.codes < 0, first[nodes.column] + cut, first[-1])
+        bound = below[at] + nodes.missing_left
         return bound, ranks, _NOTHING if self.counts is None else self.counts
 
     @cached_property
@@ -413,7 +423,7 @@ class BoxShapley:
         blocks = self.game.blocks
         lengths = self.nodes.lengths
         few = np.minimum(lengths, TABLE_SETS)
-        places = np.cumsum([0, *(self.order + 1 << few)])
+        places = np.concatenate([[0], np.cumsum(self.order + 1 << few)])
         n_parts = len(blocks) * -(-len(blocks[0]) // _MOST_ROWS)
         fits = few.sum() == lengths.sum() and 8 * places[-1] * n_parts <= TABLE_BYTES
         given = self.game.weights, places if fits else None, self.order
