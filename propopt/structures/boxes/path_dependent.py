@@ -16,7 +16,8 @@ player u. A player who is known with probability t gives a factor f_u(t) = s_u (
 These are polynomials of degree p − 1 and p − 2, which Gauss–Legendre quadrature with
 half as many nodes integrates exactly. Factors are never negative, so that nothing
 cancels, however deep the tree. Products without a factor are those of all before it
-times those of all behind it. Rows in the same sets of a leaf share one result.
+times those of all behind it. Rows in the same sets of a leaf share one result; for a
+row by itself, leaves of as many sets are treated together.
 
 Changes of node means on the path of a row (Saabas 2014) have the same shares.
 """
