@@ -24,7 +24,6 @@ FRONT = (
     "losses for 200 weights: 20,000 rows, 3 columns, 8 neighbours",
     "20 weights of ℓ1: 500 rows, 10 columns, all pairs",
     "sum of largest differences over all pairs: 100 rows, 3 columns",
-    "losses for 200 weights: lattice of 100³ points, 3 columns",
     "Shapley values of 256 rows, 100 background rows: "
     "LightGBM, 100 trees of 31 leaves, 30 columns",
     "Shapley values of 256 rows, 10,000 background rows: "
@@ -33,6 +32,8 @@ FRONT = (
     "forest, 200 trees of 632,492 leaves, 20 columns",
     "Shapley values of 100 rows, 1,000 background rows: "
     "extra trees, 500 trees of 500,000 leaves, 8 columns",
+    "interactions of 256 rows, 2,000 background rows: "
+    "LightGBM, 100 trees of 31 leaves, 30 columns",
     "slopes of 300 rows, 3,000 reference rows, 13 columns: "
     "LightGBM, 100 trees of 31 leaves",
     "limits of LIME for 500 rows: forest of 100 trees of depth 8, 30 columns",
