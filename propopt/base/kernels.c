@@ -315,6 +315,14 @@ static inline int bits_of(uint64_t x) {
   return (int)(x * 0x0101010101010101u >> 56);
 }
 
+#define TWO(n) n, n + 1, n + 1, n + 2
+#define FOUR(n) TWO(n), TWO(n + 1), TWO(n + 1), TWO(n + 2)
+#define SIX(n) FOUR(n), FOUR(n + 1), FOUR(n + 1), FOUR(n + 2)
+static const uint8_t bits_of_byte[256] = {SIX(0), SIX(1), SIX(1), SIX(2)};
+#undef TWO
+#undef FOUR
+#undef SIX
+
 /* For background rows, all bits if they go left at a node, else none. */
 static void background_goes(const visit *v, const level *here, uint16_t *goes) {
   const nodes *tree = &v->tree;
@@ -570,36 +578,39 @@ static inline index pair_of(const visit *v, index j, index k) {
 /* Numbers for s = 0 to p - 1 beside each other, in whole registers. */
 static inline index lanes_of(index p) { return p <= 8 ? 8 : 16; }
 
+typedef uint16_t eight __attribute__((vector_size(16), aligned(2)));
+typedef double two __attribute__((vector_size(16), aligned(8)));
+
 /* Z_s[m] in cells (2^p, lanes): counts of background rows by their sets, summed over supersets, two sets at
  * once. There are two counts, as one would wait for itself; they come and go as zeros. */
-#define OVER_SUPERSETS(NAME, TYPE)                                               \
-  static double NAME(index p, TYPE *count, TYPE *cells) {                        \
-    const index lanes = lanes_of(p), size = (index)1 << p, whole = lanes * size; \
-    memset(cells, 0, sizeof *cells * (size_t)whole);                             \
-    for (index b = 0; b < size - 1; b++) {                                       \
-      const TYPE sum = (TYPE)(count[2 * b] + count[2 * b + 1]);                  \
-      if (!sum) continue;                                                        \
-      cells[b * lanes + bits_of((uint64_t)b)] = sum;                             \
-      count[2 * b] = count[2 * b + 1] = 0;                                       \
-    }                                                                            \
-    index half = lanes;                                                          \
-    for (; 2 * half < whole; half *= 4)                                          \
-      for (index a = 0; a < whole; a += 4 * half) {                              \
-        TYPE *out = cells + a;                                                   \
-        for (index i = 0; i < half; i++) {                                       \
-          const TYPE both = out[3 * half + i], first = out[half + i] += both;    \
-          out[i] += first + out[2 * half + i];                                   \
-          out[2 * half + i] += both;                                             \
-        }                                                                        \
-      }                                                                          \
-    if (half < whole)                                                            \
-      for (index i = 0; i < half; i++) cells[i] += cells[half + i];              \
-    const TYPE sum = (TYPE)(count[2 * size - 2] + count[2 * size - 1]);          \
-    count[2 * size - 2] = count[2 * size - 1] = 0;                               \
-    return (double)sum;                                                          \
+#define OVER_SUPERSETS(NAME, TYPE, VECTOR)                                                                \
+  static double NAME(index p, TYPE *count, TYPE *cells) {                                                 \
+    const index lanes = lanes_of(p), last = ((index)1 << p) - 1;                                          \
+    memset(cells, 0, sizeof *cells * (size_t)(lanes << p));                                               \
+    for (index b = 0; b < last; b++)                                                                      \
+      cells[b * lanes + bits_of_byte[b & 255] + bits_of_byte[b >> 8]] =                                   \
+          (TYPE)(count[2 * b] + count[2 * b + 1]);                                                        \
+    const double sum = (double)count[2 * last] + (double)count[2 * last + 1];                             \
+    memset(count, 0, sizeof *count * ((size_t)2 << p));                                                   \
+    const index some = lanes * (index)sizeof(TYPE) / (index)sizeof(VECTOR);                               \
+    const index whole = some << p;                                                                        \
+    index half = some;                                                                                    \
+    for (; 2 * half < whole; half *= 4)                                                                   \
+      for (index a = 0; a < whole; a += 4 * half) {                                                       \
+        VECTOR *out = (VECTOR *)cells + a;                                                                \
+        for (index i = 0; i < half; i++) {                                                                \
+          const VECTOR both = out[3 * half + i], second = out[2 * half + i];                              \
+          const VECTOR first = out[half + i] + both;                                                      \
+          out[i] += first + second;                                                                       \
+          out[half + i] = first;                                                                          \
+          out[2 * half + i] = second + both;                                                              \
+        }                                                                                                 \
+      }                                                                                                   \
+    for (index i = 0; half < whole && i < half; i++) ((VECTOR *)cells)[i] += ((VECTOR *)cells)[half + i]; \
+    return sum;                                                                                           \
   }
-OVER_SUPERSETS(counts_over_supersets, uint16_t)
-OVER_SUPERSETS(weights_over_supersets, double)
+OVER_SUPERSETS(counts_over_supersets, uint16_t, eight)
+OVER_SUPERSETS(weights_over_supersets, double, two)
 
 static void over_supersets(counting *c, const level *here) {
   const uint16_t *seen = here->seen[0];
@@ -618,9 +629,9 @@ static void over_supersets(counting *c, const level *here) {
   c->whole = counts_over_supersets(here->sets, count, (uint16_t *)c->cells);
 }
 
-/* Of a leaf with value / total = 1: A[m] and B[m] for t = 0, B[m] and C[m] for t = 1. */
-static inline pair vectors_at(const counting *c, index t, index p, index m) {
-  const index q = bits_of((uint64_t)m), cell = m * lanes_of(p);
+/* Of a leaf with value / total = 1, for m of q sets: A[m] and B[m] for t = 0, B[m] and C[m] for t = 1. */
+static inline pair vectors_at(const counting *c, index t, index p, index q, index m) {
+  const index cell = m * lanes_of(p);
   const pair *g = c->of[t][q] + p;
   pair sum = {0.0, 0.0};
   if (c->weight)
@@ -633,14 +644,20 @@ static inline pair vectors_at(const counting *c, index t, index p, index m) {
   return sum + g[-p] * (pair){c->whole, c->whole};
 }
 
+/* Those of all m, which come in order of their size: sums of one length are predictable. */
 static void vectors(const counting *c, index p, double scale, double *A) {
-  double *B = A + ((index)1 << p), *C = B + ((index)1 << p);
-  for (index m = 0; m < (index)1 << p; m++) {
-    const pair both = vectors_at(c, 0, p, m);
-    A[m] = both[0] * scale;
-    B[m] = both[1] * scale;
-    if (c->order == 2) C[m] = vectors_at(c, 1, p, m)[1] * scale;
-  }
+  const index size = (index)1 << p;
+  double *B = A + size, *C = B + size;
+  for (index q = 0; q <= p; q++)
+    for (index m = ((index)1 << q) - 1; m < size;) {
+      const pair both = vectors_at(c, 0, p, q, m);
+      A[m] = both[0] * scale;
+      B[m] = both[1] * scale;
+      if (c->order == 2) C[m] = vectors_at(c, 1, p, q, m)[1] * scale;
+      if (q == 0) break;
+      const index above = m + (m & -m); /* the next one: its lowest run of bits is carried */
+      m = above | (m ^ above) >> 2 >> __builtin_ctzll((uint64_t)m);
+    }
 }
 
 /* What a leaf gives to each of its sets or pairs: from A[m], B[m with k] of each k, and for pairs
@@ -655,13 +672,16 @@ static void differences(const counting *c, index p, double A, const double *B, d
 
 /* The same for rows that the sets m lack, by the counts over supersets. */
 static void by_counts(const counting *c, index p, index m, double scale, double *change, index stride) {
-  const pair both = vectors_at(c, 0, p, m);
+  const index q = bits_of((uint64_t)m);
+  const pair both = vectors_at(c, 0, p, q, m);
   double B[TABLE_SETS];
   for (index k = 0; k < p; k++)
-    B[k] = (m >> k & 1 ? both[1] : vectors_at(c, 0, p, m | (index)1 << k)[1]) * scale;
+    B[k] = (m >> k & 1 ? both[1] : vectors_at(c, 0, p, q + 1, m | (index)1 << k)[1]) * scale;
   for (index k = 1; c->order == 2 && k < p; k++)
-    for (index j = 0; j < k; j++)
-      change[pair_at(j, k) * stride] = vectors_at(c, 1, p, m | (index)1 << j | (index)1 << k)[1] * scale;
+    for (index j = 0; j < k; j++) {
+      const index with = m | (index)1 << j | (index)1 << k;
+      change[pair_at(j, k) * stride] = vectors_at(c, 1, p, bits_of((uint64_t)with), with)[1] * scale;
+    }
   differences(c, p, both[0] * scale, B, change, stride);
 }
 
@@ -675,13 +695,6 @@ static void by_vectors(const counting *c, const double *A, index p, index m, dou
   differences(c, p, A[m], B, change, stride);
 }
 
-#define TWO(n) n, n + 1, n + 1, n + 2
-#define FOUR(n) TWO(n), TWO(n + 1), TWO(n + 1), TWO(n + 2)
-#define SIX(n) FOUR(n), FOUR(n + 1), FOUR(n + 1), FOUR(n + 2)
-static const uint8_t bits_of_byte[256] = {SIX(0), SIX(1), SIX(1), SIX(2)};
-#undef TWO
-#undef FOUR
-#undef SIX
 #define TWO(n, bit) n, (n) + ((uint64_t)1 << bit)
 #define FOUR(n, bit) TWO(n, bit), TWO((n) + ((uint64_t)1 << (bit + 8)), bit)
 #define SIX(n, bit) FOUR(n, bit), FOUR((n) + ((uint64_t)1 << (bit + 16)), bit)
@@ -822,7 +835,7 @@ static void by_hits(const counting *c, const level *here, const uint64_t *seen, 
 }
 
 /* Rows to explain by the sets that lack them: the number of different m, each of them, and the one of each
- * row. Scratch: number (2^16), which comes and goes as zeros. */
+ * row. Scratch: m (N + 1), and number (2^16), which comes and goes as zeros. */
 static index classes(const visit *v, const level *here, uint64_t *m, uint32_t *of_row, uint32_t *number) {
   const index p = here->sets;
   const uint64_t full = ((uint64_t)1 << p) - 1;
@@ -835,8 +848,21 @@ static index classes(const visit *v, const level *here, uint64_t *m, uint32_t *o
     }
     return v->N;
   }
+  const uint16_t *held = here->held[0], all = (uint16_t)full;
+  if ((index)full < 2 * v->N) { /* without waits: which there are, their numbers, those of rows */
+    for (index r = 0; r < v->N; r++) number[(uint16_t)(all & ~held[r])] = 1;
+    for (index b = 0; b <= (index)full; b++) {
+      const uint32_t is_there = number[b];
+      m[n] = (uint64_t)b;
+      number[b] = (uint32_t)n;
+      n += is_there;
+    }
+    for (index r = 0; r < v->N; r++) of_row[r] = number[(uint16_t)(all & ~held[r])];
+    memset(number, 0, sizeof *number * (size_t)(full + 1));
+    return n;
+  }
   for (index r = 0; r < v->N; r++) {
-    const uint16_t lacks = (uint16_t)(full & ~(uint64_t)here->held[0][r]);
+    const uint16_t lacks = (uint16_t)(all & ~held[r]);
     if (!number[lacks]) {
       m[n] = lacks;
       number[lacks] = (uint32_t)++n;
@@ -863,7 +889,7 @@ static index classes(const visit *v, const level *here, uint64_t *m, uint32_t *o
    .points = points}
 
 /* Arrays in scratch: `most` is the largest number of sets up to 16, and the number of words is
- * 32 depths + (depths (6 M + 2 N) + M + N) / 4 + (18 << most) + 2 M + 2 N + 2^15 + 3 2^12 + 8, and N for each
+ * 32 depths + (depths (6 M + 2 N) + M + N) / 4 + (18 << most) + 2 M + 2 N + 2^15 + 3 2^12 + 9, and N for each
  * change of a leaf, at least 62 N. */
 typedef struct {
   double *count, *cells, *table, *change;
@@ -884,7 +910,7 @@ static arrays carve(visit *v, index depths, index most, uint64_t *scratch) {
   a.cells = a.count + (2 << most);
   a.words = (uint64_t *)(a.cells + (16 << most));
   a.m = a.words + M;
-  a.table = (double *)(a.m + N);
+  a.table = (double *)(a.m + N + 1);
   a.of_row = (uint32_t *)(a.table + (3 << 12));
   a.row = a.of_row + N;
   a.numbers = a.row + M;
@@ -926,7 +952,7 @@ static void stream(const visit *v, const level *here, counting *c, const arrays 
   const index hits = here->rows * (c->order == 1 ? n : PAIR_STEPS * n);
   if (p <= TABLE_SETS && hits > 2 * here->rows + (p << p)) {
     over_supersets(c, here);
-    if (p <= 12 && n * (n_changes + 1) > (index)2 << p) {
+    if (p <= 12 && n * (n_changes + 1) > c->order << p) {
       vectors(c, p, scale, a->table);
       for (index j = 0; j < n; j++) by_vectors(c, a->table, p, (index)a->m[j], a->change + j, n);
     } else

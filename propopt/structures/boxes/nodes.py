@@ -74,7 +74,8 @@ class TreeNodes:
             position[tree.left[nodes]] = position[nodes] + 1
             position[tree.right[nodes]] = position[nodes] + 1 + size[tree.left[nodes]]
         reached = np.concatenate(fronts)
-        order = reached[np.argsort(position[reached])]
+        order = np.empty(len(reached), np.intp)
+        order[position[reached]] = reached
         column = tree.feature[order]
         codes, members = _codes_left(tree, order, n_codes)
         return cls(
@@ -337,11 +338,22 @@ def _codes_left(
     width = int(counts.max()) + 1
     is_code = np.arange(width) < counts[column[coded]][:, None]
     members = (np.arange(width) <= tree.threshold[order[coded]][:, None]) & is_code
-    for i in np.flatnonzero(np.isin(order, list(tree.left_codes))).tolist():
-        if (j := column[i]) >= 0:
-            if rows[i] < 0:
-                raise InvalidInput(f"left_codes: column {j} is numeric, without codes")
-            listed = tree.left_codes[int(order[i])][: counts[j]]
-            members[rows[i]] = False
-            members[rows[i], : len(listed)] = listed
+    place = np.full(len(tree.feature), -1)
+    place[order] = np.arange(len(order))
+    listed = np.fromiter(tree.left_codes, np.intp, len(tree.left_codes))
+    lengths = np.fromiter(map(len, tree.left_codes.values()), np.intp, len(listed))
+    inner = (place[listed] >= 0) & (tree.feature[listed] >= 0)
+    row = rows[place[listed]]
+    if (row[inner] < 0).any():
+        j = tree.feature[listed[inner & (row < 0)]][0]
+        raise InvalidInput(f"left_codes: column {j} is numeric, without codes")
+    members[row[inner]] = False
+    ends = np.cumsum(lengths)
+    codes = np.concatenate([np.zeros(0, bool), *tree.left_codes.values()])
+    for length in np.unique(lengths[inner]).tolist():
+        chosen = np.flatnonzero(inner & (lengths == length))
+        some = np.arange(min(length, width))
+        of_chosen = codes[(ends[chosen] - length)[:, None] + some]
+        members[row[chosen, None], some] = of_chosen
+    members &= is_code
     return rows, np.ascontiguousarray(members, np.uint8)

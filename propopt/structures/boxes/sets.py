@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TypeAlias, final
+from typing import TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,6 +220,9 @@ def _number(ranks: NDArray[np.int64]) -> Array:
 # ---- Trees as arrays of nodes, and the sets of values that lead to their leaves
 
 
+_Item = TypeVar("_Item")
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Tree:
@@ -263,6 +266,29 @@ class Tree:
             for node, codes in tree.left_codes.items():
                 left_codes[node + start] = codes
         return cls(**fields, left_codes=left_codes, roots=tuple(starts.tolist()))
+
+    def separated(self) -> list[Tree]:
+        """Each tree by itself; all nodes of one follow those of the one before."""
+        ends = [*self.roots, len(self.feature)]
+        names = "feature", "threshold", "missing_left", "value", "share"
+        parts = []
+        for start, stop, codes in zip(
+            ends[:-1], ends[1:], self.by_tree(self.left_codes), strict=True
+        ):
+            fields = {name: getattr(self, name)[start:stop] for name in names}
+            sides = self.left[start:stop] - start, self.right[start:stop] - start
+            fields |= dict(zip(("left", "right"), sides, strict=True))
+            parts.append(Tree(**fields, left_codes=codes))
+        return parts
+
+    def by_tree(self, nodes: Mapping[int, _Item]) -> list[dict[int, _Item]]:
+        """What is listed for nodes, by trees and by the numbers of nodes there."""
+        order = sorted(nodes)
+        ends = np.searchsorted(order, [*self.roots, len(self.feature)]).tolist()
+        return [
+            {node - root: nodes[node] for node in order[first:last]}
+            for root, first, last in zip(self.roots, ends[:-1], ends[1:], strict=True)
+        ]
 
     @classmethod
     def of(

@@ -393,7 +393,7 @@ def _seen(questions: InputProbe, k: int, missing: float) -> InputColumn:
                 j, _with_cache(partial(questions.probe, k)), np.array(source.numbers)
             )
         case _:  # codes
-            codes = questions.codes(k)
+            codes = questions.codes([k])[k]
             return TabulatedColumn(j, np.arange(float(len(codes))), codes)
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Indices, Mask
+from propopt.base.resources import Budget
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
 from propopt.structures.readers.pipelines import (
@@ -261,20 +262,15 @@ FARTHEST: Final = 1e100
 """The largest number at which steps are evaluated; they might overflow beyond."""
 
 
-def thresholds_by_column(trees: Sequence[Tree]) -> dict[int, Array]:
+def thresholds_by_column(trees: Tree) -> dict[int, Array]:
     """All thresholds with which each column of the model is compared, increasing."""
-    features = [np.unique(tree.feature) for tree in trees]
-    used = np.unique(np.concatenate([[-1], *features])).astype(np.intp)
+    listed: dict[int, list[Array]] = {}
+    for node, codes in trees.left_codes.items():
+        listed.setdefault(int(trees.feature[node]), []).append(code_runs(codes)[0])
     ends = {}
-    for k in used[used >= 0].tolist():
-        thresholds = [tree.threshold[tree.feature == k] for tree in trees]
-        listed = [
-            code_runs(codes)[0]
-            for tree in trees
-            for node, codes in tree.left_codes.items()
-            if tree.feature[node] == k
-        ]
-        ends[k] = np.unique(np.concatenate([*thresholds, *listed]))
+    for k in np.unique(trees.feature[trees.feature >= 0]).tolist():
+        thresholds = trees.threshold[trees.feature == k]
+        ends[k] = np.unique(np.concatenate([thresholds, *listed.get(k, ())]))
     return ends
 
 
@@ -301,7 +297,8 @@ class InputProbe:
             gaps = np.full(len(inputs), np.nan)
             values = self.view.probe(self.numbers, columns, gaps)
         except (TypeError, ValueError):
-            separate = [self._with_refusals(k, np.array([np.nan])) for k in inputs]
+            gap = np.array([np.nan])
+            separate = [self._with_refusals(np.array([k]), gap)[0] for k in inputs]
             values = np.concatenate([np.zeros(0), *separate])
         return dict(zip(inputs, values.tolist(), strict=True))
 
@@ -323,11 +320,19 @@ class InputProbe:
         )
         return {**ends, **{k: result[inputs == k] for k in rising}}
 
-    def codes(self, k: int) -> Array:
-        """Input value of each code of the category behind a column; NaN if refused."""
-        n_codes = self.view.n_codes[self.view.sources[k].column]
-        codes = np.arange(n_codes or 0, dtype=np.float64)
-        return self._with_refusals(k, codes)
+    def codes(self, inputs: Sequence[int]) -> dict[int, Array]:
+        """Input values of each code of the categories behind columns; NaN if refused.
+
+        The columns of one category are evaluated together.
+        """
+        sources = np.array([self.view.sources[k].column for k in inputs], np.intp)
+        seen = {}
+        for column in np.unique(sources).tolist():
+            behind = np.array(inputs, np.intp)[sources == column]
+            codes = np.arange(self.view.n_codes[column] or 0, dtype=np.float64)
+            values = self._with_refusals(behind, codes)
+            seen.update(zip(behind.tolist(), values.T, strict=True))
+        return seen
 
     def steps(self, k: int, source: ColumnSource) -> tuple[Array, Array]:
         """The ends of runs of numbers but the last, and the input value of each run."""
@@ -347,14 +352,18 @@ class InputProbe:
         *images, other = self.probe(k, np.append(values, np.floor(values[-1]) + 1.0))
         return values, np.array(images), float(other)
 
-    def _with_refusals(self, k: int, values: Array) -> Array:
-        """Input values at values some of which may be refused; NaN for these."""
+    def _with_refusals(self, inputs: Indices, values: Array) -> Array:
+        """Columns of one source at values (V,), (V, K); NaN for refused ones."""
         try:
-            return self.probe(k, values)
+            tiled = np.tile(values, len(inputs))
+            probed = self.probe(np.repeat(inputs, len(values)), tiled)
+            return probed.reshape(len(inputs), len(values)).T
         except (TypeError, ValueError):
             if len(values) == 1:
-                return np.array([np.nan])
-            return np.concatenate([self._with_refusals(k, v) for v in values[:, None]])
+                return np.full((1, len(inputs)), np.nan)
+            return np.concatenate(
+                [self._with_refusals(inputs, v) for v in values[:, None]]
+            )
 
     def probe(self, k: int | Indices, values: Array) -> Array:
         """The input column k, or columns k (n,), at values (n,) of their sources."""
@@ -397,24 +406,28 @@ def resolved(
 
     The number ``absent`` stands for a missing one, compared in float32.
     """
-    coded = [tree for tree in trees if tree.left_codes]
-    if absent is None and not coded and view.is_table:
+    is_coded = any(tree.left_codes for tree in trees)
+    if absent is None and not is_coded and view.is_table:
         return list(trees)
-    ends = thresholds_by_column(trees)
+    joined = Tree.concatenate_trees(trees)
+    ends = thresholds_by_column(joined)
     if any(view.sources[k].kind == "curved" for k in ends):
         return None
-    columns = _columns(ends, view, numbers, absent)
-    whole = []
-    for tree in trees:
-        rewriter = _TreeRewriter(tree)
-        for k in np.unique(tree.feature[tree.feature >= 0]).tolist():
-            columns[k](rewriter, np.flatnonzero(tree.feature == k))
-        result = expand_runs(rewriter.tree(), rewriter.run_splits)
-        if result is None:
-            return None
-        whole.append(result)
-    return whole
+    rewriter = _TreeRewriter(joined)
+    for k, put in _columns(ends, view, numbers, absent).items():
+        nodes = np.flatnonzero(joined.feature == k)
+        for block in _REWRITTEN.blocks(len(nodes), 1):
+            put(rewriter, nodes[block])
+    rewritten = rewriter.tree().separated()
+    if not rewriter.run_splits:
+        return rewritten
+    run_splits = joined.by_tree(rewriter.run_splits)
+    whole = list(map(expand_runs, rewritten, run_splits))
+    return None if any(tree is None for tree in whole) else whole
 
+
+_REWRITTEN: Final = Budget(2**25, 2**14)
+"""Nodes that are rewritten at once, each with a place for all values of a column."""
 
 _Put: TypeAlias = Callable[["_TreeRewriter", Indices], None]
 """Rewrites nodes that test an input column as tests of a column of the table."""
@@ -435,12 +448,13 @@ def _columns(
     )
     numeric = [k for k in ends if view.sources[k].kind != "codes"]
     missing = questions.missing(numeric)
+    codes = questions.codes([k for k in ends if k not in missing])
     columns: dict[int, _Put] = {}
     for k in ends:
         source = view.sources[k]
         match source.kind:
             case "codes":
-                put = partial(_TreeRewriter.put_codes, seen=questions.codes(k))
+                put = partial(_TreeRewriter.put_codes, seen=codes[k])
             case "steps":
                 changes, images = questions.steps(k, source)
                 put = partial(
