@@ -14,7 +14,8 @@ from propopt.base.arrays import Array, Attributions, Indices, Points, Values
 from propopt.base.checkpoints import checkpointed_array
 from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.resources import DrawPlan
+from propopt.base.resources import DrawPlan, row_blocks
+from propopt.base.terminal import counting
 from propopt.base.text import Reason
 from propopt.explaining.main_effect_rule import MainEffectRule
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
@@ -67,9 +68,9 @@ class ContributionRule:
     draws: DrawPlan = DrawPlan(n_samples=100)
     error: Callable[[Targets], float] | None = None  # the error to be made small
     rng: int | np.random.Generator | None = None  # the seed of all draws
-    # rows that replace unknown columns; by default those of the reference
+    # rows that replace unknown columns; by default as many as can be afforded
     given_background: Background | None = None
-    # the whole table, if it has weights, or is taken as a whole beyond 10,000 rows
+    # all rows of data, if they have weights or are more than the reference
     table: Background | None = None
     players: Players | None = None  # groups of columns that count as one
     progress: bool | None = None  # whether to show bars
@@ -81,9 +82,7 @@ class ContributionRule:
         elif self.kind == "shapley":
             targets = self.shapley(points, labels, read_rng(self.rng))
         else:
-            rows = self.reference.points
-            names = self.reference.labels.of_columns()
-            base = float(self.function.value_at(rows, names).mean())
+            base = float(self._table.mean(self._of_table))
             targets = self._stepped(points, labels, base)
         estimate = replace(targets.estimate, quantity=self.function.quantity)
         return replace(targets, estimate=estimate)
@@ -257,17 +256,32 @@ class ContributionRule:
         """The background rows, with the values of f if these were needed to draw."""
         if self.given_background is not None:
             return self.given_background, None
-        table = self.table
-        if table is None:
-            table = Background(self.reference.points, self.reference.n_rows)
+        table = self._table
         structure = self.checked.structure
-        drawn = table.affordable(structure)
-        if drawn is table or not isinstance(structure, Reason):
-            return drawn, None
+        most = table.affordable(structure)
+        if len(table.points) <= most:
+            return table, None
+        values = self._of_table
+        drawn = table.thinned(most, values, in_parts=not isinstance(structure, Reason))
+        return drawn, values[table.drawn_places(most)]
+
+    @cached_property
+    def _table(self) -> Background:
+        if self.table is not None:
+            return self.table
+        return Background(self.reference.points, self.reference.n_rows)
+
+    @cached_property
+    def _of_table(self) -> Values:
+        """The values of f at all rows of the table, (M₀,)."""
+        points = self._table.points
         names = self.reference.labels.of_columns()
-        values = self.function.value_at(table.points, names)
-        most = len(drawn.points)
-        return table.thinned(most, values), values[table.drawn_places(most)]
+        parts = []
+        with counting("explain: the base", 0, len(points), self.progress) as advance:
+            for rows in row_blocks(*points.shape):
+                parts.append(self.function.value_at(points[rows], names))
+                advance(len(parts[-1]))
+        return np.concatenate(parts)
 
     @cached_property
     def main_effects(self) -> MainEffectRule:
@@ -281,18 +295,15 @@ class ContributionRule:
         background, values = self._drawn
         if values is not None:
             return values
+        if background is self._table:
+            return self._of_table
         names = self.reference.labels.of_columns()
         return self.function.value_at(background.points, names)
 
     @property
     def base(self) -> float:
-        """The base v(∅): the mean of f over the background."""
+        """The base v(∅): the mean of f over all rows, by weights of drawn ones."""
         return float(self.background.mean(self.of_background))
-
-    @property
-    def base_error(self) -> float:
-        """The standard error of the base, if the background is a sample."""
-        return self.background.error_of_mean(self.of_background)
 
     @cached_property
     def checked(self) -> CheckedStructure:
@@ -335,7 +346,7 @@ class ContributionRule:
         if self.background.is_whole:
             return np.ascontiguousarray(values[:, 0])
         if self.background.traits is not None:
-            values = self.background.estimates @ values
+            values = self.background.estimates_of_games @ values
         return np.ascontiguousarray(values.transpose(1, 0, 2))
 
     def _of_blocks(

@@ -131,7 +131,8 @@ def explain(given: _Arguments) -> Explanation | Any:
                  against these rows: all of up to 60,000 for trees, up to 10,000 for
                  other models that are computed exactly (linear and additive models;
                  fewer where a row is costly, such as of kernel machines), else 100
-                 rows; which ones depends only on ``data``, not on its order
+                 rows; which ones depends only on ``data``, not on its order, and they
+                 have weights with which f has the base as its mean
     g            the main effect of each column: its centred partial dependence over
                  the same rows
     w_j, g_j     the same for the 8 nearest of up to 500 reference rows of ``data``,

@@ -56,7 +56,6 @@ from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import other_classes, wrap_with_table
 from propopt.laws.background import (
     MOST_ROWS,
-    MOST_TREE_ROWS,
     N_BACKGROUND,
     Background,
     Reference,
@@ -276,13 +275,6 @@ class CheckedSettings(Settings):
             most = steps / max(steps_of_row(products, rows), 1.0)
         return int(np.clip(most, _FEWEST_REFERENCE_ROWS, N_REFERENCE))
 
-    def takes_whole(self, function: Function, points: Points) -> bool:
-        """Whether contributions are against all rows of a table beyond a reference."""
-        if not self.parts or not MOST_ROWS < len(points) <= MOST_TREE_ROWS:
-            return False
-        products = function.products_in(points.shape[1])
-        return len(points) <= affordable_rows(products, len(points))
-
     def sizes_of(self, function: Function, reference: Reference) -> Array:
         """The scale of each column; winsorised for contributions."""
         sizes = sizes_of(function, reference, self.scale)
@@ -412,9 +404,9 @@ class RowsProblem(ExplanationProblem):
     reference: Reference  # the rows that scales and laws use
     sizes: Array  # (D,): the scale of each column; 0 if constant
     model: Any = None  # the wrapped model, for the outputs of its other classes
-    # all rows of the table, if they have weights, or trees take more than a reference
+    # all rows of the table, if they have weights or are more than the reference
     whole: Background | None = None
-    # rows that replace unknown columns; by default those of the reference
+    # rows that replace unknown columns; by default as many as can be afforded
     background: Background | None = None
 
     @classmethod
@@ -455,10 +447,10 @@ class RowsProblem(ExplanationProblem):
         order = canonical_order(row_digests(points, function.schema))
         reference = Reference.of_points(points, labels, function.schema, order)
         whole = Background.weighed(settings.sample_weight, table, points)
-        if whole is None and settings.takes_whole(function, points):
-            whole = Background.of_points(points)
         if whole is not None:
             whole = whole.ordered(function.schema)
+        elif settings.parts and len(points) > MOST_ROWS:
+            whole = Background.of_points(points[order])
         if rows is not None:
             points, labels = rows
         elif X is None:
@@ -745,8 +737,6 @@ class RowsProblem(ExplanationProblem):
             "background": f"{rule.background.in_words()}, "
             f"sha256:{rule.background.digest[:12]}"
         }
-        if rule.base_error > 0.0:
-            parameters["base error"] = rule.base_error
         if n_leaves := rule.n_streamed:
             parameters["tables"] = f"made anew in each call, for {n_leaves:,} leaves"
         if isinstance(groups := self.settings.groups, Mapping):

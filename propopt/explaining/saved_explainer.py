@@ -35,6 +35,7 @@ from propopt.functions.jumps import allowed_difference
 from propopt.functions.outputs import Output, Target, precision_of
 from propopt.functions.wrapping import wrap_with_table
 from propopt.laws.background import Background, Reference
+from propopt.laws.calibration import N_DRAWN_BLOCKS
 from propopt.laws.players import Players
 from propopt.losses.graphs.neighbours import Nearest
 from propopt.results.explanation import Explanation
@@ -93,8 +94,8 @@ class SavedExplainer(
     n_background: int | None = field(low=1, default=None)  # rows of their table
     background_weights: Values | None = field("b", low=0.0, default=None)
     drawn_by_weight: bool = field(default=False)
-    # of drawn rows, from which their weights follow
-    background_traits: Array | None = field("b z", default=None)
+    # of drawn rows or their ten parts, from which their weights follow
+    background_traits: Array | None = field("p z", default=None)
     groups: Mapping[str, tuple[str, ...]] = field(factory=dict)
 
     @classmethod
@@ -183,6 +184,10 @@ class SavedExplainer(
             raise InvalidInput("targets: expected one for each contribution")
         if self.targets is not None and len(self.targets) != min(n, CHECKED_TARGETS):
             raise InvalidInput("targets: expected those of the first rows")
+        traits = self.background_traits
+        sizes = N_DRAWN_BLOCKS, 0 if self.background is None else len(self.background)
+        if traits is not None and len(traits) not in sizes:
+            raise InvalidInput("background_traits: expected those of rows or ten parts")
         weights = self.background_weights
         if weights is not None and not abs(float(weights.sum()) - 1.0) <= 1e-9:
             raise InvalidInput("background_weights: expected shares that add up to 1")

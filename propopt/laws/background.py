@@ -9,9 +9,12 @@ row.
 A Shapley value, a centred partial dependence and the base are means over the same
 background rows, which replace the values of unknown columns. If a table has more rows
 than affordable, some are drawn by their digests, with a computable error: the mean of M
-rows out of M₀ has the variance s²/M (1 − M/M₀). They have weights if the
-model is called: means of f and of the columns are then those of the table, the base is
-the mean of f over all rows, and s² is that of the residuals.
+rows out of M₀ has the variance s²/M (1 − M/M₀). The base needs one value of f for each
+row, and is the mean over all of them. Drawn rows have weights with which the mean of f
+is this base, so that contributions add up to f(x) minus it, and s² is the variance of
+residuals. If the model is called, each row is a game of its own, and means of the
+columns are those of the table, too. The rows of an exact sum of trees or products are
+ten parts, each of equal rows, and have the weights of the parts.
 """
 
 from __future__ import annotations
@@ -55,9 +58,6 @@ MOST_TREE_ROWS: Final = 60_000
 
 N_BACKGROUND: Final = 100
 """Background rows of a black-box model, and the minimum for all models."""
-
-_ROUNDING: Final = 1e-12
-"""Errors of a mean below this share of the range of the values are rounding."""
 
 _STEPS: Final = 5e7
 """Operations per explained row and background for a sum of trees."""
@@ -214,7 +214,8 @@ class Background:
     n_rows: int  # M₀
     weights: Values | None = None  # (M,) > 0 with sum 1; None if equal
     by_weight: bool = False  # rows were drawn in proportion to weights
-    # (M, T): of drawn rows, minus their means over the table, if weights are calibrated
+    # (M, T): of drawn rows, or of their ten parts (10, 1), minus their means over the
+    # table, if weights are calibrated
     traits: Array | None = None
 
     @classmethod
@@ -230,10 +231,10 @@ class Background:
         shares = None if equal else read_only(weights / math.fsum(weights.tolist()))
         return cls(read_only(points + 0.0), len(points), shares)
 
-    def affordable(self, structure: SumOfProducts | Reason | None) -> Self:
-        """All of these rows, or draws if there are more than affordable."""
+    def affordable(self, structure: SumOfProducts | Reason | None) -> int:
+        """How many of these rows are affordable, or how many to draw of more."""
         most = affordable_rows(structure, len(self.points))
-        return self.thinned(most if len(self.points) <= most else min(most, MOST_ROWS))
+        return most if len(self.points) <= most else min(most, MOST_ROWS)
 
     @classmethod
     def weighed(cls, sample_weight: Any, table: Any, points: Points) -> Self | None:
@@ -245,16 +246,21 @@ class Background:
         """The same rows in canonical order."""
         order = canonical_order(row_digests(self.points, schema), self.weights)
         weights = None if self.weights is None else read_only(self.weights[order])
-        traits = None if self.traits is None else read_only(self.traits[order])
+        traits = self.traits
+        if traits is not None and self.is_row_by_row:
+            traits = read_only(traits[order])
         points = read_only(self.points[order])
         return replace(self, points=points, weights=weights, traits=traits)
 
-    def thinned(self, most: int, values: Values | None = None) -> Self:
+    def thinned(
+        self, most: int, values: Values | None = None, *, in_parts: bool = False
+    ) -> Self:
         """Draw at most ``most`` of rows in canonical order: the last ones.
 
         The first ones are the reference rows. Weighted rows are drawn with replacement,
         in proportion to their weights, and then have equal weights. Draws
-        get weights by their traits if the values of f at all rows (M,) are given.
+        get weights by their traits if the values of f at all rows (M,) are given: by
+        that of their ten parts, the mean of f, or by those of each row.
         """
         if len(self.points) <= most:
             return self
@@ -264,14 +270,23 @@ class Background:
             points=read_only(self.points[chosen]),
             weights=None,
             by_weight=self.by_weight or (self.weights is not None and self.is_whole),
+            traits=None,
         )
         most_traits = len(chosen) // DRAWS_A_TRAIT
-        if self.traits is not None:
+        if self.traits is not None and self.is_row_by_row:
             return drawn.calibrated(self.traits[chosen, :most_traits])
         if values is None:
             return drawn
-        traits = linear_traits(self.points, values)[:, :most_traits]
-        return drawn.calibrated(traits[chosen] - self.mean(traits.T))
+        base = float(self.mean(values))
+        if in_parts:
+            means = [values[chosen[part]].mean() - base for part in drawn.parts()]
+            return drawn.calibrated(np.array(means)[:, None])
+        # the columns of a large table are known from a part of it
+        among = slice(0 if self.weights is not None else -MOST_ROWS, None)
+        traits = linear_traits(self.points[among], values[among], base)[:, :most_traits]
+        if self.weights is not None:
+            traits = traits - self.mean(traits.T)
+        return drawn.calibrated(traits[chosen - len(self.points)])
 
     def drawn_places(self, most: int) -> Indices:
         """The places of the rows that :meth:`thinned` draws."""
@@ -285,9 +300,24 @@ class Background:
         return np.sort(rng.choice(n_rows, count, p=self.weights))
 
     def calibrated(self, traits: Array) -> Self:
-        """The same draws with weights by their traits (M, T), of mean zero."""
+        """The same draws with weights by traits (M, T) or (10, 1), of mean zero."""
+        drawn = replace(self, traits=read_only(traits))
         weights, _ = calibrated_weights(traits, np.zeros(traits.shape[1]))
-        return replace(self, weights=read_only(weights), traits=read_only(traits))
+        return replace(drawn, weights=read_only(drawn.of_rows(weights)))
+
+    @property
+    def is_row_by_row(self) -> bool:
+        """Whether weights are calibrated by traits of each row, not of ten parts."""
+        return self.traits is not None and len(self.traits) == len(self.points)
+
+    def of_rows(self, weights: Array) -> Array:
+        """Weights (..., M) of rows, from these or from those of the parts (..., 10)."""
+        if self.is_row_by_row:
+            return weights
+        of_rows = np.empty((*weights.shape[:-1], len(self.points)))
+        for j, part in enumerate(self.parts()):
+            of_rows[..., part] = weights[..., [j]] / len(part)
+        return of_rows
 
     @property
     def is_whole(self) -> bool:
@@ -318,13 +348,10 @@ class Background:
         """
         if self.is_whole:
             return None
-        if self.traits is not None:
-            return calibrated_weights(self.traits, np.zeros(self.traits.shape[1]))[1]
-        n_rows = len(self.points)
-        shares = np.zeros((N_DRAWN_BLOCKS, n_rows))
-        for share, part in zip(shares, self.parts(), strict=True):
-            share[part] = 1.0 / len(part)
-        return shares - 1.0 / n_rows
+        if self.traits is None:
+            return self.of_rows(np.eye(N_DRAWN_BLOCKS)) - 1.0 / len(self.points)
+        means = np.zeros(self.traits.shape[1])
+        return self.of_rows(calibrated_weights(self.traits, means)[1])
 
     @property
     def estimates(self) -> Array:
@@ -334,12 +361,20 @@ class Background:
         weights = (equal if self.weights is None else self.weights)[None]
         return weights if self.deviations is None else weights + self.deviations
 
+    @property
+    def estimates_of_games(self) -> Array:
+        """Weights of the games in ten estimates, (10, M) or (10, 10) of parts."""
+        if self.is_row_by_row:
+            return self.estimates
+        sums = [self.estimates[:, part].sum(axis=1) for part in self.parts()]
+        return np.stack(sums, axis=1)
+
     def game(self, players: Players | None = None) -> Game:
         """The game against all rows, or against each part or row of a drawn sample."""
         player_of_column = None if players is None else players.of_column
         if self.is_whole:
             return Game(self.points, weights=self.weights, players=player_of_column)
-        if self.traits is not None:  # each row alone
+        if self.is_row_by_row:
             return Game(self.points, len(self.points), players=player_of_column)
         return Game(
             np.concatenate(self.blocks()), N_DRAWN_BLOCKS, players=player_of_column
@@ -348,18 +383,6 @@ class Background:
     def mean(self, values: Array) -> Array:
         """The weighted mean of values (..., M) over these rows."""
         return mean_of_rows(values, self.weights)
-
-    def error_of_mean(self, values: Values) -> float:
-        """The standard error of the mean of values (M,) over these rows."""
-        if len(values) < 2 or self.deviations is None:
-            return 0.0
-        if self.traits is not None:  # of the residuals
-            squares = (self.deviations @ values) ** 2
-            error = math.sqrt(squares.mean() / (len(squares) - 1))
-            exact = error <= _ROUNDING * float(np.ptp(values))
-            return 0.0 if exact else error * self.correction
-        deviation = float(values.std(ddof=1))
-        return deviation / math.sqrt(len(values)) * self.correction
 
     def corrected(self, blocks: Array) -> Array:
         """Blocks (B, ...) with the finite-population correction about their mean."""

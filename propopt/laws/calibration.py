@@ -34,11 +34,14 @@ _LEAST_SHARE: Final = 0.01
 """The smallest share 1 − h of a draw by which its residual is divided."""
 
 
-def linear_traits(rows: Points, values: Values) -> Array:
-    """Traits of rows (N, T): f and principal components of the columns."""
+def linear_traits(rows: Points, values: Values, mean: float | None = None) -> Array:
+    """Traits of rows (N, T): f minus a mean, and principal components of the columns.
+
+    By default all have the mean zero.
+    """
     left, sizes, _ = np.linalg.svd(_standardised(rows), full_matrices=False)
     components = left[:, sizes > _DEPENDENT * sizes.max(initial=0.0)]
-    return np.hstack([_of_unit_norm(values[:, None]), components])
+    return np.hstack([_of_unit_norm(values[:, None], mean), components])
 
 
 def _standardised(rows: Points) -> Array:
@@ -49,9 +52,9 @@ def _standardised(rows: Points) -> Array:
     return _of_unit_norm(np.where(is_present, rows - means, 0.0))
 
 
-def _of_unit_norm(columns: Array) -> Array:
+def _of_unit_norm(columns: Array, mean: float | None = None) -> Array:
     """Centred columns of norm 1, without constant ones."""
-    centred = columns - columns.mean(axis=0)
+    centred = columns - (columns.mean(axis=0) if mean is None else mean)
     sizes = np.abs(centred).max(axis=0)
     varies = sizes > _DEPENDENT * np.abs(columns).max(axis=0)
     centred = centred[:, varies] / sizes[varies]

@@ -231,13 +231,11 @@ class _Outputs:
             count = N_ORDERS
             if max_evals != "auto":
                 count = max(int(max_evals) // (2 * points.shape[1] + 1), 1)
-            weighted = None
-            if self.weights is not None:
-                weighted = Background.of_points(rows, self.weights)
+            background = Background.of_points(rows, self.weights)
             rule = ContributionRule(
                 function=function,
                 reference=reference,
-                table=weighted,
+                table=background.ordered(function.schema),
                 draws=DrawPlan(n_samples=count),
                 rng=self.seed,
                 progress=progress,

@@ -26,7 +26,6 @@ from propopt.functions.outputs import (
 from propopt.functions.wrapping import ReferenceTable, wrap_model
 from propopt.shap.games import LogLoss, MarginLink, Probability, SquaredLoss
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.sets import Tree
 from propopt.structures.fitted_model import FittedModel, as_stored
 from propopt.structures.kinds import class_name_of, fitted_value, is_a, name_of
 from propopt.structures.readers.sklearn_trees import PathLengths
@@ -266,7 +265,9 @@ class TreeModel:
     @property
     def tree_limit(self) -> int:
         """How many trees the model uses, in all outputs."""
-        return len(_trees(self.boxes[0])) * self._n_sums
+        first = self.boxes[0].trees
+        trees = () if first is None else first.trees
+        return sum(len(tree.roots) for tree in trees) * self._n_sums
 
     @property
     def _n_sums(self) -> int:
@@ -280,7 +281,7 @@ class TreeModel:
         assert tree_limit is not None, "see is_limited"
         count = tree_limit // self._n_sums
         sums = [one.trees for one in self.boxes if one.trees is not None]
-        return tuple(replace(x, trees=x.trees[:count]).boxes() for x in sums)
+        return tuple(one.first(count).boxes() for one in sums)
 
     def is_limited(self, tree_limit: int | None) -> bool:
         """True for fewer trees than the model has."""
@@ -353,8 +354,3 @@ class TreeModel:
         else:
             values = [one.value_at(points, labels) for one in model.functions]
         return stacked(values)
-
-
-def _trees(boxes: Boxes) -> tuple[Tree, ...]:
-    assert boxes.trees is not None, "read from trees"
-    return boxes.trees.trees

@@ -144,7 +144,7 @@ def test_a_very_large_table_is_sampled_by_its_rows(monkeypatch):
 def test_trees_take_all_rows_of_a_table_beyond_a_reference(most, monkeypatch, tmp_path):
     for owner in (background, problem):
         monkeypatch.setattr(owner, "MOST_ROWS", 150)
-        monkeypatch.setattr(owner, "MOST_TREE_ROWS", most)
+    monkeypatch.setattr(background, "MOST_TREE_ROWS", most)
     model, data, new = case("trees")
     explainer = po.Explainer(model, data, graph=FEW).fit()
     best = explainer.explain(new)

@@ -149,7 +149,7 @@ def _packed(paths: Indices) -> Indices:
 class TreeSum:
     """A sum of trees, f(x) = base + Σ trees, of D columns of a table."""
 
-    trees: tuple[Tree, ...]  # nodes test columns of the table
+    trees: tuple[Tree, ...]  # nodes test columns of the table; several in an array
     base: float  # the constant
     # (D,): the number of codes of each column of the table; None for numbers
     n_codes: tuple[int | None, ...]
@@ -178,6 +178,13 @@ class TreeSum:
                 Boxes(0.0, values, paths, (sets,), len(self.n_codes), self.tolerance)
             )
         return Boxes.sum_of(parts).plus(self.base)
+
+    def first(self, count: int) -> TreeSum:
+        """The sum of the first trees."""
+        if count == 0:
+            return replace(self, trees=())
+        joined = Tree.concatenate_trees(self.trees)
+        return replace(self, trees=(replace(joined, roots=joined.roots[:count]),))
 
     def scaled(self, weight: float) -> TreeSum:
         """The sum of trees multiplied by a number."""

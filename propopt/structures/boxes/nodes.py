@@ -59,20 +59,20 @@ class TreeNodes:
         """Order the nodes of trees; unreachable ones are dropped."""
         tree = Tree.concatenate_trees(trees)
         fronts = [np.array(tree.roots, np.intp)]
-        inner: list[Indices] = []
+        below: list[tuple[Indices, Indices, Indices]] = []
         while len(fronts[-1]) > 0:
             nodes = fronts[-1][tree.feature[fronts[-1]] >= 0]
-            inner.append(nodes)
-            fronts.append(np.concatenate([tree.left[nodes], tree.right[nodes]]))
+            below.append((nodes, tree.left[nodes], tree.right[nodes]))
+            fronts.append(np.concatenate(below[-1][1:]))
         size = np.ones(len(tree.feature), np.intp)
-        for nodes in inner[::-1]:
-            size[nodes] += size[tree.left[nodes]] + size[tree.right[nodes]]
+        for nodes, left, right in below[::-1]:
+            size[nodes] += size[left] + size[right]
         roots = np.cumsum([0, *size[fronts[0]]])
         position = np.zeros(len(size), np.intp)
         position[fronts[0]] = roots[:-1]
-        for nodes in inner:
-            position[tree.left[nodes]] = position[nodes] + 1
-            position[tree.right[nodes]] = position[nodes] + 1 + size[tree.left[nodes]]
+        for nodes, left, right in below:
+            position[left] = position[nodes] + 1
+            position[right] = position[left] + size[left]
         reached = np.concatenate(fronts)
         order = np.empty(len(reached), np.intp)
         order[position[reached]] = reached
@@ -87,7 +87,7 @@ class TreeNodes:
             tree.missing_left[order].astype(np.uint8),
             tree.share[order],
             members,
-            [position[nodes] for nodes in inner[:-1]],
+            [position[nodes] for nodes, _, _ in below[:-1]],
             n_codes,
             np.arange(len(n_codes), dtype=np.int32),
         )
@@ -340,20 +340,17 @@ def _codes_left(
     members = (np.arange(width) <= tree.threshold[order[coded]][:, None]) & is_code
     place = np.full(len(tree.feature), -1)
     place[order] = np.arange(len(order))
-    listed = np.fromiter(tree.left_codes, np.intp, len(tree.left_codes))
-    lengths = np.fromiter(map(len, tree.left_codes.values()), np.intp, len(listed))
-    inner = (place[listed] >= 0) & (tree.feature[listed] >= 0)
-    row = rows[place[listed]]
-    if (row[inner] < 0).any():
-        j = tree.feature[listed[inner & (row < 0)]][0]
+    nodes = np.fromiter(tree.left_codes, np.intp, len(tree.left_codes))
+    lengths = np.fromiter(map(len, tree.left_codes.values()), np.intp, len(nodes))
+    row = np.where(place[nodes] < 0, -1, rows[place[nodes]])
+    numeric = (row < 0) & (place[nodes] >= 0) & (tree.feature[nodes] >= 0)
+    if numeric.any():
+        j = tree.feature[nodes[numeric]][0]
         raise InvalidInput(f"left_codes: column {j} is numeric, without codes")
-    members[row[inner]] = False
-    ends = np.cumsum(lengths)
-    codes = np.concatenate([np.zeros(0, bool), *tree.left_codes.values()])
-    for length in np.unique(lengths[inner]).tolist():
-        chosen = np.flatnonzero(inner & (lengths == length))
-        some = np.arange(min(length, width))
-        of_chosen = codes[(ends[chosen] - length)[:, None] + some]
-        members[row[chosen, None], some] = of_chosen
+    members[row[row >= 0]] = False
+    code = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    used = (np.repeat(row, lengths) >= 0) & (code < width)
+    listed = np.concatenate([np.zeros(0, bool), *tree.left_codes.values()])
+    members[np.repeat(row, lengths)[used], code[used]] = listed[used]
     members &= is_code
     return rows, np.ascontiguousarray(members, np.uint8)

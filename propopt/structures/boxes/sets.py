@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TypeAlias, TypeVar, final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,9 +220,6 @@ def _number(ranks: NDArray[np.int64]) -> Array:
 # ---- Trees as arrays of nodes, and the sets of values that lead to their leaves
 
 
-_Item = TypeVar("_Item")
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Tree:
@@ -250,6 +247,8 @@ class Tree:
     @classmethod
     def concatenate_trees(cls, trees: Sequence[Tree]) -> Tree:
         """Several trees, at least one, in one array of nodes."""
+        if len(trees) == 1:
+            return trees[0]
         sizes = np.array([len(tree.feature) for tree in trees])
         starts = np.cumsum(sizes) - sizes
         moved = np.repeat(starts, sizes)
@@ -261,34 +260,13 @@ class Tree:
         fields = dict(zip(names, map(np.concatenate, arrays), strict=True))
         fields["left"] += moved
         fields["right"] += moved
-        left_codes = {}
+        left_codes: dict[int, Mask] = {}
+        roots: list[int] = []
         for tree, start in zip(trees, starts.tolist(), strict=True):
-            for node, codes in tree.left_codes.items():
-                left_codes[node + start] = codes
-        return cls(**fields, left_codes=left_codes, roots=tuple(starts.tolist()))
-
-    def separated(self) -> list[Tree]:
-        """Each tree by itself; all nodes of one follow those of the one before."""
-        ends = [*self.roots, len(self.feature)]
-        names = "feature", "threshold", "missing_left", "value", "share"
-        parts = []
-        for start, stop, codes in zip(
-            ends[:-1], ends[1:], self.by_tree(self.left_codes), strict=True
-        ):
-            fields = {name: getattr(self, name)[start:stop] for name in names}
-            sides = self.left[start:stop] - start, self.right[start:stop] - start
-            fields |= dict(zip(("left", "right"), sides, strict=True))
-            parts.append(Tree(**fields, left_codes=codes))
-        return parts
-
-    def by_tree(self, nodes: Mapping[int, _Item]) -> list[dict[int, _Item]]:
-        """What is listed for nodes, by trees and by the numbers of nodes there."""
-        order = sorted(nodes)
-        ends = np.searchsorted(order, [*self.roots, len(self.feature)]).tolist()
-        return [
-            {node - root: nodes[node] for node in order[first:last]}
-            for root, first, last in zip(self.roots, ends[:-1], ends[1:], strict=True)
-        ]
+            roots += [start + root for root in tree.roots]
+            nodes = [start + node for node in tree.left_codes]
+            left_codes |= zip(nodes, tree.left_codes.values(), strict=True)
+        return cls(**fields, left_codes=left_codes, roots=tuple(roots))
 
     @classmethod
     def of(

@@ -95,12 +95,14 @@ def run_split(ends: Array, left: Mask) -> RunSplit:
 
 
 def expand_runs(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
-    """The tree with nodes that split into runs; None if it is too large."""
+    """The trees with nodes that split into runs; None if one is too large."""
     if not run_splits:
         return tree
     if all(len(left) <= 2 for _, left in run_splits.values()):
         return _cut_once(tree, run_splits)
-    return _grown(tree, run_splits)
+    grown = [_grown(tree, run_splits, root) for root in tree.roots]
+    whole = [one for one in grown if one is not None]
+    return Tree.concatenate_trees(whole) if len(whole) == len(grown) else None
 
 
 def _cut_once(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree:
@@ -141,8 +143,8 @@ _NOTHING: Final = _Copy(-1, {}, {})
 """In place of a child that no value reaches."""
 
 
-def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
-    """The tree with a chain of nodes for each set of runs.
+def _grown(tree: Tree, run_splits: Mapping[int, RunSplit], root: int) -> Tree | None:
+    """The tree of a root with a chain of nodes for each set of runs.
 
     Copies of a node have equal parts of its share, since they lead to the same leaves.
     """
@@ -191,7 +193,7 @@ def _grown(tree: Tree, run_splits: Mapping[int, RunSplit]) -> Tree | None:
         _, _, last, last_share = others[0]
         return Split(column, end, missing, child, last, shares=(share, last_share))
 
-    return build_tree(_Copy(0, {}, {}), node_at, MOST_NODES)
+    return build_tree(_Copy(root, {}, {}), node_at, MOST_NODES)
 
 
 def _divided(
@@ -326,7 +328,7 @@ class InputProbe:
         The columns of one category are evaluated together.
         """
         sources = np.array([self.view.sources[k].column for k in inputs], np.intp)
-        seen = {}
+        seen: dict[int, Array] = {}
         for column in np.unique(sources).tolist():
             behind = np.array(inputs, np.intp)[sources == column]
             codes = np.arange(self.view.n_codes[column] or 0, dtype=np.float64)
@@ -407,7 +409,7 @@ def resolved(
     The number ``absent`` stands for a missing one, compared in float32.
     """
     is_coded = any(tree.left_codes for tree in trees)
-    if absent is None and not is_coded and view.is_table:
+    if not trees or (absent is None and not is_coded and view.is_table):
         return list(trees)
     joined = Tree.concatenate_trees(trees)
     ends = thresholds_by_column(joined)
@@ -418,12 +420,8 @@ def resolved(
         nodes = np.flatnonzero(joined.feature == k)
         for block in _REWRITTEN.blocks(len(nodes), 1):
             put(rewriter, nodes[block])
-    rewritten = rewriter.tree().separated()
-    if not rewriter.run_splits:
-        return rewritten
-    run_splits = joined.by_tree(rewriter.run_splits)
-    whole = list(map(expand_runs, rewritten, run_splits))
-    return None if any(tree is None for tree in whole) else whole
+    expanded = expand_runs(rewriter.tree(), rewriter.run_splits)
+    return None if expanded is None else [expanded]
 
 
 _REWRITTEN: Final = Budget(2**25, 2**14)
