@@ -68,7 +68,7 @@ class TreeNodes:
         for nodes, left, right in below[::-1]:
             size[nodes] += size[left] + size[right]
         roots = np.cumsum([0, *size[fronts[0]]])
-        position = np.zeros(len(size), np.intp)
+        position = np.full(len(size), -1)
         position[fronts[0]] = roots[:-1]
         for nodes, left, right in below:
             position[left] = position[nodes] + 1
@@ -77,7 +77,7 @@ class TreeNodes:
         order = np.empty(len(reached), np.intp)
         order[position[reached]] = reached
         column = tree.feature[order]
-        codes, members = _codes_left(tree, order, n_codes)
+        codes, members = _codes_left(tree, order, position, n_codes)
         return cls(
             roots,
             column.astype(np.int32),
@@ -327,7 +327,7 @@ def _starts(*parts: Indices) -> Indices:
 
 
 def _codes_left(
-    tree: Tree, order: Indices, n_codes: Sequence[int | None]
+    tree: Tree, order: Indices, position: Indices, n_codes: Sequence[int | None]
 ) -> tuple[_Whole, NDArray[np.uint8]]:
     """The row of each node of a coded column, and the codes that go left there."""
     column = tree.feature[order]
@@ -338,12 +338,11 @@ def _codes_left(
     width = int(counts.max()) + 1
     is_code = np.arange(width) < counts[column[coded]][:, None]
     members = (np.arange(width) <= tree.threshold[order[coded]][:, None]) & is_code
-    place = np.full(len(tree.feature), -1)
-    place[order] = np.arange(len(order))
     nodes = np.fromiter(tree.left_codes, np.intp, len(tree.left_codes))
     lengths = np.fromiter(map(len, tree.left_codes.values()), np.intp, len(nodes))
-    row = np.where(place[nodes] < 0, -1, rows[place[nodes]])
-    numeric = (row < 0) & (place[nodes] >= 0) & (tree.feature[nodes] >= 0)
+    is_inner = (position[nodes] >= 0) & (tree.feature[nodes] >= 0)
+    row = np.where(is_inner, rows[position[nodes]], -1)
+    numeric = is_inner & (row < 0)
     if numeric.any():
         j = tree.feature[nodes[numeric]][0]
         raise InvalidInput(f"left_codes: column {j} is numeric, without codes")
