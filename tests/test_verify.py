@@ -364,7 +364,7 @@ STATED_ONCE = re.compile(
     r"header\.(version|interrupted|method|seconds|quantity\.words)"
     r"|header\.((optimized|baselines)\.\d\.)?"
     r"(certificate\.(kind|violation|distance|n_rows)|evaluations|background|row_size"
-    r"|target\.(scale|spread|degrees|relation))"
+    r"|model_seconds|target\.(scale|spread|degrees|relation))"
     r"|header\.(optimized\.0|baselines\.\d)\.(solver|target)"  # it is not picked
     r"|manifest\.problem\.(?!name$|seed$).*"  # settings
     r"|manifest\.(job|function|model|units|picked\.attributions)"  # words behind names

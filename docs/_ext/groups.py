@@ -73,7 +73,7 @@ GROUPS = {
         "quantity background",
         "The optimum": "losses weights certificate multipliers metric row_size",
         "How it was made": "method parameters details solver seconds evaluations "
-        "problem_data program scaled_program",
+        "model_seconds problem_data program scaled_program",
     },
     "propopt.results.Reasons": {
         "The reasons": "names rows ranks features values contributions attributions "

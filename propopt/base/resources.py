@@ -319,6 +319,7 @@ class EvaluationCounter:
     """
 
     rows: int = 0  # rows given to the model
+    seconds: float = 0.0  # in calls with these rows
     trials: int = 0  # rows of trials, which are not among the others
     parts: tuple[EvaluationCounter, ...] = ()  # functions evaluated together
     is_trial: bool = field(default=False, init=False, repr=False, compare=False)
@@ -343,9 +344,14 @@ class EvaluationCounter:
         depends on time.
         """
         self.add(len(inputs))
-        if self.is_trial or ACTIVE.get() is None:
-            return evaluate()
-        return checkpointed_array("answers", evaluate, inputs)
+        start = time.perf_counter()
+        outputs = (
+            evaluate()
+            if self.is_trial or ACTIVE.get() is None
+            else checkpointed_array("answers", evaluate, inputs)
+        )
+        self.seconds += time.perf_counter() - start
+        return outputs
 
     @contextmanager
     def counting_parts(self) -> Iterator[None]:
@@ -362,6 +368,7 @@ class EvaluationCounter:
     def as_trial(self) -> Iterator[None]:
         """Within, count evaluations as a trial, also those of the parts."""
         before = self.rows
+        seconds = self.seconds
         was_trial = self.is_trial
         self.is_trial = True
         try:
@@ -374,6 +381,7 @@ class EvaluationCounter:
             self.is_trial = was_trial
             self.trials += self.rows - before
             self.rows = before
+            self.seconds = seconds
 
     @contextmanager
     def notifying(self, listener: ProgressListener | None) -> Iterator[None]:

@@ -136,6 +136,9 @@ TERMS: Final[Mapping[str, Definition]] = {
     "sampling error": Definition(
         "Root mean square error of sampled values, relative to their size; 0 if exact."
     ),
+    "model evaluations": Definition(
+        "Rows that the model was given, in the fit too, and the seconds that it took."
+    ),
     "additivity error": Definition(
         "Largest distance of a row sum from prediction − base.",
         "max_n |Σ_d w_nd − (f(x_n) − base)|",

@@ -332,6 +332,7 @@ class FittedDocuments(FittedReference):
     def of(cls, problem: DocumentsProblem) -> FittedDocuments:
         """Explain the reference documents of a problem jointly."""
         function = problem.function
+        before = replace(function.calls)
         _, rule = problem.weight  # raises for graphs before anything is computed
         best = problem.nearest(problem.targets(problem.settings.law))
         parameters = {
@@ -341,7 +342,13 @@ class FittedDocuments(FittedReference):
             "robustness": "over the words that documents share",
             "weight rule": rule,
         }
-        return cls(problem=problem, reference=replace(best, parameters=parameters))
+        explained = replace(
+            best,
+            parameters=parameters,
+            evaluations=function.calls.rows - before.rows,
+            model_seconds=function.calls.seconds - before.seconds,
+        )
+        return cls(problem=problem, reference=explained)
 
     @cached_property
     def directions(self) -> Points:
@@ -352,6 +359,7 @@ class FittedDocuments(FittedReference):
         """Explain each document by itself; new words are compared with none."""
         self.problem.settings.refuse_joint_settings()
         began = time.perf_counter()
+        before = replace(self.function.calls)
         texts, names = read_texts(X, "X")
         items = self.with_progress(texts, progress)
         solved = [self._answer_for(text) for text in items]
@@ -365,7 +373,6 @@ class FittedDocuments(FittedReference):
             values=schema.in_columns(documents, [row.target for row in rows]),
             source="; ".join(dict.fromkeys(aim.source for aim in aims)),
             exact=all(aim.exact for aim in aims),
-            evaluations=sum(aim.evaluations for aim in aims),
         )
         blocks = _placed_blocks(aims, partial(schema.in_columns, documents))
         n_draws = max(aim.n_draws for aim in aims)
@@ -381,6 +388,7 @@ class FittedDocuments(FittedReference):
             measures,
             Targets(estimate=estimate, **Targets.ends(parts)),
             began,
+            before,
             attributions=schema.in_columns(documents, optima),
             labels=Labels(names, words, words, texts=tuple(texts)),
             parameters={**parameters, "graph": f"{nearest} reference documents"},

@@ -21,7 +21,7 @@ from propopt.base.arrays import Array, Attributions, Indices, Mask, Points
 from propopt.base.checks import read_only
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import BATCH_BUDGET
+from propopt.base.resources import BATCH_BUDGET, EvaluationCounter
 from propopt.base.terminal import progress_bar
 from propopt.base.text import plural
 from propopt.explaining.contributions import ContributionRule
@@ -290,10 +290,13 @@ class FittedReference(ABC):
         measures: Mapping[str, Array],
         targets: Targets,
         began: float,
+        before: EvaluationCounter,
         **fields: Any,
     ) -> Explanation:
         """Combine optima of separate rows in one explanation."""
-        names = self.reference.weights
+        reference = self.reference
+        calls = self.function.calls
+        names = reference.weights
         losses = measures["losses"].sum(axis=0).tolist()
         return Explanation(
             method="optimized",
@@ -301,9 +304,10 @@ class FittedReference(ABC):
             losses=dict(zip(names, losses, strict=True)),
             solver="conditional",
             quantity=self.function.quantity,
-            together=self.reference.together,
-            units=self.reference.units,
-            evaluations=targets.estimate.evaluations,
+            together=reference.together,
+            units=reference.units,
+            evaluations=reference.evaluations + calls.rows - before.rows,
+            model_seconds=reference.model_seconds + calls.seconds - before.seconds,
             seconds=time.perf_counter() - began,
             **{**targets.fields, **fields},
         )
@@ -398,6 +402,7 @@ class FittedRows(FittedReference):
         """Explain the reference rows of a problem jointly, before ``rows``."""
         settings = problem.settings
         function = problem.function
+        before = replace(function.calls)
         reference = problem.reference
         if data is not None and not settings.parts:
             reference.refuse_equal_rows()
@@ -432,6 +437,8 @@ class FittedRows(FittedReference):
             },
             together=together,
             quantity=function.quantity,
+            evaluations=function.calls.rows - before.rows,
+            model_seconds=function.calls.seconds - before.seconds,
             background=problem.background_digest,
             retrained=(
                 RetrainedRows(problem, problem.points) if settings.parts else None
@@ -477,6 +484,7 @@ class FittedRows(FittedReference):
         """Explain each row of X, given the reference rows."""
         self.problem.settings.refuse_joint_settings()
         began = time.perf_counter()
+        before = replace(self.function.calls)
         wide = self._taking(X)
         points, labels = wide.function.read(X, "X")
         rows = self._answers(X, wide, points, labels, progress)
@@ -491,6 +499,7 @@ class FittedRows(FittedReference):
             measures,
             rows.targets,
             began,
+            before,
             attributions=W,
             labels=group_labels,
             parameters={

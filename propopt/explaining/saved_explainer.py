@@ -152,8 +152,8 @@ class SavedExplainer(
     @property
     def digest(self) -> str:
         """SHA-256 of all fields except for the seconds of the fit."""
-        timeless = replace(self, reference=replace(self.reference, seconds=0.0))
-        text, members = packed(timeless)
+        timeless = replace(self.reference, seconds=0.0, model_seconds=0.0)
+        text, members = packed(replace(self, reference=timeless))
         return digest_of(text, members)
 
     def validate(self) -> None:

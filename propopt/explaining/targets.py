@@ -250,7 +250,6 @@ class Targets:
             blocks=np.concatenate(block_arrays, axis=1)
             if len(block_arrays) == len(aims)
             else None,
-            evaluations=sum(x.evaluations for x in aims),
             labels=first.labels.of_columns(),
         )
         return cls(estimate=estimate, **cls.ends(parts))

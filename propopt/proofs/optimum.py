@@ -72,6 +72,7 @@ class Optimum(Declared, ExplanationFields, ABC):
     seconds: float = field(default=0.0, low=0.0, of="method")
     units: Units = field(default="gradient", of="method")
     evaluations: int = field(default=0, low=0, of="method")
+    model_seconds: float = field(default=0.0, of="method")
     target: TargetError | None = field(default=None, lazy=True)
     quantity: Quantity | None = field(default=None, of="method")
     background: str | None = field(default=None, of="method")

@@ -62,9 +62,6 @@ from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
 
 
-_LEVEL: Final = 0.975
-"""Quantile of t for two-sided 95 % intervals."""
-
 _AT_ONCE: Final = 4_000_000
 """Pairs of columns that are compared in one block."""
 
@@ -349,7 +346,7 @@ class _Rows:
         self.keeps_sums = best.units == "output"
         self.delta = delta
         before = best.contributions if self.keeps_sums else best.gradient
-        errors = _sampling_errors(best)
+        errors = half_widths(best)
         ends = (
             []
             if before is None
@@ -443,11 +440,12 @@ class _Rows:
         return self.delta * np.sqrt(np.maximum(squares - preserved, 0.0))
 
 
-def _sampling_errors(best: Optimum) -> Array:
-    """The multiples of standard errors that are subtracted for sampled values."""
+def half_widths(best: Optimum, level: float = 0.95) -> Array:
+    """Half-widths (N, D) of intervals for sampling; 0 without standard errors."""
     errors = best.standard_errors
     if errors is None:
         return np.zeros(best.shape)
     blocks = 0 if best.target is None else best.target.n_blocks
-    factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))
+    quantile = (1.0 + level) / 2.0
+    factor = float(stdtrit(blocks - 1, quantile) if blocks > 1 else ndtri(quantile))
     return np.where(np.isfinite(errors), factor * errors, np.inf)

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Attributions, Indices
-from propopt.base.checks import read_count, read_only
+from propopt.base.arrays import Array, Attributions, Indices
+from propopt.base.checks import read_count, read_level, read_only
 from propopt.base.declared import Lazy
 from propopt.base.document import Chapter, Document
 from propopt.base.errors import InvalidInput, UncertifiedWarning
@@ -44,7 +44,7 @@ from propopt.proofs.optimum import (
 from propopt.proofs.problem_data import in_units_of_w
 from propopt.proofs.sampling_error import TargetErrorOperator
 from propopt.results.certain import NearOptimalConclusions, certain_of
-from propopt.results.clear import Clear, clear_of
+from propopt.results.clear import Clear, clear_of, half_widths, is_exact
 from propopt.results.explanation_document import (
     explanation_document,
     explanation_text,
@@ -187,7 +187,11 @@ class Explanation(
         feature; parts of the output; or slopes times a scale. Attributions of
         categories are always parts of the output.
     evaluations : int
-        Rows that the model evaluated for it; 0 if they were not counted.
+        Rows that the model evaluated for it and for the fit before it; 0 if they were
+        not counted.
+    model_seconds : float
+        Seconds that the model took for them; 0 if unknown, as for sums of functions and
+        in jobs, which can be resumed.
     target : TargetError or None
         The cost of the error of an estimated target; None if nothing was optimized.
     quantity : Quantity or None
@@ -432,6 +436,49 @@ class Explanation(
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame (N, D), with the names of the input."""
         return self.labels.frame(self.attributions)
+
+    def intervals(self, level: float = 0.95) -> Array:
+        """The lower and upper ends of intervals for sampling, by Student's t.
+
+        They are for the attributions without sampling error. Each holds in this share
+        of the seeds, so that this share of the intervals of a table holds on average.
+        The errors of the model and of its data are not in them.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1: the share of intervals that hold.
+
+        Returns
+        -------
+        array (N, D, 2)
+            Both ends are the attribution if it is exact.
+
+        Raises
+        ------
+        InvalidInput
+            If standard errors are unknown, as for imported attributions, or the level
+            is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.random.default_rng(0).normal(size=(200, 12))
+        >>> f = lambda rows: np.exp(rows[:, 0] * rows[:, 1])
+        >>> best = po.explain(f, X[:2], data=X)
+        >>> best.intervals()[1, :3].round(2)
+        array([[ 1.63,  3.02],
+               [-3.02, -1.63],
+               [ 0.  ,  0.  ]])
+        """
+        if self.standard_errors is None and not is_exact(self):
+            raise InvalidInput(
+                "intervals: standard errors of these attributions are unknown; "
+                "expected those of po.explain(model, X, data)"
+            )
+        W = self.attributions
+        reach = half_widths(self, read_level(level))
+        return np.stack([W - reach, W + reach], axis=-1)
 
     def _table_of(self, rows: Indices) -> pd.DataFrame:
         return self.labels.of_columns().frame(self.attributions[rows])

@@ -288,6 +288,10 @@ def _proof(best: Optimum) -> Iterator[Fact]:
         yield gap_fact(best)
     if best.certificate is not None or best.target is not None:
         yield sampling_fact(best.target)
+    if is_sampled(best) and best.evaluations:
+        seconds = best.model_seconds
+        note = f"{number_text(seconds)} s" if seconds else ""
+        yield Fact("model evaluations", best.evaluations, note=note)
     if search := best.parameters.get("similar rows"):
         yield Fact("similar rows", str(search), basis="estimated")
     missed = best.additivity_error

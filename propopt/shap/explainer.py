@@ -224,7 +224,8 @@ class _Outputs:
     ) -> dict[str, Any]:
         """Values, bases and standard errors of rows, of all outputs."""
         each = []
-        for function in self.functions:
+        for of_background in self.functions:
+            function = of_background.with_categories_of(table.rows)
             points, labels = function.read(table.rows)
             rows, names = function.read(self.table.rows, "masker")
             reference = Reference.of_points(rows, names.of_columns(), function.schema)

@@ -7,6 +7,7 @@ of some 36 scores of Student's law of 9 degrees of freedom or more: 0.85 to 1.29
 seeds are fixed: no run differs from another.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from sklearn.kernel_ridge import KernelRidge
 
 import propopt as po
 from propopt.base.arrays import Array
+from propopt.base.document import number_text
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.laws.background import Background
@@ -301,7 +303,9 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
     first = drawn()
     result = drawn(precision=first.sampling_excess / 3.0)
     assert result.sampling_excess <= first.sampling_excess / 3.0
-    assert result.evaluations > 2 * first.evaluations
+    main_effects = 12 * 90 * 8  # of each column of both, the same for any draws
+    fewest = drawn(precision=1.0).evaluations - main_effects
+    assert result.evaluations - main_effects > 2 * fewest
     gap = result.additivity_error
     assert np.abs(gap).max() < 1e-9 * np.abs(result.prediction).max()
     with pytest.warns(ImpreciseWarning, match="precision"):
@@ -315,6 +319,36 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
     assert result.sampling_excess == 0.0
     expected = np.abs(one[:4]) ** 1.5 - np.mean(np.abs(one) ** 1.5)
     np.testing.assert_allclose(result.contributions, expected, rtol=1e-12)
+
+
+def test_the_card_has_all_evaluations_and_their_seconds(tmp_path):
+    asked = []
+
+    def slow(rows):
+        asked.append(len(rows))
+        time.sleep(1e-3)
+        return OF_WIDE.predict(np.asarray(rows))
+
+    f = po.wrap(slow)
+    began = time.perf_counter()
+    explainer = po.Explainer(f, WIDE).fit()
+    of_fit = f.calls.rows
+    best = explainer.explain(WIDE[:2] + 0.05)
+    assert sum(asked) == f.calls.rows + f.calls.trials
+    assert best.evaluations == f.calls.rows > of_fit
+    assert 1e-3 * (len(asked) - 2) <= best.model_seconds  # two of them are trials
+    assert best.model_seconds < time.perf_counter() - began
+    assert explainer.reference_.evaluations == of_fit
+    assert 0.0 < explainer.reference_.model_seconds < best.model_seconds
+    assert explainer.explain(WIDE[:2] + 0.05).evaluations == best.evaluations
+    fact = best.document().facts["model evaluations"]
+    assert fact.value == best.evaluations
+    assert fact.note == f"{number_text(best.model_seconds)} s"
+    best.save(tmp_path / "best.npz")
+    loaded = po.results.Explanation.load(tmp_path / "best.npz")
+    assert loaded.document().facts["model evaluations"] == fact
+    exact = po.explain(OF_WIDE, WIDE[:2], data=WIDE)
+    assert "model evaluations" not in exact.document().facts
 
 
 def test_batches_are_pooled_by_their_draws():

@@ -12,6 +12,7 @@ from scipy import stats
 
 import propopt as po
 from propopt.base.document import number_text
+from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs import hessian
 from propopt.proofs.hessian import QuadraticPart
@@ -72,6 +73,20 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     error = TargetError(value=1.0, scale=0.0, spread=0.1, source="noise", n_blocks=10)
     assert error.relative == math.inf
     assert replace(error, rms=1.0, size=0.0).share == math.inf
+
+
+def test_intervals_are_standard_errors_times_t():
+    best = solved(DRAWN)
+    for ends, quantile in ((best.intervals(), 0.975), (best.intervals(0.8), 0.9)):
+        reach = stats.t.ppf(quantile, B - 1) * best.standard_errors
+        both = [best.attributions - reach, best.attributions + reach]
+        np.testing.assert_allclose(ends, np.stack(both, axis=2), rtol=1e-12)
+    exact = solved(EXACT)
+    W = exact.attributions
+    np.testing.assert_array_equal(exact.intervals(), np.stack([W, W], axis=2))
+    for unknown in (solved(DIFFERENCES), best.grouped({"both": ["x0", "x1"]})):
+        with pytest.raises(InvalidInput, match=r"^intervals: .* are unknown"):
+            unknown.intervals()
 
 
 def test_with_other_losses_and_bounds_the_error_is_an_upper_bound():

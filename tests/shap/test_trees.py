@@ -14,7 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from propopt.base.errors import InvalidInput
-from propopt.shap import Explanation, TreeExplainer
+from propopt.shap import Explainer, Explanation, TreeExplainer
 
 
 shap = pytest.importorskip("shap")
@@ -374,3 +374,19 @@ def test_a_background_needs_data():
 def test_what_is_refused(call, words):
     with pytest.raises(InvalidInput, match=words):
         call()
+
+
+def test_rows_may_have_texts_that_the_background_has_not():
+    def f(table):
+        return table["a"].to_numpy() * table["note"].str.len().to_numpy()
+
+    data = pd.DataFrame({"a": [1.0, 2.0], "note": ["on", "time"]})
+    rows = pd.DataFrame({"a": [3.0, 2.0], "note": ["late again", "on"]})
+    of_rows = Explainer(f, data)(rows).values
+    # both orders: f(a, b) − f(b, b) and f(x) − f(b, x), and means over the data
+    a, note = rows["a"].to_numpy()[:, None], np.array([[10], [2]])
+    other, length = np.array([1.0, 2.0]), np.array([2, 4])
+    expected = (a - other) * (note + length) / 2.0
+    np.testing.assert_allclose(of_rows[:, 0], expected.mean(axis=1), rtol=1e-12)
+    alone = [Explainer(f, data)(rows.iloc[[n]]).values[0] for n in (0, 1)]
+    np.testing.assert_array_equal(of_rows, alone)

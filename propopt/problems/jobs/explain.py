@@ -238,7 +238,7 @@ class ExplainSection(JobSection):
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Explanation:
         """The explanation, by :func:`propopt.explain`."""
         subject = file.subject
-        return explain(
+        explained = explain(
             subject.function,
             subject.points,
             subject.others,
@@ -246,6 +246,7 @@ class ExplainSection(JobSection):
             progress=progress,
             **self.build(subject),
         )
+        return replace(explained, model_seconds=0.0)  # a resumed run has equal pages
 
     def outputs(self, result: Explanation, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
