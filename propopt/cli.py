@@ -170,9 +170,10 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     others = vars(options).keys() - OF_COMMANDS
     run_options = {name: getattr(options, name) for name in others}
     try:
-        verbosity = {"quiet": options.quiet, "verbose": options.verbose}
         changed = file.with_options(**run_options)
-        result = changed.run(Path(options.output), **verbosity)
+        result = changed.run(
+            Path(options.output), quiet=options.quiet, verbose=options.verbose
+        )
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
     is_whole = result is None or file.job.is_whole(result, file)

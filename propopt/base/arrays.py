@@ -37,6 +37,21 @@ Sparse: TypeAlias = sp.csr_array
 """A sparse matrix in compressed rows."""
 
 
+def quotient(
+    above: NDArray[Any] | float,
+    below: NDArray[Any],
+    otherwise: NDArray[Any] | float = 0.0,
+    where: Mask | None = None,
+) -> Array:
+    """Quotients, and other numbers where the divisor is not above zero.
+
+    ``where`` is another condition for quotients.
+    """
+    numbers = np.full(np.broadcast(above, below).shape, otherwise)
+    is_defined = below > 0.0 if where is None else where
+    return np.divide(above, below, out=numbers, where=is_defined)
+
+
 def filled(table: Any, absent: float) -> Array:
     """A sparse table as a dense one, with a number for entries that it lacks."""
     array = np.full(table.shape, absent)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import enumerated
 
 
@@ -26,6 +27,15 @@ _LARGEST = 1e140
 
 _SMALLEST = 1e-140
 """The smallest: squares of 1e-14 of it, the size of a gap, keep their digits."""
+
+
+@contextmanager
+def errors_of(where: str) -> Iterator[None]:
+    """Add where errors arise to those that are raised inside."""
+    try:
+        yield
+    except (InvalidInput, Refused) as error:
+        raise type(error)(f"{where}: {error}") from None
 
 
 def read_array(values: object, label: str, *, ndim: int) -> Array:

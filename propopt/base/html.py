@@ -20,6 +20,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.cards import NUMBER_CELL, TEXT_CELL, element
+from propopt.base.checks import largest_entry
 from propopt.base.files import atomic_write
 from propopt.base.text import HIDDEN, in_html
 
@@ -82,7 +83,7 @@ class MarkedText:
     @property
     def reach(self) -> float:
         """The largest |number|; 0 without numbers."""
-        return float(np.abs(self.weights[np.isfinite(self.weights)]).max(initial=0.0))
+        return largest_entry(self.weights[np.isfinite(self.weights)])
 
 
 # ---- Shades for words: how large a number is, and its sign, on light and dark pages

@@ -66,25 +66,53 @@ _PATTERNS: Final = _Contiguous(np.dtype(np.uint64), is_written=True)
 
 _NODES: Final = (*(_WHOLE,) * 3, _NUMBERS, _BYTES, _BYTES)
 _TREES: Final = (
-    *(*(_SIZE,) * 8, _INDICES, *_NODES, _WHOLE, _SHORT, _SHORT, _NUMBERS, _NUMBERS),
+    *(_SIZE,) * 8,
+    _INDICES,
+    *_NODES,
+    _WHOLE,
+    _SHORT,
+    _SHORT,
+    _NUMBERS,
+    _NUMBERS,
     ctypes.c_double,
 )
 """Nodes of trees, and with them sizes, players and rows."""
 
 _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
     "contrasts": (
-        *(*(_SIZE,) * 4, _NUMBERS, _INDICES, _INDICES, _NUMBERS, _NUMBERS),
+        *(_SIZE,) * 4,
+        _NUMBERS,
+        _INDICES,
+        _INDICES,
+        _NUMBERS,
+        _NUMBERS,
         *(_OUT,) * 4,
     ),
     "tree_contrasts": (
-        *(*(_SIZE,) * 4, _INDICES, *_NODES, _WHOLE, _INDICES, _INDICES),
-        *(_NUMBERS, _NUMBERS, _OUT, _OUT, _PATTERNS),
+        *(_SIZE,) * 4,
+        _INDICES,
+        *_NODES,
+        _WHOLE,
+        _INDICES,
+        _INDICES,
+        _NUMBERS,
+        _NUMBERS,
+        _OUT,
+        _OUT,
+        _PATTERNS,
     ),
     "walk": (*(_SIZE,) * 4, _INDICES, *_NODES, _NUMBERS, _OUT),
     "shapley": (*_TREES, _SIZE, _SIZE, _NUMBERS, _INDICES, _OUT, _OUT, _PATTERNS),
     "effects": (*_TREES, _SIZE, _WHOLE, _INDICES, _OUT, _OUT, _OUT, _PATTERNS),
     "path_dependent": (
-        *(*_TREES, _SIZE, _NUMBERS, _SIZE, _NUMBERS, _OUT, _OUT, _PATTERNS),
+        *_TREES,
+        _SIZE,
+        _NUMBERS,
+        _SIZE,
+        _NUMBERS,
+        _OUT,
+        _OUT,
+        _PATTERNS,
     ),
     "path_sets": (
         *(*(_SIZE,) * 4, _INDICES, _WHOLE, _WHOLE, _WHOLE, _NUMBERS, _INDICES),
@@ -96,8 +124,15 @@ _SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = {
         *(_SIZE, _NUMBERS, _OUT, _PATTERNS),
     ),
     "panels": (
-        *(*(_SIZE,) * 3, _INDICES, _NUMBERS, _NUMBERS, _INDICES, _INDICES, _NUMBERS),
-        *(*(_INDICES,) * 4, *(_OUT,) * 3),
+        *(_SIZE,) * 3,
+        _INDICES,
+        _NUMBERS,
+        _NUMBERS,
+        _INDICES,
+        _INDICES,
+        _NUMBERS,
+        *(_INDICES,) * 4,
+        *(_OUT,) * 3,
     ),
 }
 """The arguments of each kernel, in the order of ``kernels.c``."""

@@ -25,7 +25,7 @@ from functools import cache, lru_cache, partial
 from itertools import chain
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 import joblib
 import psutil
@@ -307,9 +307,6 @@ def row_blocks(
 # ---- Counts of model evaluations
 
 
-ProgressListener: TypeAlias = Callable[[int], None]
-
-
 @final
 @dataclass
 class EvaluationCounter:
@@ -325,7 +322,7 @@ class EvaluationCounter:
     is_trial: bool = field(default=False, init=False, repr=False, compare=False)
     """Whether current evaluations are a trial with a few rows."""
 
-    _listener: ProgressListener | None = field(
+    _listener: Callable[[int], None] | None = field(
         default=None, init=False, repr=False, compare=False
     )
 
@@ -384,7 +381,7 @@ class EvaluationCounter:
             self.seconds = seconds
 
     @contextmanager
-    def notifying(self, listener: ProgressListener | None) -> Iterator[None]:
+    def notifying(self, listener: Callable[[int], None] | None) -> Iterator[None]:
         """Within, call the listener with the number of rows before each evaluation."""
         before = self._listener
         self._listener = listener

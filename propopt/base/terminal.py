@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from threading import Timer
 from time import perf_counter
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 from rich.console import Console
 from rich.progress import (
@@ -23,6 +24,9 @@ from rich.text import Text
 
 from propopt.base.streams import PatientStream
 from propopt.base.text import printable, printable_lines
+
+
+_Item = TypeVar("_Item")
 
 
 class PlainConsole(Console):
@@ -94,28 +98,38 @@ class _LateProgress(Progress):
             super().stop()
 
 
-def progress_bar(label: str, total: int | None, wanted: bool | None) -> Progress:
-    """A progress bar with one task.
+@contextmanager
+def progress_bar(
+    label: str, total: int | None, wanted: bool | None, done: int = 0
+) -> Iterator[Callable[..., None]]:
+    """A progress bar, as a function that counts one more item, or some.
 
     ``wanted=None`` shows it only on a terminal, and only after a second of work.
     """
     terminal = _has_terminal()
-    if not (terminal and not is_silent() if wanted is None else wanted):
-        # a hidden bar ends with a blank line unless its console is quiet
+    if terminal and not is_silent() if wanted is None else wanted:
+        bar = (_LateProgress if wanted is None else Progress)(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=PlainConsole(stderr=True),
+            transient=terminal,  # only logs keep the last state
+            speed_estimate_period=_SPEED_OVER,
+        )
+    else:  # a hidden bar ends with a blank line unless its console is quiet
         bar = Progress(console=Console(quiet=True), disable=True)
-        bar.add_task(label, total=total)
-        return bar
-    bar = (_LateProgress if wanted is None else Progress)(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=PlainConsole(stderr=True),
-        transient=terminal,  # only logs keep the last state
-        speed_estimate_period=_SPEED_OVER,
-    )
-    bar.add_task(printable(label), total=total)
-    return bar
+    task = bar.add_task(printable(label), total=total, completed=done)
+    with bar:
+        yield partial(bar.advance, task)
+
+
+def tracked(label: str, items: Sequence[_Item], wanted: bool | None) -> Iterator[_Item]:
+    """Iterate with a progress bar."""
+    with progress_bar(label, len(items), wanted) as advance:
+        for item in items:
+            yield item
+            advance()
 
 
 def _has_terminal() -> bool:
@@ -185,13 +199,12 @@ def counting(
     preparations. ``advance(0)`` ends them without an item.
     """
     log: LoggedProgress | None = None
-    with progress_bar(label, total, wanted) as bar:
-        bar.tasks[0].completed = done
+    with progress_bar(label, total, wanted, done) as count_on_bar:
 
         def advance(count: int) -> None:
             nonlocal done, log
             done += count
-            bar.advance(bar.task_ids[0], count)
+            count_on_bar(count)
             if log is None:
                 log = LoggedProgress(label, done, total, wanted)
             else:

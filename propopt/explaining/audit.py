@@ -63,7 +63,10 @@ def _row_sums(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     # else the diagnosis, or the base, has the cause
     is_cause = count and not (diagnosis.is_wrong or is_lime or e.adds_up.all())
     return AuditFinding(
-        *("row sums", float(errors.max()), e.unit, verdict if count else "exact"),
+        "row sums",
+        float(errors.max()),
+        e.unit,
+        verdict if count else "exact",
         cause="wrong sums" if is_cause else "",
         count=count,
         rows=tuple(worst[: min(count, _MAX_NAMED)].tolist()),
@@ -113,11 +116,14 @@ def _values(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFinding]:
         beyond = difference > limit
         share = float(beyond.mean())
         rows = np.flatnonzero(beyond.any(axis=1))
-        where: dict[str, Any] = {
-            "count": len(rows),
-            "rows": (*rows[:_MAX_NAMED].tolist(),),
-        }
-        yield replace(finding, number=share, unit="%", basis="estimated", **where)
+        yield replace(
+            finding,
+            number=share,
+            unit="%",
+            basis="estimated",
+            count=len(rows),
+            rows=(*rows[:_MAX_NAMED].tolist(),),
+        )
         power = float((2.0 * np.abs(e.E) > limit).mean())
         yield AuditFinding("power", power, "%", basis="estimated")
     if finding.verdict == "not reproduced" and e.W.any() and e.E.any():
@@ -206,7 +212,9 @@ def _background(e: AuditEvidence) -> Iterator[AuditFinding]:
     size = float((e.E**2).sum()) or 1.0
     change = math.sqrt(max(float(((V - e.E) ** 2).sum()) / size for V in tables))
     yield AuditFinding(
-        *("change with half background", change, "%"),
+        "change with half background",
+        change,
+        "%",
         basis="estimated",
         turned=max(e.changed_signs(V, e.E) for V in tables),
     )

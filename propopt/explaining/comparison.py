@@ -7,8 +7,7 @@ near-optimal explanations can account for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
@@ -18,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Indices
-from propopt.base.checks import read_count
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.checks import errors_of, read_count
+from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.terminal import progress_bar
 from propopt.base.text import QuantityKind
@@ -88,7 +87,12 @@ def version_of(problem: RowsProblem, model: Any) -> Function:
         kinds = [default_kind(x, settings.target) for x in versions]
         output = shared_output(settings.output, kinds, versions)
         model, _ = wrap_with_table(
-            *(model, None, settings.target, output, table, None),
+            model,
+            None,
+            settings.target,
+            output,
+            table,
+            None,
             settings.outcome,
         )
     _refuse_other_quantity(problem.function.quantity, model.quantity)
@@ -184,13 +188,13 @@ def level_of(
     if is_pooled:  # the real division first
         sides = [[one, *x] for one, x in zip(versions, sides, strict=True)]
     parts: list[list[Parts]] = []
-    with progress_bar("refits", sum(map(len, sides)), progress) as bar:
+    with progress_bar("refits", sum(map(len, sides)), progress) as advance:
         for name, models in zip(("old", "new"), sides, strict=True):
             parts.append([])
             for number, model in enumerate(models, start=0 if is_pooled else 1):
-                with _errors_of(f"level: {name} refit {number}"):
+                with errors_of(f"level: {name} refit {number}"):
                     parts[-1].append(targets(model))
-                bar.advance(bar.task_ids[0])
+                advance()
     old, new = ([phi for phi, _ in side] for side in parts)
     if is_pooled:
         tested, *distances = map(distances_of, old, new)
@@ -226,15 +230,6 @@ def _common_bases(old: Array | None, new: Array | None) -> tuple[float, float] |
     if old is None or new is None or np.ptp(old) or np.ptp(new):
         return None
     return float(old[0]), float(new[0])
-
-
-@contextmanager
-def _errors_of(version: str) -> Iterator[None]:
-    """Add the version to errors raised inside."""
-    try:
-        yield
-    except (InvalidInput, Refused) as error:
-        raise type(error)(f"{version}: {error}") from None
 
 
 BEFORE: Final = "before (the old version)"
@@ -526,16 +521,16 @@ def compare(passed: _Arguments) -> Comparison:
         return _compare_explanations(before, after, level, progress)
     kinds = []
     for name, version in ((BEFORE, before), (AFTER, after)):
-        with _errors_of(name):
+        with errors_of(name):
             kinds.append(default_kind(version, checked.target))
     if not isinstance(before, Function):
         output = shared_output(checked.output, kinds, (before, after))
         checked = replace(checked, output=output)
-    with _errors_of(BEFORE):
+    with errors_of(BEFORE):
         problem = _problem_of_versions(checked, before, data, X)
         old = _targets(problem, before)
         best = problem.nearest(old, problem.metric_of(old))
-    with _errors_of(AFTER):
+    with errors_of(AFTER):
         new = _targets(problem, after)
         c = [*best.weights.values()][1]
         again = replace(problem, settings=replace(problem.settings, robustness=c))
@@ -587,9 +582,9 @@ def _compare_explanations(
     before: Any, after: Any, level: Level | None, progress: bool | None
 ) -> Comparison:
     """The comparison of two explanations by their targets."""
-    with _errors_of(BEFORE):
+    with errors_of(BEFORE):
         old, old_targets, old_source = _stored_targets(before, "before")
-    with _errors_of(AFTER):
+    with errors_of(AFTER):
         new, new_targets, new_source = _stored_targets(after, "after")
         indices = _aligned(new, old)
 

@@ -286,8 +286,9 @@ class ContributionRule:
     @cached_property
     def main_effects(self) -> MainEffectRule:
         """The rule for main effects of any row, over the same background."""
-        names = self.reference.labels
-        return MainEffectRule.of(self.function, self.background, names, self.players)
+        return MainEffectRule.of(
+            self.function, self.background, self.reference.labels, self.players
+        )
 
     @cached_property
     def of_background(self) -> Values:
@@ -474,10 +475,7 @@ AnyRule: TypeAlias = TargetRule | ContributionRule
 
 def observed_means(points: Points) -> Array:
     """Means of the columns over their observed numbers, (D,); NaN without any."""
-    there = ~np.isnan(points)
-    sums = np.where(there, points, 0.0).sum(axis=0)
-    counts = there.sum(axis=0)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return np.ma.masked_invalid(points).mean(axis=0).filled(np.nan)
 
 
 def _words_of(points: Points) -> list[int]:

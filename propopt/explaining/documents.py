@@ -18,6 +18,7 @@ from propopt.base.checks import read_rng
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
+from propopt.base.terminal import tracked
 from propopt.base.text import Reason
 from propopt.explaining.out_of_sample import (
     CompleteRows,
@@ -89,10 +90,15 @@ class DocumentsProblem(ExplanationProblem):
         if X is None:
             documents = _first(settings, data)
         data_of_function = None if isinstance(model, Function) else data
-        wrapping = settings.target, settings.output, data_of_function
-        batch_rows = settings.sampling.batch_rows
-        outcome = settings.outcome
-        function, _ = wrap_with_table(model, documents, *wrapping, batch_rows, outcome)
+        function, _ = wrap_with_table(
+            model,
+            documents,
+            settings.target,
+            settings.output,
+            data_of_function,
+            settings.sampling.batch_rows,
+            settings.outcome,
+        )
         if not isinstance(function, TextFunction):
             raise InvalidInput(
                 f"X: got documents, and {function!r} is a function of tables; write "
@@ -157,9 +163,9 @@ class DocumentsProblem(ExplanationProblem):
     @cached_property
     def robust(self) -> SharedRobustness:
         """The loss of robustness over words that similar documents share."""
-        given = self.settings.given_graph
-        most = self.settings.nearest.n_neighbors
-        graph = given or document_graph(self.points, most)
+        graph = self.settings.given_graph or document_graph(
+            self.points, self.settings.nearest.n_neighbors
+        )
         return SharedRobustness(graph, self.points != 0.0)
 
     @property
@@ -361,7 +367,7 @@ class FittedDocuments(FittedReference):
         began = time.perf_counter()
         before = replace(self.function.calls)
         texts, names = read_texts(X, "X")
-        items = self.with_progress(texts, progress)
+        items = tracked("explain", texts, progress)
         solved = [self._answer_for(text) for text in items]
         documents, parts, rows = zip(*solved, strict=True)
         old = self.problem.function.text_schema
@@ -381,7 +387,6 @@ class FittedDocuments(FittedReference):
         of_rows = [row.measures(w) for row, w in zip(rows, optima, strict=True)]
         measures = {name: np.array([x[name] for x in of_rows]) for name in of_rows[0]}
         proof = joint_proof(measures)
-        parameters = self.reference.parameters
         most = self.problem.settings.nearest.n_neighbors
         nearest = f"{most} nearest of {len(self.problem.points)}"
         return self.answer(
@@ -391,7 +396,10 @@ class FittedDocuments(FittedReference):
             before,
             attributions=schema.in_columns(documents, optima),
             labels=Labels(names, words, words, texts=tuple(texts)),
-            parameters={**parameters, "graph": f"{nearest} reference documents"},
+            parameters={
+                **self.reference.parameters,
+                "graph": f"{nearest} reference documents",
+            },
             certificate=proof,
             details={
                 **row_proofs(measures),

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from propopt.base.arrays import Array, Attributions, Mask, Points, Values
+from propopt.base.checks import largest_entry
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.text import Outcome, QuantityKind, Reason, plural
 from propopt.explaining.contributions import ContributionRule
@@ -249,7 +250,10 @@ def read_parts(
     """The audited values in the order of the table, for the explained class."""
     try:
         imported = read_attributions(
-            *(source, "attributions", labels, shape),
+            source,
+            "attributions",
+            labels,
+            shape,
             position=position,
             n_outputs=n_outputs,
             saved=Explanation.load,
@@ -367,10 +371,10 @@ class AuditEvidence:
     @cached_property
     def _rounding(self) -> tuple[Array, str]:
         W = self.W
-        size = max(float(np.abs(self.W).max()), 1e-300)
+        size = max(largest_entry(self.W), 1e-300)
         for digits in range(-6, 7):
             half = 0.5 * 10.0**-digits
-            if half <= size and np.abs(W - W.round(digits)).max() <= 1e-12 * size:
+            if half <= size and largest_entry(W - W.round(digits)) <= 1e-12 * size:
                 return np.full(W.shape, half), plural(digits, "decimal")
         with np.errstate(divide="ignore"):
             power = np.floor(np.log10(np.abs(W), where=W != 0.0, out=np.zeros(W.shape)))
@@ -394,8 +398,8 @@ class AuditEvidence:
     def tolerance(self) -> float:
         """The difference below which two unrounded values are the same."""
         f = self.prediction
-        scale = max(float(np.ptp(f)), float(np.abs(self.W).max()), 1e-12)
-        return _RELATIVE_TOLERANCE * scale + _SINGLE_PRECISION * float(np.abs(f).max())
+        scale = max(float(np.ptp(f)), largest_entry(self.W), 1e-12)
+        return _RELATIVE_TOLERANCE * scale + _SINGLE_PRECISION * largest_entry(f)
 
     @property
     def row_tolerance(self) -> Values:

@@ -479,8 +479,9 @@ class Explainer(Settings):
                     "base_margin: expected none for a large table; explainer.transform("
                     "block, base_margin=...) takes the rows of one block with theirs"
                 )
-            options = {"keep": keep, "scheduler": scheduler, "progress": progress}
-            return explain_large(self.fitted_, X, to, **options)
+            return explain_large(
+                self.fitted_, X, to, keep=keep, scheduler=scheduler, progress=progress
+            )
         if keep or scheduler is not None:
             raise InvalidInput("keep, scheduler: expected none without to=, a folder")
         X = self._rows(X)
@@ -647,8 +648,9 @@ class Explainer(Settings):
     def _rows(self, X: Any) -> Any:
         """A table of rows that are given as Series or mappings; else X."""
         encoding = self.fitted_.function.encoding
-        points = self.fitted_.problem.points
-        return table_of_rows(X, points if encoding is None else encoding)
+        return table_of_rows(
+            X, self.fitted_.problem.points if encoding is None else encoding
+        )
 
     @property
     def fitted_(self) -> FittedReference:

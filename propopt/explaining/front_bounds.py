@@ -39,6 +39,7 @@ import scipy.optimize as opt
 import scipy.spatial as spatial
 
 from propopt.base.arrays import Array
+from propopt.base.checks import largest_entry
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses import Program
 from propopt.losses.completeness import is_completeness
@@ -104,7 +105,7 @@ class FrontBounds:
         most = shares.max(axis=1)
         gains = above[free] / most
         u = opt.linprog(
-            -gains / (float(np.abs(gains).max()) or 1.0),
+            -gains / (largest_entry(gains) or 1.0),
             A_ub=(shares / most[:, None]).T,
             b_ub=np.ones(shares.shape[1]),
             bounds=(0.0, None),

@@ -16,7 +16,8 @@ from typing import Any, Final, final
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from propopt.base.arrays import Array, Attributions, Mask
+from propopt.base.arrays import Array, Attributions, Mask, quotient
+from propopt.base.checks import largest_entry
 from propopt.base.document import minus
 from propopt.explaining.evidence import MAJORITY, AuditEvidence
 from propopt.explaining.sources import SINGLE_PRECISION, ReferenceHypothesis, adds_up_to
@@ -139,7 +140,7 @@ def _correlated(e: AuditEvidence) -> Diagnosis | None:
     Z = X - e.background.mean(e.background.points.T)
     beta = (Z * e.E).sum(axis=0) / np.maximum((Z**2).sum(axis=0), 1e-300)
     T = np.linalg.lstsq(Z, e.W, rcond=None)[0].T
-    is_linear = np.abs(Z * beta - e.E).max() <= e.tolerance
+    is_linear = largest_entry(Z * beta - e.E) <= e.tolerance
     if not is_linear or (np.abs(Z @ T.T - e.W) > e.tolerance + e.half_digit).any():
         return None
     C = np.cov(e.background.points, rowvar=False)
@@ -235,7 +236,8 @@ def _changes_of(e: AuditEvidence, source: ReferenceHypothesis) -> Iterator[_Cand
     if is_base and unchanged < MAJORITY * size(S):
         n, j = (int(x) for x in np.unravel_index(np.abs(W - S).argmax(), W.shape))
         slip = _finding_of(
-            *("single slips", S),
+            "single slips",
+            S,
             source="" if source.is_given else source.words,
             count=unchanged,
             rows=(n,),
@@ -256,7 +258,7 @@ def _changed(e: AuditEvidence, S: Attributions, tolerance: Array) -> Iterator[_C
     N, D = W.shape
     differs = np.abs(W - S) > tolerance
     columns = np.flatnonzero(differs.any(axis=0))
-    large = np.abs(S) > MAJORITY * np.abs(S).max()
+    large = np.abs(S) > MAJORITY * largest_entry(S)
     a = float(np.median(W[large] / S[large])) if large.any() else 0.0
     if abs(a) > 1e-9:
         yield _cause_of_factor(a), a * S, {"source": f"{_factor(a)} values"}
@@ -298,7 +300,7 @@ def _changed(e: AuditEvidence, S: Attributions, tolerance: Array) -> Iterator[_C
     if (np.abs(W) > e.tolerance).any():
         where = {"count": int(blank.sum())}
         yield "blanked values", np.where(blank, 0.0, S), where
-    filled = [j for j in columns if np.abs(W[:, j]).max() > e.tolerance]
+    filled = [j for j in columns if largest_entry(W[:, j]) > e.tolerance]
     if len(columns) > 1 and len(filled) == 1:
         V = S.copy()
         V[:, columns] = 0.0
@@ -306,7 +308,7 @@ def _changed(e: AuditEvidence, S: Attributions, tolerance: Array) -> Iterator[_C
         where = {"count": len(columns), "features": (int(filled[0]),)}
         yield "one-hot sums", V, where
     sizes = np.abs(S).sum(axis=1, keepdims=True)
-    yield "normalised rows", S / np.where(sizes > 0.0, sizes, 1.0), {}
+    yield "normalised rows", quotient(S, sizes), {}
     if e.structure is not None and len(columns) and not e.used[columns].any():
         where = {"count": len(columns), "features": tuple(columns.tolist())}
         yield "unused columns", np.where(e.used, S, W), where

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, Final, final
 import numpy as np
 import pandas as pd
 
+from propopt.base.checks import errors_of
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.files import is_unfinished, locked_folder
@@ -89,7 +90,7 @@ class PartWriter:
             errors = list[TargetError]()
             start = self.header.rows_of(part).start
             for size in some:
-                with _as_argument():
+                with errors_of("X"):
                     table = next(blocks)
                 block = self._frame(table, start)
                 explained = self.fitted.explain(block, progress=False)
@@ -188,7 +189,7 @@ def explain_large(
     schema = rows.function.schema
     labels: tuple[Hashable, ...] = () if schema is None else tuple(schema.header)
     table = _as_table(X)
-    with _as_argument():
+    with errors_of("X"):
         names = [*dict.fromkeys([*map(str, labels), *copied])] if labels else None
         source = ArrowFiles.of(table, names)
         if names is None:  # a model of arrays takes all others
@@ -223,15 +224,6 @@ def _as_table(X: Any) -> Any:
     return X if table is None else table
 
 
-@contextmanager
-def _as_argument() -> Iterator[None]:
-    """Errors of the table as errors of X."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput(f"X: {error}") from None
-
-
 def _header(
     rows: FittedRows,
     source: ArrowFiles,
@@ -251,7 +243,7 @@ def _header(
     before = "gradient" if reference.base_value is None else "contributions"
     taken = (*copied, *columns)
     n_columns = len(taken) + 2 * len(features)
-    with _as_argument():
+    with errors_of("X"):
         digest = source.digest
     return TableHeader(
         explainer=SavedExplainer.of(rows).digest,

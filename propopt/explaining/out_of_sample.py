@@ -7,11 +7,11 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from operator import itemgetter
-from typing import Any, NoReturn, TypeVar, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +22,7 @@ from propopt.base.checks import read_only
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET, EvaluationCounter
-from propopt.base.terminal import progress_bar
+from propopt.base.terminal import tracked
 from propopt.base.text import plural
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.problem import (
@@ -242,9 +242,6 @@ class CompleteRows(OutOfSampleRows):
 # ---- Fitted explainers and their answers
 
 
-_Item = TypeVar("_Item")
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedReference(ABC):
     """The joint optimum of reference rows, for explaining others one by one."""
@@ -276,14 +273,6 @@ class FittedReference(ABC):
     @abstractmethod
     def explain(self, X: Any, progress: bool | None) -> Explanation:
         """Explain each row or document of X, given the reference."""
-
-    @staticmethod
-    def with_progress(items: Sequence[_Item], progress: bool | None) -> Iterator[_Item]:
-        """Iterate with a progress bar."""
-        with progress_bar("explain", len(items), progress) as bar:
-            for item in items:
-                yield item
-                bar.advance(bar.task_ids[0])
 
     def answer(
         self,
@@ -586,7 +575,6 @@ class FittedRows(FittedReference):
         problem = self.problem
         if function is self.function or function.schema is None:
             return self
-        codes = function.schema.n_codes
         settings = problem.settings
         background = None
         if isinstance(problem.rule, ContributionRule):
@@ -600,7 +588,7 @@ class FittedRows(FittedReference):
             problem,
             settings=settings,
             function=function,
-            reference=replace(problem.reference, n_codes=codes),
+            reference=replace(problem.reference, n_codes=function.schema.n_codes),
             background=background,
         )
         return replace(self, problem=problem)
@@ -675,7 +663,7 @@ class FittedRows(FittedReference):
         # a model may predict many rows with other digits than one row
         return [
             self.aim(points[[n]], labels.of_positions([n]))
-            for n in self.with_progress(range(len(points)), progress)
+            for n in tracked("explain", range(len(points)), progress)
         ]
 
     def aim(self, point: Points, labels: Labels) -> Targets:

@@ -603,9 +603,7 @@ class RowsProblem(ExplanationProblem):
         if self.settings.robustness is not None or not self.settings.parts:
             return super().weight
         degree = float(self.n_neighbors)  # for similarities of one
-        given = self.settings.given_graph
-        nearest = self.settings.nearest
-        if given is not None or nearest.same_pattern:
+        if self.settings.given_graph is not None or self.settings.nearest.same_pattern:
             degree = self.graph.total / len(self.points)
         return 1.0 / (6.0 * max(degree, 1.0 / 6.0)), A_QUARTER
 
@@ -673,8 +671,9 @@ class RowsProblem(ExplanationProblem):
             return
         data: Any = self.function.schema
         data = self.reference.points if data is None else data
-        output_of = self.function, self.settings.output, data
-        for function in other_classes(self.model, *output_of):
+        for function in other_classes(
+            self.model, self.function, self.settings.output, data
+        ):
             other = replace(rule, function=function, given_background=rule.background)
             phi = other.of(self.points, self.labels).estimate.values
             yield phi, other.main_effects.at(self.points, self.labels)
@@ -711,11 +710,10 @@ class RowsProblem(ExplanationProblem):
     def players(self) -> Players | None:
         """The players of the game, if groups of columns are players."""
         groups = self.settings.groups
-        names = self.reference.labels
         if groups is None:
             return None
         assert not isinstance(groups, str), "see with_groups"
-        return Players.of(groups, names, self.points.shape[1])
+        return Players.of(groups, self.reference.labels, self.points.shape[1])
 
     def metadata(self, points: Points) -> dict[str, Any]:
         """Fields of an explanation with the values of rows (N, D)."""
@@ -803,11 +801,9 @@ class RowsProblem(ExplanationProblem):
             return {}
         from propopt.explaining.explainers.main_effects import main_effects_of
 
-        rule = self.main_effect_rule
-        table = self.function, self.points, self.labels, rule.background
-        share = main_effects_of(*table).difference_shares(
-            best.contributions, self.graph
-        )
+        share = main_effects_of(
+            self.function, self.points, self.labels, self.main_effect_rule.background
+        ).difference_shares(best.contributions, self.graph)
         return {x.label: x.value for x in share.facts if x.value == x.value}
 
     def best(self) -> tuple[Explanation, ColumnMetric | None]:

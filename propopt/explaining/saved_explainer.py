@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from propopt.base.arrays import Array, Mask, Points, Values
+from propopt.base.checks import largest_entry
 from propopt.base.declared import Declared, field, packed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path, digest_of
@@ -102,7 +103,6 @@ class SavedExplainer(
     def of(cls, fitted: FittedRows) -> Self:
         """Collect the fields of a fitted explainer."""
         problem = fitted.problem
-        reference = fitted.reference
         settings = problem.settings
         table = problem.reference
         first = problem.points[:CHECKED_ROWS]
@@ -131,7 +131,7 @@ class SavedExplainer(
                 "main_effects": fitted.main_effects,
             }
         return cls(
-            reference=reference,
+            reference=fitted.reference,
             target=settings.target,
             output=settings.output,
             law=settings.law_of_columns,
@@ -208,11 +208,10 @@ class SavedExplainer(
                 parts["offset"] = None
             if self.groups:
                 parts["groups"] = dict(self.groups)
-        quantity = function.quantity
         settings = CheckedSettings(
             target=self.target,
             output=self.output,
-            outcome=None if self.wrapped else quantity.outcome,
+            outcome=None if self.wrapped else function.quantity.outcome,
             law=self.law,
             scale=self.sizes,
             graph=Nearest(self.n_neighbors),
@@ -338,7 +337,7 @@ def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
     targets = _targets(fitted)
     before = before[: len(targets)]
     of_values = allowed_difference(values, _SAME, precision_of(values))
-    of_targets = np.full(before.shape, _SAME * np.abs(before).max())
+    of_targets = np.full(before.shape, _SAME * largest_entry(before))
     for label, now, then, allowed in (
         ("value", result, values, of_values),
         ("target", targets, before, of_targets),

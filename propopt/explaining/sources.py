@@ -230,7 +230,8 @@ def shap_kmeans(rows: Points, k: int) -> tuple[Points, Values]:
 _ROUNDED: Final = "with thresholds in single precision"
 
 _SINGLE_ROWS: Final = (
-    *("sklearn.BaseDecisionTree", "sklearn.BaseForest"),
+    "sklearn.BaseDecisionTree",
+    "sklearn.BaseForest",
     "sklearn.BaseGradientBoosting",
 )
 """Classes of scikit-learn that round rows to float32, and thresholds not."""

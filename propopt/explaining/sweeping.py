@@ -238,13 +238,13 @@ def sweep(
         others.extend(baseline.measured(measured) for baseline in read)
         results = _results(job, blocks, workers) if front is None else job.along(front)
         total = len(points) if front is None else None
-        with progress_bar("sweep", total, progress) as bar:
+        with progress_bar("sweep", total, progress) as advance:
             for result in results:
                 if isinstance(result, SolverFailure):
                     failures.append(result)
                 else:
                     optimized.append(result)
-                bar.advance(bar.task_ids[0])
+                advance()
     except KeyboardInterrupt:
         if not (optimized or others):
             raise
@@ -297,8 +297,6 @@ _MOST_WEIGHTS = 300
 """Most weights for a curve with an error: about as many as 4 losses and 0.01 take."""
 
 _Block: TypeAlias = list[SweepPoint]
-_Finished: TypeAlias = tuple[list[Explanation | SolverFailure], list[Warning | str]]
-"""The results of a worker, and the warnings that its caller has to issue."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,8 +365,10 @@ class _Job:
             return SolverFailure(f"{objective!r}: {failure}"), start
         return task.explain(solution, weights, self.tolerance, began), solution
 
-    def run_block(self, block: _Block, home: int) -> _Finished:
-        """The results of a block; without programs if this is a worker process."""
+    def run_block(
+        self, block: _Block, home: int
+    ) -> tuple[list[Explanation | SolverFailure], list[Warning | str]]:
+        """The results of a block, and warnings; no programs in a worker process."""
         if os.getpid() == home:
             return list(self.run([block])), []
         with warnings.catch_warnings(record=True) as caught:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, final, get_args
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
-from propopt.base.checks import read_nonnegative, read_only
+from propopt.base.checks import largest_entry, read_nonnegative, read_only
 from propopt.base.errors import (
     InvalidInput,
     MissingPatternsWarning,
@@ -94,6 +94,8 @@ def target_rule(
     rng: int | np.random.Generator | None = None,
 ) -> TargetRule:
     """The rule for slopes of a function, or of its local mean if it jumps."""
+    if law == "auto":
+        law = "data" if jumps(function, reference) else "none"
     match law:
         case "none":
             aim = function
@@ -101,11 +103,6 @@ def target_rule(
             aim = smoothed(function, GAUSSIAN_SCALE * sizes, rng=rng)
         case "data":
             aim = smoothed(function, law="data", data=reference, rng=rng)
-        case "auto":
-            if not jumps(function, reference):
-                aim = function
-            else:
-                aim = smoothed(function, law="data", data=reference, rng=rng)
         case _:
             raise InvalidInput(
                 f"law: expected one of {', '.join(get_args(LawChoice))}, got {law!r}"
@@ -396,7 +393,7 @@ def _in_metric(
     elif (np.abs(missed) > targets.slack).any():
         raise InvalidInput(
             "contributions: rows miss the predictions by up to "
-            f"{np.abs(missed).max():.3g}, and no column can be changed to correct that"
+            f"{largest_entry(missed):.3g}, and no column can be changed to correct that"
         )
     matching = GradientMatching(shifted)
     with warnings.catch_warnings():  # of sums of z, which may be rounding alone
@@ -407,7 +404,7 @@ def _in_metric(
     errors = None if blocks is None else best.standard_errors
     proof = best.certificate
     if proof is not None:
-        apart = np.abs(W.sum(axis=1) - targets.total).max()
+        apart = largest_entry(W.sum(axis=1) - targets.total)
         size = max(float(np.abs(W).sum(axis=1).max()), sys.float_info.min)
         proof = replace(proof, violation=float(apart) / size if sums else 0.0)
         if not proof.holds(_TOLERANCE):
@@ -455,10 +452,10 @@ def _sums(
         return [] if empty.all() else [Completeness(total, words)]
     if targets.estimate.values.any():
         return [Completeness(total)]
-    if np.abs(total).max() > targets.rounding.max():
+    if largest_entry(total) > targets.rounding.max():
         raise InvalidInput(
             "contributions: all are zero, yet predictions differ from the base by up "
-            f"to {np.abs(total).max():.3g}"
+            f"to {largest_entry(total):.3g}"
         )
     return []
 

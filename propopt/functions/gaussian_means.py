@@ -100,8 +100,7 @@ class SmoothedFunction(DerivedFunction):
     @property
     def gradient_method(self) -> str:
         """How gradients are computed: exactly, or by sampling with Stein's identity."""
-        read = self.checked.structure
-        if isinstance(read, SumOfProducts):
+        if isinstance(self.checked.structure, SumOfProducts):
             return f"{EXACT_SOURCE}, gaussian noise, scale={self._scale_in_words}"
         rule = f"Stein's identity over antithetic pairs, {self._settings}"
         if self.schema is None or not self.schema.categorical.any():
@@ -235,8 +234,7 @@ class SmoothedFunction(DerivedFunction):
             column.frequencies if isinstance(column, CategoricalColumn) else None
             for column in columns
         )
-        observed = self.function.observed
-        return NoiseLaw(self._widths(n_features), shares, observed)
+        return NoiseLaw(self._widths(n_features), shares, self.function.observed)
 
     def _pairs(self, n_features: int) -> AntitheticPairs:
         """The antithetic pairs, equal in every call."""

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Values
+from propopt.base.checks import largest_entry
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import EvaluationCounter, row_blocks
 from propopt.functions.outputs import SINGLE, ValuesWithPrecision, precision_of
@@ -45,7 +46,7 @@ def refuse_unstable_values(
     a: Values, b: Values, epsilon: float, function: object
 ) -> None:
     """Refuse a model that returns different values for the same row."""
-    size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+    size = largest_entry(a[np.isfinite(a)])
     most = min(MOST_DIGITS_LOST * epsilon, MOST_CHANGE) * size
     same = np.isclose(a, b, rtol=0.0, atol=most, equal_nan=True)
     if not same.all():
@@ -73,7 +74,6 @@ def allowed_difference(
 # ---- The test for jumps
 
 
-JumpKind: TypeAlias = Literal["smooth", "strongly curved", "jumps", "constant"]
 Along: TypeAlias = Callable[[Points], Values]
 
 JUMP_SEED: Final = 0
@@ -102,7 +102,8 @@ MOST: Final = FEWEST + N_SEGMENTS * 2 * MANY_NODES
 class Jumps:
     """Result of the jump test: its kind, and the share of change that slopes miss."""
 
-    kind: JumpKind  # "strongly curved" is smooth between closer nodes
+    # "strongly curved" is smooth between closer nodes
+    kind: Literal["smooth", "strongly curved", "jumps", "constant"]
     # the share of the change of f that slopes do not explain; nan if constant
     J: float
     evaluations: int  # evaluated rows

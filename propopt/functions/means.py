@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, final
 import numpy as np
 
 from propopt.base.arrays import Attributions, Indices, Mask, Points, Values
+from propopt.base.checks import largest_entry
 from propopt.base.errors import InexactBoxesWarning, Refused
 from propopt.base.text import Reason
 from propopt.functions.function import DerivedFunction, Function
@@ -178,7 +179,7 @@ def _difference(
         return None
     worst = int((errors - allowed).argmax())
     span = float(np.ptp(values))
-    size = span or float(np.abs(values).max()) or 1.0
+    size = span or largest_entry(values) or 1.0
     form = "the sum of its trees" if isinstance(structure, Boxes) else "its exact form"
     scale = "the range of f" if span > 0.0 else "f, which is constant,"
     return (

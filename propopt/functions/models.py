@@ -179,8 +179,7 @@ class NumericalModel(CalledModel):
             return self
         assert self.structure is not None, "a torch module with a step has no table"
         assert self.structure.schema is not None, "the model takes the table"
-        header = self.structure.schema.header
-        in_order = replace(schema, header=header)
+        in_order = replace(schema, header=self.structure.schema.header)
         structure = replace(self.structure, schema=in_order)
         readout = replace(self.readout, table=in_order.decode)
         wide = replace(self, schema=schema, structure=structure, readout=readout)

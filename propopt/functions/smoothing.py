@@ -142,8 +142,7 @@ def smoothed(
                 "scale: law='data' chooses bandwidths from the data; leave scale out"
             )
         return _by_data(function, data, n_draws, seed)
-    settings = _read_widths(scale), n_draws or N_DRAWS, seed
-    smooth = SmoothedFunction(function, *settings)
+    smooth = SmoothedFunction(function, _read_widths(scale), n_draws or N_DRAWS, seed)
     if data is not None:
         smooth.checked.at(*function.read(data, "data"))
     return smooth

@@ -541,8 +541,9 @@ def wrap_with_table(
     gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need observed values
     if data is None and (is_documents(X) or is_frame(X, "X") or gaps):
         reference = ReferenceTable(X, "X", model)
-    rest = None, None, None, reference, batch_rows, outcome
-    return wrap_model(model, target, output, *rest), reference
+    return wrap_model(
+        model, target, output, None, None, None, reference, batch_rows, outcome
+    ), reference
 
 
 def other_classes(

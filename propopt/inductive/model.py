@@ -32,9 +32,6 @@ from propopt.inductive.posterior import (
 WeightPair: TypeAlias = tuple[float, float]
 """Weights of robustness (> 0) and of smoothness (>= 0)."""
 
-LawAt: TypeAlias = Callable[[Queries, Array | None], NormalLaws]
-"""The posterior at each new point, with rotated gradients (m, D) there or without."""
-
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +42,9 @@ class GaussianProcess:
     basis: FeatureBasis  # V and ς
     mean: Mean  # the constant of the prior
 
-    def with_weights(self, weights: WeightPair) -> LawAt:
+    def with_weights(
+        self, weights: WeightPair
+    ) -> Callable[[Queries, Array | None], NormalLaws]:
         """The posterior for one pair of weights, in O(r·D)."""
         robustness, smoothness = weights
         lam = 2.0 * robustness

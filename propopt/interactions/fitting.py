@@ -147,17 +147,15 @@ def fitted_parts(
             sent.append(part)
             yield partial(fit_part, plan.part(part), refits, keep, frozenset(unused))
 
-    with progress_bar(label, len(missing), progress) as bar:
-        task = bar.task_ids[0]
-        n_done = len(missing) - int(missing.sum())
-        bar.advance(task, n_done)
+    n_done = len(missing) - int(missing.sum())
+    with progress_bar(label, len(missing), progress, n_done) as advance:
         log = LoggedProgress(label, n_done, len(missing), progress)
         for fitted in resources.in_workers(calls(), n_workers) if n_workers else ():
             part = sent.popleft()
             size = paced(size, most, part.stop - part.start, fitted.seconds)
             unused -= fitted.used
             yield part, fitted
-            bar.advance(task, part.stop - part.start)
+            advance(part.stop - part.start)
             log.advance(part.stop - part.start)
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import stats
 
-from propopt.base.arrays import Array, Mask, Values
+from propopt.base.arrays import Array, Mask, Values, quotient
 from propopt.base.checks import read_option
 
 
@@ -150,12 +150,7 @@ class ScoreLaw:
     def statistics(self) -> Values:
         """Test statistics estimate/error; 0 where both are zero."""
         with np.errstate(divide="ignore", over="ignore"):
-            result = np.divide(
-                self.estimates,
-                self.errors,
-                out=np.zeros_like(self.estimates),
-                where=self.estimates != 0.0,
-            )
+            result = quotient(self.estimates, self.errors, where=self.estimates != 0.0)
         return np.where(np.isnan(self.errors), np.nan, result)
 
     def intervals(self, alpha: float, side: Side) -> Array:
@@ -203,9 +198,7 @@ class ScoreLaw:
     def _of_equal_rows(self, distance: Values, room: Values) -> Values:
         """(1 − distance/room)^(N − 1); 1 where the mean is on the side of zero."""
         wanted = np.clip(distance, 0.0, None)
-        share = np.divide(
-            wanted, room, out=(wanted > 0.0).astype(np.float64), where=room > 0.0
-        )
+        share = quotient(wanted, room, 1.0 * (wanted > 0.0))
         return (1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1)
 
 
@@ -248,7 +241,7 @@ def moments(
         )
     n_sums = len(deviations)
     sizes = np.abs(deviations).max(axis=0)
-    unit = np.abs(deviations / np.where(sizes > 0.0, sizes, 1.0))  # no cube underflows
+    unit = np.abs(quotient(deviations, sizes))  # no cube underflows
     square = unit * unit
     second = square.sum(axis=0)
     third = (square * unit).sum(axis=0)

@@ -25,6 +25,7 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import (
     as_array,
+    largest_entry,
     read_array,
     refuse_overflow,
     refuse_sparse,
@@ -132,7 +133,7 @@ def read_regression_target(y: object, n_rows: int) -> Values:
         _refuse_text(column)
     values = read_array(column, "y", ndim=1)
     refuse_overflow(values, "y")
-    refuse_underflow(float(np.abs(values).max(initial=0.0)), "y")
+    refuse_underflow(largest_entry(values), "y")
     return values
 
 

@@ -11,7 +11,7 @@ from typing import Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Mask, Values
+from propopt.base.arrays import Array, Mask, Values, quotient
 from propopt.base.charts import Steps
 from propopt.base.checks import read_count, read_level, read_option
 from propopt.base.declared import field
@@ -797,9 +797,8 @@ class InteractionScores(
         """(G − 1) (se_total/se_mc)⁴, by Satterthwaite: only se_mc has few degrees."""
         if self.n_groups < 2:
             return self._degrees_of_rows
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(self.monte_carlo == 0.0, np.inf, total / self.monte_carlo)
-        return (self.n_groups - 1) * ratio**4
+        errors = self.monte_carlo
+        return (self.n_groups - 1) * quotient(total, errors, np.inf, errors != 0.0) ** 4
 
     @property
     def _degrees_of_rows(self) -> Values:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Indices, Values
+from propopt.base.checks import errors_of
 from propopt.base.declared import field, transient
 from propopt.base.document import Block, Markup
 from propopt.base.errors import InvalidInput, Refused
@@ -35,10 +36,21 @@ from propopt.tables.frames import Labels
 
 
 _COLUMNS: Final = (
-    *("document", "word", "count", "coefficient", "standard_error"),
-    *("single_run_sd", "expected", "n_samples"),
-    *("intercept", "prediction", "base", "surrogate_at_row"),
-    *("source", "reason", "units"),
+    "document",
+    "word",
+    "count",
+    "coefficient",
+    "standard_error",
+    "single_run_sd",
+    "expected",
+    "n_samples",
+    "intercept",
+    "prediction",
+    "base",
+    "surrogate_at_row",
+    "source",
+    "reason",
+    "units",
 )
 
 
@@ -121,10 +133,8 @@ class LimeDocuments(
 
     def _validate_names(self, N: int) -> None:
         for n, document in enumerate(self.documents):
-            try:
+            with errors_of(f"document {n}"):
                 document.validate()
-            except InvalidInput as error:
-                raise InvalidInput(f"document {n}: {error}") from None
         names = self.labels.points
         if len(self.documents) != N or (names is not None and len(names) != N):
             raise InvalidInput(f"labels: expected one name for each of {N} documents")

@@ -9,7 +9,7 @@ from typing import Any, Final, cast, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Indices, Points, Values
+from propopt.base.arrays import Array, Attributions, Indices, Points, Values, quotient
 from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
@@ -83,8 +83,7 @@ class Limits:
         # Σ_j α_j (1 − α_j) β_j²: the variance of the surrogate under Q
         parts = self.variances * self.coefficients**2
         explained = parts.sum(axis=1)
-        total = np.maximum(variance, explained)
-        return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
+        return quotient(explained, np.maximum(variance, explained), 1.0)
 
     # ---- moments of independent bits: Cov_Q(z) = diag(α_j (1 − α_j))
 
@@ -181,10 +180,7 @@ def _of_column(tilt: Tilt) -> tuple[Values, Values]:
 
 def _mean(shares: Array, means: Array) -> Values:
     """The mean over pieces by shares (B, n) of any sum; NaN if all shares are 0."""
-    total = shares.sum(axis=0)
-    mean: Values = np.full(total.shape, np.nan)
-    np.divide((shares * means).sum(axis=0), total, out=mean, where=total > 0.0)
-    return mean
+    return quotient((shares * means).sum(axis=0), shares.sum(axis=0), np.nan)
 
 
 # ---- Means of a function by the bin of one column, and coefficients along its bins
@@ -278,9 +274,7 @@ def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
 def share_outside(parts: Array) -> Array:
     """The share Σ_{m≥1} |β_j^(m)| / Σ_m |β_j^(m)|, (n, D); 0 if all parts are 0."""
     sizes = np.abs(parts)
-    whole = sizes.sum(axis=1)
-    outside = sizes[:, 1:].sum(axis=1)
-    return np.divide(outside, whole, out=np.zeros(whole.shape), where=whole > 0.0)
+    return quotient(sizes[:, 1:].sum(axis=1), sizes.sum(axis=1))
 
 
 # ---- The variance of single columns under the weighted law

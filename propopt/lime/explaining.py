@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, Literal, final
 
 import numpy as np
 
 from propopt.base.arrays import Mask, Points, Values
-from propopt.base.checks import read_seed
+from propopt.base.checks import largest_entry, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, DrawPlan
 from propopt.base.suggestions import suggests_arguments
@@ -269,7 +268,7 @@ class LimeExplainer:
         values = result[: len(points)]
         answers = result[len(points) :]
         before = self._values
-        allowed = _SAME * max(float(np.ptp(before)), float(np.abs(before).max()))
+        allowed = _SAME * max(float(np.ptp(before)), largest_entry(before))
         changed = int((np.abs(answers - before) > allowed).sum())
         if changed > 0:
             raise InvalidInput(
@@ -358,7 +357,7 @@ def explain_rows(
     subject, result = limits_or_estimates(subject, progress)
     if values is None:
         values = subject.function.value_at(subject.points, subject.labels)
-    largest = float(np.abs(values).max())
+    largest = largest_entry(values)
     if largest > _LARGEST:
         raise InvalidInput(
             f"function: expected values below {_LARGEST:g}, got {largest:.3g}; divide "
@@ -565,10 +564,8 @@ def explain_documents(
     """The explanation of the documents of a subject."""
     before = subject.function.calls.rows
     documents = subject.documents
-    with progress_bar("lime: reading", len(documents), progress) as bar:
-        checked = check_documents(
-            subject.function, documents, partial(bar.advance, bar.task_ids[0])
-        )
+    with progress_bar("lime: reading", len(documents), progress) as advance:
+        checked = check_documents(subject.function, documents, advance)
     checked = [
         replace(x, refusal=x.refusal or _TOO_SHORT.get(x.document.n_words, ""))
         for x in checked
@@ -595,8 +592,10 @@ def explain_documents(
         announced = cost.announced(subject.draws.label("lime"), at.calls, progress)
     labels = range(len(documents)) if names is None else names
     # the bar counts texts, or documents if no text has to be evaluated
-    with progress_bar("lime", expected or len(documents), progress) as bar, announced:
-        advance = partial(bar.advance, bar.task_ids[0])
+    with (
+        progress_bar("lime", expected or len(documents), progress) as advance,
+        announced,
+    ):
         results = []
         for label, document, plan in zip(labels, checked, plans, strict=True):
             results.append(_explained(subject, label, document, plan, advance))

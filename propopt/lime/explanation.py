@@ -609,9 +609,10 @@ class LimeExplanation(
         InvalidInput
             If ``se`` is not positive.
         """
-        n = self.n_samples
         size = read_positive(se, "se")
-        return self._split(required_samples(n, self._flat_noise(None), size))
+        return self._split(
+            required_samples(self.n_samples, self._flat_noise(None), size)
+        )
 
     def path(
         self, row: Hashable | None = None, widths: ArrayLike | None = None

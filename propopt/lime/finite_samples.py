@@ -10,7 +10,15 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from scipy.special import logsumexp
 
-from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
+from propopt.base.arrays import (
+    Array,
+    Attributions,
+    Indices,
+    Mask,
+    Points,
+    Values,
+    quotient,
+)
 from propopt.base.checks import read_count, read_nonnegative
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
@@ -289,8 +297,9 @@ def single_run(
             second[rows] = second_moments(fit, rows, bits, f, weights)
     alone = np.flatnonzero(~shared)
     even = np.full(1, 1.0 / len(uniforms))
-    neighbourhood = law, points[alone], of_squares[alone], uniforms
-    for block, draws, f in values_around(evaluate, *neighbourhood, RUNS_AT_ONCE):
+    for block, draws, f in values_around(
+        evaluate, law, points[alone], of_squares[alone], uniforms, RUNS_AT_ONCE
+    ):
         second[alone[block]] = second_moments(fit, alone[block], draws.bits, f, even)
     return run_of(fit, second, law.log_weights(points, of_squares))
 
@@ -345,8 +354,7 @@ def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
     per_weight = (values - limits.at_row) * np.exp(-limits.log_weight) / n_samples
     alpha = limits.alpha
     moves = (alpha > 0.0) & (alpha < 1.0)
-    shifts = np.zeros(alpha.shape)
-    return np.divide(per_weight[:, None], alpha, out=shifts, where=moves)
+    return quotient(per_weight[:, None], alpha, where=moves)
 
 
 # ---- LIME on texts: the same equations, with exchangeable bits

@@ -143,8 +143,9 @@ def path_of_words(
 def _path(at: LimitsAt, width: float, widths: ArrayLike | None) -> BandwidthPath:
     grid = read_widths(widths, width)
     result = at(grid)
-    errors = result.standard_errors
-    return BandwidthPath(grid, result.coefficients, result.intercept, at, width, errors)
+    return BandwidthPath(
+        grid, result.coefficients, result.intercept, at, width, result.standard_errors
+    )
 
 
 def read_widths(widths: ArrayLike | None, center: float) -> Values:

@@ -28,10 +28,24 @@ from propopt.lime.sampled_limits import LimeSubject
 
 
 _COLUMNS: Final = (
-    *("row", "feature", "value", "bin", "coefficient", "standard_error", "alpha"),
-    *("single_run_sd", "single_run_sd_source", "expected", "n_samples"),
-    *("intercept", "prediction", "base", "surrogate_at_row", "effective_share"),
-    *("source", "units"),
+    "row",
+    "feature",
+    "value",
+    "bin",
+    "coefficient",
+    "standard_error",
+    "alpha",
+    "single_run_sd",
+    "single_run_sd_source",
+    "expected",
+    "n_samples",
+    "intercept",
+    "prediction",
+    "base",
+    "surrogate_at_row",
+    "effective_share",
+    "source",
+    "units",
 )
 
 
@@ -110,8 +124,13 @@ class LimeRows(
     @cached_property
     def limits(self) -> Limits:
         """The arrays of coefficients for infinitely many samples."""
-        moments = self.base, self.alpha, self.log_weight
-        return Limits(self.coefficients, *moments, self.standard_errors)
+        return Limits(
+            self.coefficients,
+            self.base,
+            self.alpha,
+            self.log_weight,
+            self.standard_errors,
+        )
 
     @property
     def r2(self) -> Values:

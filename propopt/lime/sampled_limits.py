@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Indices, Mask, Points, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values, quotient
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import (
     BATCH_BUDGET,
@@ -254,13 +254,10 @@ class CommonDraws:
             stratum = first[ties] * _STRATA // n  # equal values share a stratum
             inside = np.eye(_STRATA)[stratum]
             mass = inside.T @ weights
-            filled = mass > 0.0
-            level = np.zeros(mass.shape)
-            np.divide(inside.T @ (weights * centred), mass, out=level, where=filled)
+            level = quotient(inside.T @ (weights * centred), mass)
             squares = (weights**2 * (centred - level[stratum]) ** 2).T @ inside
-            added = np.zeros(mass.shape)
-            np.divide(squares.T, mass, out=added, where=filled)
-            total += (mass * level**2).sum(axis=0) - added.sum(axis=0)
+            total += (mass * level**2).sum(axis=0)
+            total -= quotient(squares.T, mass).sum(axis=0)
         return np.maximum(total, 0.0)
 
     def means(self, points: Points, widths: Values) -> list[tuple[Array, Array]]:
@@ -281,12 +278,10 @@ class CommonDraws:
         for bins, effects, level in zip(self.bins, additive, levels, strict=True):
             inside = (bins[:, None] == np.arange(len(effects))) * 1.0
             mass = weights.T @ inside
-            extra, error = np.full((2, *mass.shape), np.nan)
-            sums = weights.T @ (unfitted[:, None] * inside)
-            np.divide(sums, mass, out=extra, where=mass > 0.0)
+            extra = quotient(weights.T @ (unfitted[:, None] * inside), mass, np.nan)
             apart = unfitted[:, None] - np.nan_to_num(extra)[:, bins].T
             square = (weights**2 * apart**2).T @ inside
-            np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
+            error = quotient(np.sqrt(square), mass, np.nan)
             result.append(((total - level)[:, None] + effects + extra, error))
         return result
 
@@ -366,7 +361,7 @@ def estimate_limits(
     announced = announced_cost(
         draws.label("lime"), function, points, names, cost.of(first), progress
     )
-    with progress_bar("lime", len(points), progress) as bar, announced:
+    with progress_bar("lime", len(points), progress) as advance, announced:
 
         def batch(n_draws: int, k: int) -> BlockEstimates:
             size = n_draws // LIME_BLOCKS
@@ -377,10 +372,13 @@ def estimate_limits(
             n_outside = max(0, min(room, MOST_OUTSIDE))
             parts = []
             for block in _blocks(len(points), uniforms, n_outside):
-                around = points[block], widths[block]
-                parts.append(_estimates(evaluate, law, *around, uniforms, n_outside))
+                parts.append(
+                    _estimates(
+                        evaluate, law, points[block], widths[block], uniforms, n_outside
+                    )
+                )
                 done = (block.stop - block.start) * first / n_draws
-                bar.advance(bar.task_ids[0], done if k == 0 else 0)
+                advance(done if k == 0 else 0)
             return tuple(map(_joined, zip(*parts, strict=True)))
 
         pooled = Pooled.of(batch, cost, first).enough(draws)
@@ -583,8 +581,9 @@ class LimeSubject:
         rows = np.flatnonzero(~shared)
         rng = np.random.default_rng(self.draws.seed)
         (uniforms,) = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
-        around = law, points[rows], widths[rows], uniforms
-        for block, _, f in values_around(self.evaluate, *around):
+        for block, _, f in values_around(
+            self.evaluate, law, points[rows], widths[rows], uniforms
+        ):
             variance[rows[block]] = f.var(axis=1)
         return variance
 

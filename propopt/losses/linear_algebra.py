@@ -29,6 +29,7 @@ from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
 from propopt.base.arrays import Array, Edges, Indices, Sparse
+from propopt.base.checks import largest_entry
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import BATCH_BUDGET
 
@@ -277,7 +278,7 @@ def is_symmetric(matrix: Array) -> bool:
     """Whether a matrix is square and symmetric to 1e-8 of its largest entry."""
     if matrix.shape[0] != matrix.shape[1]:
         return False
-    tolerance = 1e-8 * np.abs(matrix).max()
+    tolerance = 1e-8 * largest_entry(matrix)
     return bool(np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance))
 
 

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.checks import largest_entry
 from propopt.losses.linear_algebra import (
     EPSILON,
     Components,
@@ -526,7 +527,7 @@ class Absolute(Penalty):
         return 0.0
 
     def polar(self, Y: Array) -> float:
-        return float(np.abs(Y).max(initial=0.0))
+        return largest_entry(Y)
 
     def shrink(self, Y: Array, weight: float) -> Array:
         return np.clip(Y, -weight, weight)

@@ -10,6 +10,7 @@ import numpy as np
 from propopt.base.arrays import Values
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES
 from propopt.base.charts import Chart, Grid, Lines, Scatter, Steps, Swarm
+from propopt.base.checks import largest_entry
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.plots.style import (
@@ -221,7 +222,7 @@ def _draw_steps(chart: Steps, axes: Axes) -> None:
         lines = chart.intervals + starts[:, None]
         axes.hlines(heights, *lines.T, color="0.2", linewidth=1.2, zorder=3)
         reach = np.hstack([reach, lines])
-    least = 1e-6 * float(np.abs(parts).max(initial=0.0))
+    least = 1e-6 * largest_entry(parts)
     for k, part in enumerate(chart.parts):
         is_left = part < 0.0
         text = number(part, 3, chart.sign) if abs(part) > least else "0"

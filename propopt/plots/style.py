@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # matplotlib is imported when something is drawn
     import matplotlib.colors
 
 Axes: TypeAlias = "matplotlib.axes.Axes"
-ColorMap: TypeAlias = "matplotlib.colors.Colormap"
 
 PLAIN: Final = "#1f4e79"
 QUIET: Final = "0.55"
@@ -62,7 +61,7 @@ def frame(axes: Axes, title: str, grid: str = "both") -> None:
         axes.set_title(words(title), fontsize="medium")
 
 
-def color_map(*, around_zero: bool) -> ColorMap:
+def color_map(*, around_zero: bool) -> matplotlib.colors.Colormap:
     """Colours from low to high, or around a white zero."""
     from matplotlib.colors import LinearSegmentedColormap
 

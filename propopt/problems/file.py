@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.suggestions import suggestion, suggests_arguments
+from propopt.base.text import enumerated
 from propopt.problems.jobs.audit import AuditSection
 from propopt.problems.jobs.compare import CompareSection
 from propopt.problems.jobs.explain import ExplainSection
@@ -24,7 +25,6 @@ from propopt.problems.sections import (
     OneOf,
     Section,
     collect_errors,
-    listed_words,
     wrong,
 )
 from propopt.problems.sources import (
@@ -98,8 +98,8 @@ class ProblemSchema(SweepKeys):
         job = self.job
         keys = [key for key in job_names if getattr(self, key) is not None]
         if len(keys) != 1:
-            got = listed_words(keys) if keys else "none of them"
-            expected = f"expected exactly one of {listed_words(job_names)}"
+            got = enumerated(keys, "and") or "none of them"
+            expected = f"expected exactly one of {enumerated(job_names, 'and')}"
             yield wrong(f"{expected}, got {got}", *keys[-1:])
             return
         of_jobs = {key for one in JOBS for key in one.job_keys()}

@@ -110,8 +110,12 @@ _BY_DEFAULT: Final = "by default that of kernel_robustness in the objective, or"
     section_of,
     inductive.GaussianProcessExplainer,
     without=(
-        *("robustness", "smoothness", "features"),
-        *("scale", "optimize", "random_state"),
+        "robustness",
+        "smoothness",
+        "features",
+        "scale",
+        "optimize",
+        "random_state",
     ),
     inducing=(
         Annotated[list[AnyInducing], Field(min_length=1)],
@@ -145,7 +149,11 @@ class InductiveSection(Section):
                     raise wrong(
                         f"expected at most {n_observed}, the number of observations, "
                         f"got {count}",
-                        *("inductive", "inducing", index, "counts", number),
+                        "inductive",
+                        "inducing",
+                        index,
+                        "counts",
+                        number,
                     )
 
     def complete(self, trade_offs: TradeOffs, problem: Problem) -> TradeOffs:

@@ -167,8 +167,15 @@ _FROM_SUBJECT: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
     "kernel_matrix": _kernel,
 }
 _NOT_OF_FILES: Final = (
-    *("X", "G", "values", "quantity", "present", "kernel_matrix"),
-    *("name", "units", "perturbations"),
+    "X",
+    "G",
+    "values",
+    "quantity",
+    "present",
+    "kernel_matrix",
+    "name",
+    "units",
+    "perturbations",
 )
 _SIMILAR_POINTS: Final = (
     PointGraph,

@@ -116,14 +116,14 @@ class Problem:
 
     def baselines(self) -> Iterator[Explanation]:
         """Explanations of the baselines, each computed on demand."""
-        options: dict[str, Any] = {"rng": self.keys.seed, "progress": False}
         for index, group in enumerate(self._baselines):
             for method in group:
                 explain = partial(
                     method.explain,
                     self.subject.function_with_slopes,
                     self.points,
-                    **options,
+                    rng=self.keys.seed,
+                    progress=False,
                 )
                 with part("baselines", index):
                     explanation = checkpointed_result("baseline", explain, Explanation)

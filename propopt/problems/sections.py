@@ -385,12 +385,6 @@ def _has_shape(value: Any, kind: Any) -> bool:
     return isinstance(value, (int, float) if plain is float else plain)
 
 
-def listed_words(words: Collection[str], last_by: str = "and") -> str:
-    """Words as a list in English: ``a, b and c``."""
-    *others, last = words
-    return f"{', '.join(others)} {last_by} {last}" if others else last
-
-
 # ---- Lists and ranges of weights, limits and kernel widths
 
 

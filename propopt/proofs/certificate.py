@@ -37,7 +37,8 @@ import scipy.linalg as la
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.arrays import Array, Attributions, Sparse, quotient
+from propopt.base.checks import largest_entry
 from propopt.base.declared import field
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
@@ -363,7 +364,7 @@ def gaps_of(measures: Mapping[str, Array]) -> Array:
     zero = measures["value_of_zero"]
     excess = np.clip(measures["excess"], 0.0, value)
     scale = np.maximum(value, _UNSCALED * zero)
-    return np.divide(excess, scale, out=np.zeros(excess.shape), where=excess > 0.0)
+    return quotient(excess, scale, where=excess > 0.0)
 
 
 def row_proofs(measures: Mapping[str, Array], largest: float = 1.0) -> dict[str, Array]:
@@ -512,5 +513,5 @@ def _violation(bound: Bound, W: Attributions, value: float, scale: float) -> flo
         assert isinstance(bound.loss.map, RowSums), "see is_complete"
         most = (np.abs(W) * np.abs(bound.loss.map.weights)).sum(axis=1)
         scale = max(float(most.max()), float(np.abs(bound.loss.target).max()))
-        excess = float(np.abs(bound.loss.residual(W)).max())
+        excess = largest_entry(bound.loss.residual(W))
     return float(excess / max(scale, sys.float_info.min))

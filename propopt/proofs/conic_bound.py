@@ -31,6 +31,7 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.checks import largest_entry
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.losses import Bound, Objective, Program, PropertyLoss
@@ -521,8 +522,8 @@ class CustomProgram:
             if not is_completeness(bound):
                 excesses.append(max(value - bound.limit, 0.0) / bound.limit)
                 continue
-            missed = np.abs(bound.loss.residual(W)).max(initial=0.0)
-            size = np.abs(W).max() + np.abs(bound.loss.target).max(initial=0.0)
+            missed = largest_entry(bound.loss.residual(W))
+            size = largest_entry(W) + float(np.abs(bound.loss.target).max(initial=0.0))
             excesses.append(float(missed) / max(float(size), tiny))
         at_W = cp.Variable(self.shape)
         at_W.value = W
@@ -535,15 +536,14 @@ class CustomProgram:
                     return math.inf
                 sizes = [float(np.max(x, initial=0.0)) for x in numbers]
                 excess = float(np.max(constraint.violation()))
-                excesses.append(excess / max(*sizes, float(np.abs(W).max()), tiny))
+                excesses.append(excess / max(*sizes, largest_entry(W), tiny))
         return max(excesses)
 
     def certificate(
         self, W: Attributions, values: dict[str, float], solved: Solved
     ) -> Certificate | Reason:
         """The certificate of attributions W (N, D) by duals of the conic program."""
-        terms = self.objective.terms
-        value = math.fsum(c * values[loss.name] for c, loss in terms)
+        value = math.fsum(c * values[loss.name] for c, loss in self.objective.terms)
         most = value * (1.0 + _SLACK)
         box = self.bounding_box(most)
         scaled = box[0] / self.size, box[1] / self.size

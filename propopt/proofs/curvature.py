@@ -255,9 +255,6 @@ def _form_of(P: Array) -> Callable[[Array], Array]:
     return form
 
 
-_Members: TypeAlias = NDArray[np.intp] | slice
-
-
 @final
 class Eigenbasis:
     """An eigenbasis Uᵀ P U = diag(``values``), constants of components first."""
@@ -340,13 +337,15 @@ class Eigenbasis:
 class _Block:
     """Eigenvectors of one component with zero sums, or all of a matrix."""
 
-    nodes: _Members
+    nodes: NDArray[np.intp] | slice
     values: Array
     errors: Array
     vectors: Array
 
     @classmethod
-    def of(cls, P: Array, nodes: _Members, constants_are_free: bool) -> _Block:
+    def of(
+        cls, P: Array, nodes: NDArray[np.intp] | slice, constants_are_free: bool
+    ) -> _Block:
         if not constants_are_free:
             values, vectors = la.eigh(P)
             errors = _errors(P, values, vectors)

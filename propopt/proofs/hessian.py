@@ -397,8 +397,7 @@ class QuadraticPart:
     def optimum(self, weights: Array) -> Attributions:
         """The optimum W₀ − ½H⁻¹∇F(W₀) of squared losses, W₀ with the given sums."""
         totals = self.totals
-        shape = self.program.shape
-        start = np.zeros(shape) if totals is None else totals.fixed
+        start = np.zeros(self.program.shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
         for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
             if c > 0.0 and is_squared(loss):
@@ -444,8 +443,9 @@ class QuadraticPart:
 
     @cached_property
     def _squared(self) -> tuple[int, ...]:
-        losses = self.program.losses
-        return tuple(k for k, loss in enumerate(losses) if is_squared(loss))
+        return tuple(
+            k for k, loss in enumerate(self.program.losses) if is_squared(loss)
+        )
 
     @cached_property
     def _squared_part(self) -> Program:

@@ -20,13 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
 import pandas as pd
 import scipy.sparse.linalg as sla
 
 from propopt.base.arrays import Attributions
+from propopt.base.checks import largest_entry
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput, NoTradeOff, Refused
 from propopt.base.text import Reason
@@ -195,12 +196,9 @@ def label_of_rest(label: str) -> str:
     return label.replace("kept", "lost").replace("removed", "left")
 
 
-_Measure: TypeAlias = Callable[[PropertyLoss], float]
-
-
 def _both(
     program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
-) -> tuple[_Measure, _Measure]:
+) -> tuple[Callable[[PropertyLoss], float], Callable[[PropertyLoss], float]]:
     """Functions to losses at G and at the other end."""
     G = matched_target(program)
     totals = Totals.of(program.bounds) if program.bounds else None
@@ -262,8 +260,8 @@ def _far_complete(
     free = Restriction.to_zero(inner, (G.shape[0], G.shape[1]))
     V = totals.coordinates(G) if free.only is None else free.only
     far = V if free.only is not None else free.expanded(free.coordinates(V))
-    tilt = float(np.abs(along(far, totals.axis)).max())
-    return totals.expanded(far) if tilt <= _EXACT * float(np.abs(G).max()) else None
+    tilt = largest_entry(along(far, totals.axis))
+    return totals.expanded(far) if tilt <= _EXACT * largest_entry(G) else None
 
 
 def matched_target(program: Program) -> Attributions | None:
@@ -291,8 +289,9 @@ def _least(
         case PerPoint(blocks=A), Squared():
             matrix = A if free is None else A @ free.basis
             t = np.asarray(loss.target)
-            how = {"atol": _EXACT, "btol": _EXACT, "maxiter": _MOST_STEPS}
-            nearest = sla.lsmr(matrix, t, **how)[0]
+            nearest = sla.lsmr(
+                matrix, t, atol=_EXACT, btol=_EXACT, maxiter=_MOST_STEPS
+            )[0]
             return float(((matrix @ nearest - t) ** 2).sum())
         case Identity(), Squared() | Absolute() if free is None:
             return 0.0

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from propopt.base.arrays import Array, Attributions, Indices, Mask
+from propopt.base.arrays import Array, Attributions, Indices, Mask, quotient
 from propopt.base.errors import InvalidInput
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.completeness import is_completeness
@@ -126,7 +126,7 @@ class NearOptimal:
         """The smallest β for which ⟨ℓ, V⟩ can be zero; infinite if ℓ is fixed."""
         remaining = np.maximum(sizes - self._slack(variances, lengths), 0.0)
         never = np.where(remaining > 0.0, np.inf, 0.0)
-        prices = np.divide(remaining**2, variances, out=never, where=variances > 0.0)
+        prices = quotient(remaining**2, variances, never)
         return np.maximum(prices - self.excess, 0.0)
 
     def _slack(self, variances: Array, lengths: float) -> Array:

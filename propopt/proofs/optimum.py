@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
-from propopt.base.checks import read_nonnegative, read_only
+from propopt.base.checks import largest_entry, read_nonnegative, read_only
 from propopt.base.codecs import arrays_of
 from propopt.base.declared import Declared, field, transient
 from propopt.base.document import Fact, number_text
@@ -284,8 +284,7 @@ def refuse_contradiction(best: Optimum) -> None:
             f"certificate: its value is {certificate.value!r}, but the losses "
             f"give {value!r}"
         )
-    scale = certificate.scale
-    if certificate.value > (1.0 + _MISFIT) * scale:
+    if certificate.value > (1.0 + _MISFIT) * certificate.scale:
         raise InvalidInput("certificate: its scale is below its value")
     most = certificate.value + _most_above(certificate, best)
     if not certificate.lower_bound <= most:  # NaN passes
@@ -331,7 +330,7 @@ def _most_above(certificate: Certificate, best: Optimum) -> float:
 
 def root_mean_square(W: Array) -> float:
     """The root mean square of an array, without overflow."""
-    unit = float(np.abs(W).max(initial=0.0)) or 1.0
+    unit = largest_entry(W) or 1.0
     return unit * float(np.sqrt(np.mean((W / unit) ** 2)))
 
 

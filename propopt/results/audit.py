@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Values
-from propopt.base.checks import did_you_mean, read_nonnegative
+from propopt.base.checks import did_you_mean, largest_entry, read_nonnegative
 from propopt.base.declared import field
 from propopt.base.document import (
     Chapter,
@@ -50,10 +50,17 @@ CHECKS: Final = ("row sums", "base", "values")
 """The labels of the checks, which have verdicts, in their order."""
 
 NUMBERS: Final = (
-    *("power", "R² with exact", "slope with exact"),
-    *("large signs", "top 3 features", "unused features"),
-    *("main effects", "required", "removable differences"),
-    *("change to halve them", "change with half background"),
+    "power",
+    "R² with exact",
+    "slope with exact",
+    "large signs",
+    "top 3 features",
+    "unused features",
+    "main effects",
+    "required",
+    "removable differences",
+    "change to halve them",
+    "change with half background",
 )
 """The labels of numbers without a verdict, in their order."""
 
@@ -169,9 +176,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
             )
         W = self.explanation.attributions
         missed = W.sum(axis=1) - (self._prediction - self._base)
-        numbers = {"row sums": float(np.abs(missed).max())}
+        numbers = {"row sums": largest_entry(missed)}
         if self.exact is not None:
-            numbers["values"] = float(np.abs(W - self.exact).max())
+            numbers["values"] = largest_entry(W - self.exact)
         findings = self._by_name
         for name, number in numbers.items():
             stated = findings[name].number if name in findings else math.nan
@@ -215,7 +222,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
     @property
     def _scale(self) -> float:
         """The range of predictions, or the largest value."""
-        largest = float(np.abs(self.explanation.attributions).max())
+        largest = largest_entry(self.explanation.attributions)
         return max(float(np.ptp(self._prediction)), largest, 1e-12)
 
     def to_sign(

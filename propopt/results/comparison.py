@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 import pandas as pd
@@ -46,8 +46,6 @@ from propopt.tables.frames import Labels
 
 # ---- The level: how much columns change by chance alone
 
-
-LevelKind: TypeAlias = Literal["bootstrap_refits", "pooled_refits", "permutations"]
 
 SHARE_OF_ALARMS: Final = 0.05
 """Upper bound on the share of comparisons without a change that have any flag."""
@@ -101,7 +99,7 @@ class NullLevel(Declared, eq=True):
     .. [1] Westfall and Young, Resampling-Based Multiple Testing, Wiley, 1993.
     """
 
-    kind: LevelKind = field()
+    kind: Literal["bootstrap_refits", "pooled_refits", "permutations"] = field()
     least: float = field(low=0.0)
     tested: Values = field("D", low=0.0)
     distances: Array = field("R D", low=0.0, nonempty=True)

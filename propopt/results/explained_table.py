@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Attributions, Values
-from propopt.base.checks import read_count
+from propopt.base.checks import errors_of, read_count
 from propopt.base.codecs import Members, record_codec
 from propopt.base.declared import Declared, field
 from propopt.base.document import (
@@ -147,11 +147,9 @@ class TableHeader(Declared):
         kind = isinstance(plain, dict) and plain.pop("format", None)
         if kind != _FORMAT or plain.pop("format_version", None) != _VERSION:
             raise InvalidInput(f"{path}: expected the format {_FORMAT} {_VERSION}")
-        try:
+        with errors_of(str(path)):
             header: Self = record_codec(cls).unpack(plain, "", Members({}, []))
             header.validate()
-        except InvalidInput as error:
-            raise InvalidInput(f"{path}: {error}") from None
         return header
 
 
@@ -587,8 +585,9 @@ class ExplainedTable(
         order = positions_by_size(sizes)
         columns = size_columns(sizes, order)
         if header.units != "output":
-            sides = (self.raises / n)[order], (self.lowers / n)[order]
-            columns["sign"] = [*map(sign_text, *sides)]
+            columns["sign"] = [
+                *map(sign_text, (self.raises / n)[order], (self.lowers / n)[order])
+            ]
         # means of the negative and of the positive attributions
         ends = (self.sums / n + np.stack([-sizes, sizes])).T[order] / 2.0
         bars = [Span(min(low, 0.0), max(high, 0.0)) for low, high in ends.tolist()]

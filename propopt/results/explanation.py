@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices
-from propopt.base.checks import read_count, read_level, read_only
+from propopt.base.checks import largest_entry, read_count, read_level, read_only
 from propopt.base.declared import Lazy
 from propopt.base.document import Chapter, Document
 from propopt.base.errors import InvalidInput, UncertifiedWarning
@@ -322,8 +322,7 @@ class Explanation(
                 f"scaled: expected attributions in units 'gradient', got {self.units!r}"
             )
         D = self.shape[1]
-        names = self.labels.features
-        sizes = aligned_vector(scale, names, "scale", "the explanation")
+        sizes = aligned_vector(scale, self.labels.features, "scale", "the explanation")
         if sizes.shape != (D,):
             raise InvalidInput(
                 f"scale: expected {D} numbers, one for each feature, got {len(sizes)}"
@@ -680,7 +679,7 @@ class Explanation(
             return
         moves = omega > 0.0  # others retain their contributions
         change_of_fixed = np.abs(self.attributions - target)[:, ~moves].max(initial=0.0)
-        size = float(np.abs(self.attributions).max(initial=0.0))
+        size = largest_entry(self.attributions)
         W = self.attributions[:, moves]
         target = target[:, moves]
         omega = omega[moves]

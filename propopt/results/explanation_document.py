@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Indices, Values
+from propopt.base.checks import largest_entry
 from propopt.base.document import (
     Chapter,
     Document,
@@ -166,7 +167,7 @@ def _one_row(best: Optimum, clear: Values) -> Table:
 def _many_rows(best: Optimum, clear: Values) -> Table:
     """The mean size of each feature, and the rows where it is highest or clear."""
     W = best.attributions
-    unit = float(np.abs(W).max()) or 1.0  # against overflow of sums
+    unit = largest_entry(W) or 1.0  # against overflow of sums
 
     def sizes_and_sides(w: Array) -> list[Array]:
         v = w / unit
@@ -241,17 +242,10 @@ def highest_for(
             return ""
         means = np.where(common, np.bincount(index, w) / counts, -np.inf)
         return categories[int(codes[means.argmax()])]
-    rho = np.corrcoef(mid_ranks(x), mid_ranks(w))[0, 1]
+    rho = np.corrcoef(pd.Series(x).rank(), pd.Series(w).rank())[0, 1]
     if abs(rho) < _MIXED:
         return "mixed"
     return "high" if rho > 0.0 else "low"
-
-
-def mid_ranks(values: Values) -> Values:
-    """Ranks from 1; equal values have the mean of their ranks."""
-    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    means: Values = np.cumsum(counts) - 0.5 * (counts - 1)
-    return means[index]
 
 
 def sign_text(raises: float, lowers: float) -> str:
@@ -296,8 +290,8 @@ def _proof(best: Optimum) -> Iterator[Fact]:
         yield Fact("similar rows", str(search), basis="estimated")
     missed = best.additivity_error
     if missed is not None:
-        most = float(np.abs(missed).max())
-        is_rounding = most < 1e-9 * float(np.abs(best.attributions).max())
+        most = largest_entry(missed)
+        is_rounding = most < 1e-9 * largest_entry(best.attributions)
         yield Fact("additivity error", 0.0 if is_rounding else most)
     shares = best.loss_shares
     for share in filter(math.isfinite, (shares.get(x, math.nan) for x in _FAITHFUL)):
@@ -368,7 +362,7 @@ def _shap_values(best: Optimum) -> Array | None:
     if phi is None or base is None or prediction is None:
         return None
     missed = np.abs(phi.sum(axis=1) - (prediction - base))
-    return phi if missed.max() <= _ADDS * np.abs(phi).max() else None
+    return phi if missed.max() <= _ADDS * largest_entry(phi) else None
 
 
 # ---- Settings

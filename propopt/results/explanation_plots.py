@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -35,9 +35,6 @@ from propopt.tables.imported import AttributionsLike, read_attributions
 
 if TYPE_CHECKING:
     from propopt.functions.images import ImageShape
-
-SignConclusions: TypeAlias = NearOptimalConclusions | Clear
-"""Results with a sign for each attribution, 0 where it is uncertain."""
 
 
 _RULES: Final[tuple[WordRule, ...]] = (
@@ -138,7 +135,7 @@ class ExplanationPlots:
         row: Hashable = None,
         *,
         n_features: int = 10,
-        certain: SignConclusions | None = None,
+        certain: NearOptimalConclusions | Clear | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """Draw the attributions of one row as steps from the base to the prediction.

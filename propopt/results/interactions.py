@@ -16,7 +16,7 @@ from typing import Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Attributions, Values
+from propopt.base.arrays import Array, Attributions, Values, quotient
 from propopt.base.cards import N_ON_CARD
 from propopt.base.charts import Grid
 from propopt.base.checks import read_count
@@ -144,8 +144,7 @@ class Interactions(
         contribution.
         """
         of_pairs, alone = self._sizes
-        both = of_pairs + alone
-        return np.divide(of_pairs, both, out=np.zeros(len(both)), where=both > 0.0)
+        return quotient(of_pairs, of_pairs + alone)
 
     @property
     def _sizes(self) -> tuple[Values, Values]:

@@ -256,7 +256,6 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
         requested = np.arange(N) if rows is None else np.array(rows, np.int64)
         some = best if rows is None else of_rows(best, requested)
         clear = clear_of(some, small_change=small_change, by="value", groups=groups)
-        W = some.attributions
         sums = np.eye(D)
         names = labels.feature_names(D)
         if groups is not None:
@@ -264,7 +263,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
         members = [np.flatnonzero(row) for row in sums]
         merged = np.array([name in (groups or ()) for name in names])
         side = 1.0 if direction == "higher" else -1.0
-        phi = W if some.contributions is None else some.contributions
+        phi = some.attributions if some.contributions is None else some.contributions
         keys = side * phi @ sums.T
         keys = np.where(np.abs(keys) <= dust_of(keys), 0.0, keys)
         apart = best.together_of(groups)
@@ -493,10 +492,13 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
     def _card(self, blocks: Sequence[Block], kind: str, *size: str) -> Document:
         """Blocks below a title, and a line with model, size, decision and unit."""
         unit = "percentage points" if self._in_points else self.unit
-        parts = (*size, f"{decision_text(self.quantity, self.towards)}, in {unit}")
         return Document(
             title=title_of(kind, self.quantity),
-            subtitle=subtitle_of(self.quantity, *parts),
+            subtitle=subtitle_of(
+                self.quantity,
+                *size,
+                f"{decision_text(self.quantity, self.towards)}, in {unit}",
+            ),
             blocks=blocks,
         )
 
@@ -533,8 +535,9 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
         else:
             if not self.n_models:
                 facts.append(UNTESTED)
-            ranks = self._by_rank
-            card = self._card([ranks, Facts(facts)], "Reasons", sample.in_words())
+            card = self._card(
+                [self._by_rank, Facts(facts)], "Reasons", sample.in_words()
+            )
         frame = self.to_frame()[["row", "rank"]].join(listed)
         chapters = [table_chapter("Reasons, row by row", frame)][: len(self.names) - 1]
         return replace(

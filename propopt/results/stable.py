@@ -34,7 +34,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Indices, Mask, Values
-from propopt.base.checks import read_count, read_option
+from propopt.base.checks import errors_of, read_count, read_option
 from propopt.base.declared import field
 from propopt.base.document import (
     Document,
@@ -42,8 +42,8 @@ from propopt.base.document import (
     shape_text,
     share_text,
 )
-from propopt.base.errors import InvalidInput, Refused
-from propopt.base.terminal import progress_bar
+from propopt.base.errors import InvalidInput
+from propopt.base.terminal import tracked
 from propopt.base.text import Quantity
 from propopt.proofs.near_optimal import in_order
 from propopt.proofs.optimum import Optimum
@@ -172,14 +172,10 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
         sums = sums if direction == "higher" else -sums
         of_model = [x @ sums.T for x in retrained.contributions()]
         refits = list[list[Array]]()
-        with progress_bar("retrained models", count, progress) as bar:
-            for b, model in enumerate(models, start=1):
-                try:
-                    theirs = retrained.contributions(model)
-                except (InvalidInput, Refused) as error:
-                    raise type(error)(f"models: number {b}: {error}") from None
-                refits.append([x @ sums.T for x in theirs])
-                bar.advance(bar.task_ids[0])
+        for b, model in enumerate(tracked("retrained models", models, progress), 1):
+            with errors_of(f"models: number {b}"):
+                theirs = retrained.contributions(model)
+            refits.append([x @ sums.T for x in theirs])
         phi = contributions @ sums.T
         stacked = [np.stack(x) for x in zip(*refits, strict=True)]
         rows, reference = (x - y for x, y in zip(stacked, of_model, strict=True))
@@ -220,10 +216,15 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
             raise InvalidInput(f"first: expected none below {_LEAST_ROWS} rows")
 
     @property
+    def _towards_it(self) -> Attributions:
+        """The contributions, positive towards the decision."""
+        phi = self.contributions
+        return phi if self.towards == "higher" else -phi
+
+    @property
     def listed(self) -> Mask:
         """A mask (N, K) of the k largest contributions towards the decision."""
-        side = 1.0 if self.towards == "higher" else -1.0
-        return _first_of(side * self.contributions, self.k)
+        return _first_of(self._towards_it, self.k)
 
     @property
     def stable_reasons(self) -> float:
@@ -239,8 +240,7 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
         is the first, ``stable_signs`` that with a stable sign. ``signal`` and ``noise``
         are κ and √v̄, ``mean_size`` is the mean of |φ|.
         """
-        side = 1.0 if self.towards == "higher" else -1.0
-        top = _first_of(side * self.contributions, 1)
+        top = _first_of(self._towards_it, 1)
         columns = {
             "mean_size": np.abs(self.contributions).mean(axis=0),
             "listed": self.listed.mean(axis=0),

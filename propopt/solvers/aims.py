@@ -45,7 +45,6 @@ from propopt.solvers.solver import Solution, Solver, innermost
 from propopt.solvers.task import Task
 
 
-_Terms: TypeAlias = tuple[tuple[float, PropertyLoss], ...]
 _Key: TypeAlias = str | PropertyLoss
 
 _MOST_CUTS = 200
@@ -211,7 +210,10 @@ class AimCase:
         )
 
     def best(
-        self, terms: _Terms, limits: Sequence[Bound] = (), **parameters: Parameter
+        self,
+        terms: tuple[tuple[float, PropertyLoss], ...],
+        limits: Sequence[Bound] = (),
+        **parameters: Parameter,
     ) -> Explanation:
         """The optimum of weighted losses under limits on others."""
         weights = np.array([weight for weight, _ in terms])

@@ -231,8 +231,11 @@ class _Compiled(Prepared):
 
     def _typical_value(self, scaled: Array) -> float:
         """The largest weight of a loss with a target: about what zero costs."""
-        losses = self._program.losses
-        aims = [c for c, loss in zip(scaled, losses, strict=True) if loss.has_target]
+        aims = [
+            c
+            for c, loss in zip(scaled, self._program.losses, strict=True)
+            if loss.has_target
+        ]
         return float(max(aims, default=0.0) or scaled.max())
 
     def _penalty(self, loss: PropertyLoss) -> CvxpyExpression:

@@ -45,7 +45,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Indices, Sparse
+from propopt.base.arrays import Array, Attributions, Indices, Sparse, quotient
 from propopt.losses import MaxDifferenceRobustness, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.linear_algebra import (
@@ -571,7 +571,7 @@ def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
     squares = np.einsum("ed,ed->e", Z, Z)
     products = np.maximum(np.einsum("ed,ed->e", Y, Z), 0.0)
     # y_e = 2 s_e z_e; an ordered-pair loss counts S_e‖z_e‖² twice
-    s = np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0)
+    s = quotient(products, squares)
     return np.asarray(0.25 * np.bincount(_edge_of_row(loss), s, loss.graph.n_edges))
 
 

@@ -18,6 +18,7 @@ from typing import final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import largest_entry
 from propopt.base.resources import memory_refusal
 from propopt.losses import Program
 from propopt.losses.maps import (
@@ -103,7 +104,7 @@ class _Sparse(Prepared):
         G = self._quadratic.G
         if a == 0.0:  # W = 0 minimises all other losses
             return self._solution(np.zeros_like(G), np.zeros_like(G))
-        if 2.0 * a * float(np.abs(G).max()) <= weight:  # 0 ∈ −2aG + λ∂‖0‖₁
+        if 2.0 * a * largest_entry(G) <= weight:  # 0 ∈ −2aG + λ∂‖0‖₁
             return self._solution(np.zeros_like(G), (2.0 * a) * G)
         lasso = LassoProblem(
             beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance

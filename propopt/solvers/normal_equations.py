@@ -33,7 +33,7 @@ from typing import TypeAlias, final, get_args
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Indices
+from propopt.base.arrays import Array, Attributions, Indices, quotient
 from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import objective_scale
@@ -271,14 +271,14 @@ class ConstrainedEntryCg(Solver):
         support = entry_support(program)
         assert support is not None, "see refusal"
         losses = tuple(map(support.loss, program.losses))
-        given = {
-            "rows": support.positions // program.shape[1],
-            "weights": support.values(v)[:, 0],
-            "totals": np.asarray(sums.target)[:, 0],
-        }
 
         def solve(weights: Array, tolerance: float, start: Solution | None) -> Solution:
-            system = _EntrySystem(positive_terms(weights, losses), **given)
+            system = _EntrySystem(
+                positive_terms(weights, losses),
+                rows=support.positions // program.shape[1],
+                weights=support.values(v)[:, 0],
+                totals=np.asarray(sums.target)[:, 0],
+            )
             begin = system.aim if start is None else support.values(start.W)
             w = system.minimum(system.nearest(begin), tolerance)
             return Solution(W=support.expanded(w), multipliers=(math.inf,))
@@ -348,5 +348,5 @@ class _EntrySystem(Descent):
     def _spread(self, sums: Array, diagonal: Array) -> Array:
         squares = self.weights**2 / diagonal[:, 0]
         sizes = np.bincount(self.rows, squares, len(self.totals))
-        y = np.divide(sums, sizes, out=np.zeros_like(sums), where=sizes > 0.0)
+        y = quotient(sums, sizes)
         return (self.weights * y[self.rows])[:, None]

@@ -26,6 +26,7 @@ from typing import TypeAlias, cast, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import largest_entry
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.algebra import _RecastLoss
@@ -90,7 +91,7 @@ def _exact_duals(
     program: Program, W: Attributions, M: Attributions, weights: Array
 ) -> dict[str, Array]:
     """Duals 2c A(W) of squared losses, whose last digits W + M loses."""
-    if np.abs(M).max() <= LARGE * np.abs(W).max():
+    if largest_entry(M) <= LARGE * largest_entry(W):
         return {}
     return {
         loss.name: 2.0 * c * np.asarray(loss.map(W))

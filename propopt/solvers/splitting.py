@@ -367,9 +367,11 @@ class _Split(Prepared):
     @cached_property
     def _conic(self) -> Solver | None:
         """Clarabel, if the program is small and it does not refuse."""
-        losses = self._program.losses
         shape = self._program.shape
-        if sum(loss.map.flat_rows(shape) for loss in losses) > CLARABEL_ROWS:
+        if (
+            sum(loss.map.flat_rows(shape) for loss in self._program.losses)
+            > CLARABEL_ROWS
+        ):
             return None
         choice = Conic("CLARABEL").take(self._program)
         return choice if isinstance(choice, Solver) else None

@@ -446,8 +446,7 @@ class Task:
         errors: Array | None = None,
         solver: str,
     ) -> Explanation:
-        program = self.program
-        names = program.trivial.names
+        names = self.program.trivial.names
         return Explanation(
             **self._of_program,
             parameters=dict(self._searches),

@@ -398,8 +398,11 @@ class FittedModel:
         """The first steps that receive the texts: one, or one for each member."""
         parts = members_in(self.entry)
         if isinstance(self.entry, FeatureUnion):
-            transformers = self.entry.transformer_list
-            parts = [part for _, part in transformers if not isinstance(part, str)]
+            parts = [
+                part
+                for _, part in self.entry.transformer_list
+                if not isinstance(part, str)
+            ]
         elif not parts:
             return [self.entry]
         return [entry for part in parts for entry in FittedModel.of(part).text_entries]

@@ -421,8 +421,9 @@ class TextDocument:
     @cached_property
     def occurrences(self) -> tuple[Occurrence, ...]:
         """All occurrences of words, in order, (T,)."""
-        spans = self.spans
-        return tuple(Occurrence(start, end, self.words[j]) for start, end, j in spans)
+        return tuple(
+            Occurrence(start, end, self.words[j]) for start, end, j in self.spans
+        )
 
     @cached_property
     def n_words(self) -> int:
@@ -432,8 +433,14 @@ class TextDocument:
     @property
     def spans(self) -> list[tuple[int, int, int]]:
         """The start, end and index of the word of each occurrence, (T,)."""
-        columns = self.starts.tolist(), self.ends.tolist(), self.word_indices.tolist()
-        return list(zip(*columns, strict=True))
+        return list(
+            zip(
+                self.starts.tolist(),
+                self.ends.tolist(),
+                self.word_indices.tolist(),
+                strict=True,
+            )
+        )
 
     @cached_property
     def counts(self) -> Indices:

@@ -27,7 +27,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Sparse
+from propopt.base.arrays import Array, Sparse, quotient
 from propopt.base.checks import did_you_mean, read_array, read_with_missing
 from propopt.base.declared import transient
 from propopt.base.errors import InvalidInput
@@ -646,8 +646,7 @@ def directions(rows: Sparse) -> Sparse:
 
 
 def _divided(rows: Sparse, sizes: Array) -> Sparse:
-    shares = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
-    return sp.csr_array(sp.diags_array(shares) @ rows)
+    return sp.csr_array(sp.diags_array(quotient(1.0, sizes)) @ rows)
 
 
 # ---- Alignment of rows and columns by name

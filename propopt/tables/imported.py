@@ -45,8 +45,13 @@ AttributionsLike: TypeAlias = Any
 """Attributions in any form that :func:`read_attributions` accepts."""
 
 _BASES: Final = (
-    *("base_value", "base_values", "expected_value", "expected_values"),
-    *("bias", "Bias", "BIAS"),
+    "base_value",
+    "base_values",
+    "expected_value",
+    "expected_values",
+    "bias",
+    "Bias",
+    "BIAS",
 )
 """Names of a column with base values, unless a feature has the name."""
 

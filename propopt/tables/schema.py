@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Points
+from propopt.base.arrays import Array, Points, quotient
 from propopt.base.checks import (
     describe_type,
     read_array,
@@ -676,5 +676,4 @@ def _deviations(points: Points) -> Array:
 
 def per_scale(values: Array, sizes: Array) -> Array:
     """Values divided by sizes; 0 if the size is 0, NaN if the value is missing."""
-    units: Array = values * 0.0
-    return np.divide(values, sizes, out=units, where=np.asarray(sizes > 0.0))
+    return quotient(values, sizes, values * 0.0)

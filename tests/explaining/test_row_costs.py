@@ -63,7 +63,7 @@ def test_nothing_is_made_twice_for_a_row_nor_before_it_is_asked_for(kind, monkey
     model = LGBMClassifier(**SMALL).fit(NUMBERS, (SCORE > 1.0).astype(int))
     explainer = explained(model, NUMBERS, kind=kind)
     explainer.explain(NEW_NUMBERS[:1])  # what all rows have in common
-    monkeypatch.setattr(out_of_sample, "progress_bar", None)  # there is no time for it
+    monkeypatch.setattr(out_of_sample, "tracked", None)  # there is no time for it
     parts = kind == "contributions"
     fitted = FittedContributions if parts else FittedRows
     # notes on columns are made in each call: 1 % of a row of 5 columns, 6 % of 200

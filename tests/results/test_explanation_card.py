@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import spearmanr
 
 import propopt as po
 from propopt.results.explanation import Explanation
 from propopt.results.explanation_document import (
     highest_for,
-    mid_ranks,
     sign_text,
     size_columns,
 )
@@ -65,11 +64,6 @@ def test_values_that_few_rows_have_are_not_named():
     assert highest_for(x, w, names) == ""
     x[-3:] = 5.0  # four of 40 rows have it
     assert highest_for(x, w, names) == "only 5"
-
-
-def test_equal_values_have_their_mean_rank():
-    values = default_rng(0).integers(0, 4, 30).astype(float)
-    np.testing.assert_array_equal(mid_ranks(values), rankdata(values))
 
 
 def test_signs_are_those_of_values_that_are_not_zero():

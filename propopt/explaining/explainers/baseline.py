@@ -247,8 +247,8 @@ class Baseline(ABC):
         request = Request(
             function=function, points=points, labels=labels, rng=read_rng(rng)
         )
-        with progress_bar(self.method, len(points), progress) as bar:
-            request = replace(request, advance=partial(bar.advance, bar.task_ids[0]))
+        with progress_bar(self.method, len(points), progress) as advance:
+            request = replace(request, advance=advance)
             if isinstance(function, TextFunction):
                 findings = self._of_texts(function, X, request)
             else:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, quotient
 from propopt.base.checks import read_count, read_option, read_positive
 from propopt.base.errors import EstimatedWarning, InvalidInput
 from propopt.base.resources import DrawPlan
@@ -71,8 +71,7 @@ def findings_of_limits(
     steps = np.where(request.fixed, 1.0, np.where(observed, raw, 0.0))
 
     def per_step(coefficients: Array, steps: Array) -> Array:
-        slopes = np.zeros(steps.shape)
-        return np.divide(coefficients, steps, out=slopes, where=steps != 0.0)
+        return quotient(coefficients, steps, where=steps != 0.0)
 
     undefined = (steps == 0.0).sum(axis=1).astype(float)
     return Findings(

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Values
+from propopt.base.arrays import Array, Points, Values, quotient
 from propopt.base.checks import read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
@@ -94,10 +94,7 @@ def _r2(values: Array, residuals: Array, weights: Array) -> Values:
     spread = (weights * (values - mean[:, None]) ** 2).sum(axis=1)
     rounding = (weights * (16 * np.finfo(float).eps * values) ** 2).sum(axis=1)
     left = (weights * residuals**2).sum(axis=1)
-    varies = spread > rounding
-    unexplained: Values = np.zeros_like(left)
-    np.divide(left, spread, out=unexplained, where=varies)
-    return 1 - unexplained
+    return 1 - quotient(left, spread, where=spread > rounding)
 
 
 def _kish(weights: Array) -> Values:
@@ -256,12 +253,19 @@ class Lime(Baseline):
     def _findings(self, request: Request) -> Findings:
         self._check_size(request.points.shape[1])
         blocks = []
-        settings = self.ridge, self.fit_intercept
         for rows, neighbourhood in self._neighbourhoods(request):
             values = request.value(neighbourhood.samples)
             for part, part_of_rows in neighbourhood.parts(FITTED_TOGETHER):
                 first = rows.start + part.start
-                blocks.append(local_fit(part_of_rows, values[part], first, *settings))
+                blocks.append(
+                    local_fit(
+                        part_of_rows,
+                        values[part],
+                        first,
+                        self.ridge,
+                        self.fit_intercept,
+                    )
+                )
             request.advance(len(neighbourhood.samples))
         joined = {
             name: np.concatenate([block[name] for block in blocks])
@@ -288,8 +292,7 @@ class Lime(Baseline):
                 raise InvalidInput(
                     "law: a TextLaw deletes words of documents, and X is a table"
                 )
-            given = self.law, self.n_samples, self.first_row
-            return around_texts(*given, points, rng)
+            return around_texts(self.law, self.n_samples, self.first_row, points, rng)
         if self.law is not None:
             law = self._law(self.law).aligned(request.labels, points.shape[1])
             return around_rows(law, self.n_samples, self.first_row, points, rng)

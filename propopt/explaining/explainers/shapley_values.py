@@ -18,7 +18,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
+from propopt.base.arrays import (
+    Array,
+    Attributions,
+    Indices,
+    Mask,
+    Points,
+    Values,
+    quotient,
+)
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
@@ -348,8 +356,9 @@ class _Game:
         differs = self.differs
         last = self.empty
         worths = [last.mean(keepdims=True)]
-        tables = perturbations.PERTURBED_POINTS
-        for part in tables.blocks(len(features), 8 * self.background.size):
+        for part in perturbations.PERTURBED_POINTS.blocks(
+            len(features), 8 * self.background.size
+        ):
             some = features[part]
             subsets = np.zeros((len(some), len(inside)), bool)
             subsets[np.arange(len(some)), some] = True
@@ -375,8 +384,7 @@ def _slopes(
     size = np.maximum(np.abs(points), np.abs(reference))
     absent = np.isnan(points)
     defined = np.abs(steps) > _NEGLIGIBLE * size
-    slopes: Attributions = np.where(absent, values, 0.0)
-    np.divide(values, steps, out=slopes, where=defined)
+    slopes = quotient(values, steps, np.where(absent, values, 0.0), defined)
     return slopes, (~(defined | absent)).sum(axis=1).astype(float)
 
 

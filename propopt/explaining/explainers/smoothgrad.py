@@ -87,13 +87,16 @@ class SmoothGrad(Baseline):
 
     def _findings(self, request: Request) -> Findings:
         drawn = SmoothedGradients.of(self, request, self._draws)
-        errors = drawn.standard_errors
         self._draws.warn_if_larger(drawn.error)
-        return Findings(attributions=drawn.mean, standard_errors=errors)
+        return Findings(attributions=drawn.mean, standard_errors=drawn.standard_errors)
 
     @property
     def _draws(self) -> DrawPlan:
-        return DrawPlan(self.n_samples, 0, self.precision, self.max_evaluations)
+        return DrawPlan(
+            self.n_samples,
+            precision=self.precision,
+            max_evaluations=self.max_evaluations,
+        )
 
     def noise(self, n_samples: int) -> Perturbations:
         """Make the given number of noise draws ε around each point."""

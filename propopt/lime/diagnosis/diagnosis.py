@@ -26,7 +26,7 @@ from propopt.base.document import (
     title_of,
 )
 from propopt.base.errors import InvalidInput
-from propopt.base.terminal import progress_bar
+from propopt.base.terminal import tracked
 from propopt.base.text import Quantity, printable
 from propopt.base.vocabulary import Basis
 from propopt.lime.diagnosis.evidence import NOTE, AnyEvidence, LimeFinding, Rule
@@ -292,8 +292,6 @@ def run_rules(
 ) -> list[LimeFinding]:
     """The findings of all rules, with a progress bar."""
     findings: list[LimeFinding] = []
-    with progress_bar("diagnosis", len(rules), progress) as bar:
-        for rule in rules:
-            findings += find(rule)
-            bar.advance(bar.task_ids[0])
+    for rule in tracked("diagnosis", rules, progress):
+        findings += find(rule)
     return findings

@@ -11,7 +11,15 @@ from typing import Any, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Indices, Mask, Points, Values
+from propopt.base.arrays import (
+    Array,
+    Attributions,
+    Indices,
+    Mask,
+    Points,
+    Values,
+    quotient,
+)
 from propopt.base.declared import field
 from propopt.base.errors import Refused
 from propopt.base.resources import BATCH_BUDGET
@@ -172,15 +180,22 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def finite(self) -> FiniteFit:
-        how = self.n_samples, self.ridge, self.first_row
-        return expected(self.limits, self.values, *how)
+        return expected(
+            self.limits, self.values, self.n_samples, self.ridge, self.first_row
+        )
 
     @cached_property
     def run(self) -> SingleRun:
         subject = self.subject
         rng = np.random.default_rng(subject.draws.seed)
-        around = subject.evaluate, self.law, self.points, self.finite
-        return single_run(*around, rng=rng, common=subject.common)
+        return single_run(
+            subject.evaluate,
+            self.law,
+            self.points,
+            self.finite,
+            rng=rng,
+            common=subject.common,
+        )
 
     def signs(self) -> SignsAround | None:
         exact = self.subject.exact
@@ -235,9 +250,7 @@ class RowsEvidence(Evidence):
             additive = additive_variance(self.subject.exact, self.points, self.widths)
         else:
             return np.ones(len(total))
-        shares = np.ones(len(total))
-        np.divide(additive, total, out=shares, where=total > 0.0)
-        return np.clip(1.0 - shares, 0.0, 1.0)
+        return np.clip(1.0 - quotient(additive, total, 1.0), 0.0, 1.0)
 
     @cached_property
     def common(self) -> CommonDraws | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, quotient
 from propopt.base.errors import Refused
 from propopt.lime.diagnosis.evidence import (
     Evidence,
@@ -115,9 +115,7 @@ def cancellation(case: RowsEvidence) -> RuleOutcome:
     low, high = np.stack(ends, axis=2)
     ranges = high - low
     shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)
-    some = shares > MATTERS
-    ratio = np.full(ranges.shape, np.nan)
-    np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
+    ratio = quotient(np.abs(case.beta), ranges, np.nan, shares > MATTERS)
     return RuleOutcome(ratio, ranges / case.largest)
 
 
@@ -158,8 +156,7 @@ def row_collapse(case: RowsEvidence) -> RuleOutcome | None:
     shift = first_row_shift(case.limits, case.values, case.n_samples)
     # over a tenth of the largest for smaller coefficients: zeros are harmless
     ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
-    means = case.finite.coefficients
-    stakes = np.abs(means - case.beta) / case.largest
+    stakes = np.abs(case.finite.coefficients - case.beta) / case.largest
     return RuleOutcome(ratio, stakes)
 
 
@@ -272,9 +269,8 @@ def none_outside(case: RowsEvidence) -> RuleOutcome:
 def low_r2(case: RowsEvidence) -> RuleOutcome:
     """Measure the share of Var_Q f that the surrogate explains."""
     r2 = case.limits.r2(case.scatter().variance)
-    interactions = case.interactions
     # the variance of additive functions within bins misleads nobody
-    stakes = np.minimum(interactions, 1.0 - r2)
+    stakes = np.minimum(case.interactions, 1.0 - r2)
     return RuleOutcome(r2, stakes)
 
 
@@ -289,7 +285,7 @@ def local_gap(case: Evidence) -> RuleOutcome:
     """Measure |f − Σ β| at the row in deviations of f, or in the largest |β|."""
     gap = np.abs(case.values - case.at_row)
     size = case.gap_size
-    ratio = np.divide(gap, size, out=np.zeros(len(gap)), where=size > 0.0)
+    ratio = quotient(gap, size)
     # in sd of f; for an additive f the surrogate is its mean over the row's cell
     stakes = np.minimum(ratio, np.sqrt(case.interactions))
     return RuleOutcome(ratio, stakes)
@@ -303,8 +299,7 @@ def noisy_coefficient(case: Evidence) -> RuleOutcome:
     """Measure |β_j|, or its distance from the median word, in deviations of a run."""
     sd = case.run_of_limits.standard_deviations
     contrast = case.contrast
-    ratio = np.full(sd.shape, np.nan)
-    np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & case.depends)
+    ratio = quotient(contrast, sd, np.nan, (sd > 0.0) & case.depends)
     # the coefficient of the wrong sign that two deviations can give: small ones hardly
     # mislead
     stakes = np.maximum(2.0 * (sd / case.largest) - contrast / case.largest, 0.0)
@@ -336,10 +331,9 @@ def shared_feature(case: TextEvidence) -> RuleOutcome | None:
     """Measure the number of words that feed one feature with this one."""
     if case.features is None or case.features.n_crossing:
         return None
-    counts = case.features.n_sharing
     features = np.array(case.features.feature, object)
     same = features[:, None] == features
-    return RuleOutcome(counts.astype(np.float64), case.sizes @ same)
+    return RuleOutcome(case.features.n_sharing.astype(np.float64), case.sizes @ same)
 
 
 @rule(

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Indices, Mask, Points, Values
-from propopt.base.checks import read_array, read_option
+from propopt.base.arrays import Array, Indices, Mask, Points, Values, quotient
+from propopt.base.checks import largest_entry, read_array, read_option
 from propopt.base.errors import InvalidInput
 from propopt.lime.laws.lime_law import LimeLaw, Tilt
 from propopt.structures.products.families import Pieces
@@ -238,7 +238,7 @@ class BinnedColumn:
         outside = np.repeat(self.shares[:, None], len(x), axis=1)
         outside[row_bins, rows] = 0.0
         rest = outside.sum(axis=0)
-        np.divide(outside, rest, out=outside, where=rest > 0.0)
+        outside = quotient(outside, rest)
         with np.errstate(divide="ignore"):
             log_in = np.log(w)
             log_out = np.log(rest) - 0.5 / widths**2
@@ -263,7 +263,7 @@ class BinnedColumn:
 
 def _deviation(part: Array) -> float:
     """The standard deviation, also for numbers with squares beyond floats."""
-    size = float(np.abs(part).max())
+    size = largest_entry(part)
     if size == 0.0 or 1e-140 < size < 1e140:
         return float(part.std())
     scale = 2.0 ** np.floor(np.log2(size))
@@ -344,11 +344,9 @@ def columns_of(
     )
 
 
-CodedBins: TypeAlias = tuple[Array, Array, tuple[str, ...]]
-"""Increasing values, NaN as the last; the share of the data in each; their names."""
-
-
-def codes_of(values: Array, column: Column | None) -> CodedBins:
+def codes_of(
+    values: Array, column: Column | None
+) -> tuple[Array, Array, tuple[str, ...]]:
     """The codes of a column, the share of each, and their names."""
     if isinstance(column, CategoricalColumn):
         n_codes = len(column.frequencies)

@@ -393,8 +393,7 @@ class LimeLaw:
             raise InvalidInput(
                 f"law: it has {len(self.columns)} columns, and X has {n_columns}"
             )
-        features = self.labels.features
-        order = order_of(features, labels.features, "law: its columns", "X")
+        order = order_of(self.labels.features, labels.features, "law: its columns", "X")
         return self if order is None else self.reordered(order)
 
     def reordered(self, order: Indices) -> Self:

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from scipy.special import comb, ndtr, stdtrit
 
-from propopt.base.arrays import Array, Indices, Mask, Values
+from propopt.base.arrays import Array, Indices, Mask, Values, quotient
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.functions.texts import TextFunction
@@ -243,12 +243,7 @@ class SampledWords(Sampler):
         base = float(self.complete[2][0])
         bits, sizes, values = (list(x) for x in zip(*samples, strict=True))
         fits = controls(bits, sizes, values, base)
-        factors = np.divide(
-            1.0,
-            plan.block_size * plan.chances,
-            out=np.zeros(plan.n_words),
-            where=plan.chances > 0.0,
-        )
+        factors = quotient(1.0, plan.block_size * plan.chances)
         residuals = [
             (z, m, factors[m] * (f - fit.value(z)))
             for (z, m, f), fit in zip(samples, fits, strict=True)
@@ -379,7 +374,7 @@ def _correction(blocks: Array) -> Array:
     apart = blocks - blocks.mean(axis=0)
     square = (apart**2).mean(axis=0)
     fourth = (apart**4).mean(axis=0)
-    g = np.divide(fourth, square**2, out=np.full(square.shape, 3.0), where=square > 0.0)
+    g = quotient(fourth, square**2, 3.0)
     g = (B - 1) / ((B - 2) * (B - 3)) * ((B + 1) * (g - 3.0) + 6.0)
     excess = np.maximum(g.mean(axis=-1), 0.0)
     freedom = 2.0 / (2.0 / (B - 1) + excess / B)

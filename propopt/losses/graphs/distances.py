@@ -27,6 +27,7 @@ from scipy.spatial import KDTree
 from scipy.spatial.distance import pdist
 
 from propopt.base.arrays import Array, Edges, Points
+from propopt.base.checks import largest_entry
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET
 
@@ -125,7 +126,7 @@ class Distances:
     def of(self, rows: Points) -> Array:
         """Distances of rows (n, D) to all points, (n, m)."""
         unit, largest = self._unit
-        if not np.abs(rows).max() < largest:  # or a number is missing
+        if not largest_entry(rows) < largest:  # or a number is missing
             return distances_between(rows, self.points)
         scaled = np.ldexp(rows, -unit.exponent)
         return unit.restored(np.sqrt(squares_between(scaled, unit.points, 0.0)))
@@ -231,7 +232,7 @@ class SquareFactors:
                 left[rows] = np.hstack([x**2 - 2.0 * mismatch * m, m, -2.0 * x])
                 right[rows] = np.hstack([m, x**2, x])
                 norms[rows] = mismatch * m.sum(axis=1)
-            largest = max(float(np.abs(x).max()) ** 2, largest)
+            largest = max(largest_entry(x) ** 2, largest)
         return cls(left, right, norms, 1e-12 * n_columns * largest)
 
     def between(self, rows: Any, others: Any = slice(None)) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Points, Sparse
+from propopt.base.arrays import Array, Points, Sparse, quotient
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import BATCH_BUDGET, require_memory
@@ -67,7 +67,7 @@ _FEWEST_ROWS = 3
 def _pairwise(points: Points) -> Array:
     """Absolute correlations of columns over their common rows, (D, D)."""
     largest = np.nanmax(np.abs(points), axis=0, initial=0.0)
-    table = pd.DataFrame(points / np.where(largest > 0.0, largest, 1.0))
+    table = pd.DataFrame(quotient(points, largest, points))
     correlation = table.corr(min_periods=_FEWEST_ROWS).abs().to_numpy(copy=True)
     # a spread of rounding size counts as zero
     constant = (table.max() - table.min()).to_numpy() <= 16.0 * np.finfo(float).eps

@@ -29,6 +29,7 @@ from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 
 from propopt.base.arrays import Array, Indices, Points, Sparse
+from propopt.base.checks import largest_entry
 from propopt.base.resources import (
     BATCH_BUDGET,
     for_each_column,
@@ -158,7 +159,7 @@ def _by_products(points: Points, count: int) -> Indices:
 
     centred = Components.single(len(points)).centred(points)
     distances, nearest = NearestNeighbors(n_neighbors=count).fit(centred).kneighbors()
-    rounding = _ROUNDING * points.shape[1] * float(np.abs(centred).max()) ** 2
+    rounding = _ROUNDING * points.shape[1] * largest_entry(centred) ** 2
     for doubtful in np.flatnonzero(distances[:, 0] ** 2 <= rounding):
         exact = cdist(points[[doubtful]], points)[0]
         exact[doubtful] = np.inf

@@ -24,6 +24,7 @@ from scipy.spatial.distance import squareform
 
 from propopt.base.arrays import Array, Edges, Points, Sparse
 from propopt.base.checks import (
+    largest_entry,
     read_array,
     read_count,
     read_nonnegative,
@@ -296,7 +297,7 @@ def _check_similarities(matrix: Sparse) -> None:
         raise InvalidInput("S: the matrix is empty")
     if not np.isfinite(matrix.data).all():
         raise InvalidInput("S: some similarities are not finite")
-    largest = np.abs(matrix.data).max(initial=0.0)
+    largest = largest_entry(matrix.data)
     uneven = abs(matrix - matrix.T)
     if uneven.nnz and uneven.data.max() > 1e-12 * largest:
         raise InvalidInput("S: expected a symmetric matrix; (S + S.T) / 2 is one")

@@ -48,8 +48,15 @@ DecisionSection: Final = section_of(
     audit,
     also=Audit.to_sign,
     without=(
-        *("self", "model", "X", "sample_weight", "target", "outcome", "graph"),
-        *("rng", "record"),
+        "self",
+        "model",
+        "X",
+        "sample_weight",
+        "target",
+        "outcome",
+        "graph",
+        "rng",
+        "record",
     ),
     attributions=(
         str | None,
@@ -120,7 +127,8 @@ class AuditSection(JobSection):
             raise wrong(
                 "required, unless given on the command line: "
                 "propopt audit FILE ATTRIBUTIONS.csv",
-                *(self.key, "attributions"),
+                self.key,
+                "attributions",
             )
         path = folder / settings.pop("attributions")
         data = settings.pop("data")

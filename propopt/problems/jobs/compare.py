@@ -31,8 +31,16 @@ from propopt.results.explanation import Explanation
     Settings,
     documented_by=Explainer,
     without=(
-        *("target", "output", "outcome", "sample_weight", "graph", "scale"),
-        *("sampling", "groups", "metric", "offset"),
+        "target",
+        "output",
+        "outcome",
+        "sample_weight",
+        "graph",
+        "scale",
+        "sampling",
+        "groups",
+        "metric",
+        "offset",
     ),
     contributions=ContributionChoice,
     law=LawChoice,
@@ -58,8 +66,11 @@ class CompareSection(JobSection):
     key = command = "compare"
     weighs_rows = True
     suffixes: ClassVar[tuple[str, ...]] = (
-        *("_comparison.npz", "_comparison.csv", "_comparison.svg"),
-        *(".html", ".json"),
+        "_comparison.npz",
+        "_comparison.csv",
+        "_comparison.svg",
+        ".html",
+        ".json",
     )
 
     before: str = Field(
@@ -101,9 +112,9 @@ class CompareSection(JobSection):
         with file.source.locating_errors(self.key):
             new = after.function
             if before.columns is not None:  # rows have their codes
-                table = after.others
-                target = after.others_target
-                new = file.function_of(table, target, before.columns).function
+                new = file.function_of(
+                    after.others, after.others_target, before.columns
+                ).function
             settings: dict[str, Any] = {x: getattr(self, x) for x in _SETTINGS}
             return compare(
                 before.function,
@@ -221,8 +232,9 @@ def compare_archives(
     ProblemFileError
         If a file is missing or invalid, or rows differ; the message names it.
     """
-    suffixes = CompareSection.suffixes
-    run = JobRun("compare", new.stem, suffixes, (old, new), folder, quiet=quiet)
+    run = JobRun(
+        "compare", new.stem, CompareSection.suffixes, (old, new), folder, quiet=quiet
+    )
     run.verbose = verbose
 
     def solve() -> Comparison:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from propopt.base.checks import largest_entry
 from propopt.base.document import Document
 from propopt.base.errors import PropoptError
 from propopt.explaining.contributions import ContributionChoice
@@ -82,8 +83,13 @@ class ReasonsSection(Section):
     documented_by=Explainer,
     also=Sampling,
     without=(
-        *("target", "output", "outcome", "sample_weight", "sampling"),
-        *("batch_rows", "rng"),
+        "target",
+        "output",
+        "outcome",
+        "sample_weight",
+        "sampling",
+        "batch_rows",
+        "rng",
     ),
     scale=Literal["std", "none"] | dict[str, Positive],
     graph=(PointGraph | None, "similar rows; by default the eight nearest of each"),
@@ -124,8 +130,10 @@ class ExplainSection(JobSection):
     weighs_rows = True
     suffixes: ClassVar[tuple[str, ...]] = (
         ".npz",
-        *("_attributions.csv", "_reasons.csv"),
-        *("_attributions.parquet", "_reasons.parquet"),
+        "_attributions.csv",
+        "_reasons.csv",
+        "_attributions.parquet",
+        "_reasons.parquet",
         ".html",
         ".json",
     )
@@ -333,5 +341,5 @@ def _output_parts(best: Explanation) -> dict[str, Any]:
     return {
         "base_value": float(bases[0]) if np.ptp(bases) == 0.0 else bases.tolist(),
         "prediction": values.tolist(),
-        "additivity_error": float(np.abs(gap).max()),
+        "additivity_error": largest_entry(gap),
     }

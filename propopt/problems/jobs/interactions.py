@@ -138,8 +138,12 @@ class InteractionsSection(JobSection):
 
     key = command = "interactions"
     suffixes: ClassVar[tuple[str, ...]] = (
-        *("_interactions.csv", "_main_effects.csv", ".svg"),
-        *(".html", ".npz", ".json"),
+        "_interactions.csv",
+        "_main_effects.csv",
+        ".svg",
+        ".html",
+        ".npz",
+        ".json",
     )
     refits = True
 
@@ -247,11 +251,12 @@ class InteractionsSection(JobSection):
         def table(scores: InteractionScores, path: str) -> None:
             write_csv(path, scores.to_frame(**self.inference), names_of_rows=False)
 
-        drawn_as = (result, main_effects, self, file.name)
         writers: dict[str, Writer] = {
             "_interactions.csv": partial(table, result),
             "_main_effects.csv": partial(table, main_effects),
-            ".svg": partial(write_interactions_figure, *drawn_as),
+            ".svg": partial(
+                write_interactions_figure, result, main_effects, self, file.name
+            ),
             ".npz": result.save,
         }
         verdict = "" if mean < constant else ", no better than a constant"

@@ -40,7 +40,7 @@ from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import enumerated, plural, printable, printable_lines
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
-from propopt.problems.sections import Section, listed_words
+from propopt.problems.sections import Section
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
@@ -334,7 +334,7 @@ class JobRun:
         if self.unwritten:
             raise WriteFailure("; ".join(self.unwritten), result)
         seconds = time.perf_counter() - self.began
-        where = f"{printable(self.target)}{listed_words(self.written)}"
+        where = f"{printable(self.target)}{enumerated(self.written, 'and')}"
         self.console.print(f"{self.cost}wrote {where} in {seconds:.1f} s\n")
         if self.interrupted:
             raise KeyboardInterrupt
@@ -530,9 +530,8 @@ def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
 def _shaded(best: Explanation, subject: Subject) -> HighlightedText:
     function = subject.function
     assert isinstance(function, TextFunction)
-    rule = function.text_schema.rule
     shown = [*map(best.labels.row, range(min(best.shape[0], MOST_SHOWN)))]
-    return best.plot.text(subject.points, shown, words=rule)
+    return best.plot.text(subject.points, shown, words=function.text_schema.rule)
 
 
 # ---- Saved results of any type

@@ -112,8 +112,13 @@ class LimeSection(JobSection):
 
     key = command = "lime"
     suffixes: ClassVar[tuple[str, ...]] = (
-        *("_lime.csv", "_diagnosis.csv", "_path.csv"),
-        *(".svg", ".html", ".npz", ".json"),
+        "_lime.csv",
+        "_diagnosis.csv",
+        "_path.csv",
+        ".svg",
+        ".html",
+        ".npz",
+        ".json",
     )
 
     rows: RowChoice = Field(
@@ -157,8 +162,9 @@ class LimeSection(JobSection):
         chosen = {
             name: settings[name] for name in ("n_bins", "weights", "kernel_width")
         }
-        schema = subject.function.schema
-        return law_named(settings["law"], subject.others, schema, **chosen)
+        return law_named(
+            settings["law"], subject.others, subject.function.schema, **chosen
+        )
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> LimeExplanation:
         """Limits of the coefficients, for rows or documents."""

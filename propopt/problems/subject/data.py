@@ -352,8 +352,7 @@ class ProblemFile:
             features = schema.data.points(schema.seed)[1]
             target = None
         else:
-            n_explained = schema.data.explain
-            _, fitted = divided(schema.seed, len(rows.features), n_explained)
+            _, fitted = divided(schema.seed, len(rows.features), schema.data.explain)
             features = rows.features.iloc[fitted]
             target = None if rows.target is None else rows.target.iloc[fitted]
         names = _names(features)
@@ -363,20 +362,20 @@ class ProblemFile:
                 names = vectorizer.vocabulary(features.tolist())
         with part("model"):
             model = self._estimator(names)
-            how = {"refits": self.job.refits}
-            check_learning(model, schema.model, target, len(names), **how)
+            check_learning(
+                model, schema.model, target, len(names), refits=self.job.refits
+            )
         return rows
 
     def _estimator(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
         """The model, fitted or not, or a callable; None for a formula."""
-        schema = self.schema
         data = self._data
         spec = self.schema.model
         if spec is None:
             return None
         return spec.make(
             folder=self.source.path.parent,
-            seed=schema.seed if is_seeded else None,
+            seed=self.schema.seed if is_seeded else None,
             task=None if (task := self._task) is None else task.kind,
             columns=tuple(columns),
             categorical=tuple(data.categorical),
@@ -410,11 +409,10 @@ class ProblemFile:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Notes on an inferred task (such as regression) and an unusual file."""
-        data = self.schema.data
         task = self._task
         table = self._table
         words = "" if table is None else table.notes
-        return words, "" if task is None else task.in_words(data.target)
+        return words, "" if task is None else task.in_words(self.schema.data.target)
 
     def function_of(self, table: Any, target: Any, data: Any) -> ModelFunction:
         """The function to explain: a formula, or a model that is fitted if necessary.
@@ -490,10 +488,13 @@ class ProblemFile:
             )
         subject = self.subject
         X = subject.others
-        y = subject.others_target
         with threads_of_run(len(X)):
             models = bootstrap_refits(
-                subject.estimator, X, y, times=times, rng=subject.seed
+                subject.estimator,
+                X,
+                subject.others_target,
+                times=times,
+                rng=subject.seed,
             )
         schema = subject.columns if columns is None else columns
         return [self.wrapped(X, schema, model) for model in models]
@@ -501,14 +502,15 @@ class ProblemFile:
     def wrapped(self, table: Any, data: Any, model: Any) -> Function:
         """The explained output of a fitted model, as a function of the table."""
         spec = self.schema.model
-        outcome = self.schema.data.predicted
         assert spec is not None  # by the schema
         if data is None and isinstance(table, pd.DataFrame):
             header = FittedModel.of(model).in_order(table.columns)
             data = None if header.equals(table.columns) else table
         target = spec.chosen_class
         output = self.job.output_of(model, target, spec.output)
-        function = wrap(model, target, output, data=data, outcome=outcome)
+        function = wrap(
+            model, target, output, data=data, outcome=self.schema.data.predicted
+        )
         if getattr(model, "is_piecewise_constant", False):
             function = replace(function, piecewise_constant=True)  # type: ignore[type-var]
         spec.check_table(model, table)
@@ -542,9 +544,8 @@ def _names(table: Any) -> list[str]:
 
 def check_table(source: Source) -> None:
     """Refuse an invalid table, also if the file has other errors."""
-    content = source.content
     try:
-        data = Data.model_validate(content["data"])
+        data = Data.model_validate(source.content["data"])
     except (LookupError, TypeError, ValidationError):
         return
     if data.is_table:

@@ -23,6 +23,7 @@ from propopt.base.arrays import Points
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
+from propopt.base.text import enumerated
 from propopt.laws.background import weights_of_rows
 from propopt.losses.graphs import grid
 from propopt.losses.graphs.grids import grid_size
@@ -34,7 +35,6 @@ from propopt.problems.sections import (
     Location,
     Section,
     collect_errors,
-    listed_words,
     part,
     wrong,
 )
@@ -315,7 +315,7 @@ class Data(Section):
         given = [name for name in _NOT_OF_SOURCE if getattr(self, name) is not None]
         if len(given) != 1:
             got = " and ".join(given) or "none of them"
-            sources = listed_words(_NOT_OF_SOURCE)
+            sources = enumerated([*_NOT_OF_SOURCE], "and")
             yield wrong(f"expected exactly one of {sources}, got {got}")
             return
         yield from self.without_effect(given[0], *_NOT_OF_SOURCE[given[0]])

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array
+from propopt.base.checks import largest_entry
 from propopt.base.document import (
     Chapter,
     Fact,
@@ -232,8 +233,15 @@ class FrontPath:
             x, y = self._pixels(*position)
             settings = ", ".join(f"{k} {v}" for k, v in one.parameters.items())
             title = tag("title", in_html(f"{one.method} {settings}"))
-            attributes = {"x": x, "y": y + 6.0, "text_anchor": "middle"}
-            yield tag("text", marks[one.method], title, class_="mark", **attributes)
+            yield tag(
+                "text",
+                marks[one.method],
+                title,
+                class_="mark",
+                x=x,
+                y=y + 6.0,
+                text_anchor="middle",
+            )
 
 
 # ---- The block
@@ -392,9 +400,7 @@ class Explorer:
     def data(self) -> str:
         """The data of the script as JSON, without characters that end the element."""
         features = self.best.labels.feature_names(self.best.shape[1])
-        digits = 8 - math.floor(
-            math.log10(float(np.abs(self.attributions).max()) or 1.0)
-        )
+        digits = 8 - math.floor(math.log10(largest_entry(self.attributions) or 1.0))
         digits = min(max(digits, 0), 300)
         rows = []
         for index, n in enumerate(self.rows):

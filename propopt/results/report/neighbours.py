@@ -9,7 +9,7 @@ from typing import Any, Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Edges
+from propopt.base.arrays import Array, Edges, quotient
 from propopt.base.document import minus, share_text, signed_text
 from propopt.base.row_sample import RowSample
 from propopt.losses.graphs.distances import pair_distances
@@ -69,8 +69,9 @@ class Neighbours:
         has_row = np.zeros(int(self.edges.max(initial=-1)) + 1, bool)
         has_row[[n for n in rows if n < len(has_row)]] = True
         pairs = has_row[self.edges].any(axis=1)
-        of_pairs = self.edges[pairs], self.similarity[pairs], self.distance[pairs]
-        return Neighbours(*of_pairs, self.source)
+        return Neighbours(
+            self.edges[pairs], self.similarity[pairs], self.distance[pairs], self.source
+        )
 
     def nearest(self, row: int, among: Collection[int] | None = None) -> int | None:
         """The most similar row, by distance among equally similar ones."""
@@ -141,12 +142,9 @@ def _standardised(best: Optimum) -> Array | None:
     X = best.points
     if X is None:
         return None
-    observed = np.isfinite(X)
-    count = np.maximum(observed.sum(axis=0), 1)
-    mean = np.where(observed, X, 0.0).sum(axis=0) / count
-    centred = np.where(observed, X - mean, 0.0)
-    scale = np.sqrt((centred**2).mean(axis=0))
-    return centred / np.where(scale > 0.0, scale, 1.0)
+    observed = np.ma.masked_invalid(X)
+    centred = (observed - observed.mean(axis=0)).filled(0.0)
+    return quotient(centred, np.sqrt((centred**2).mean(axis=0)))
 
 
 def named(attribution: float, value: str) -> str:

@@ -33,7 +33,6 @@ from propopt.base.vocabulary import BASES, TERMS
 def write_page(
     path: str | Path,
     documents: Sequence[Document],
-    title: str = "",
     about: Sequence[str] = (),
 ) -> None:
     """Write some documents as one self-contained page.
@@ -44,8 +43,6 @@ def write_page(
         The file to write; an existing file is replaced.
     documents : sequence of Document
         The documents of one or more results.
-    title : str
-        The title; by default that of a single document.
     about : sequence of str
         Sentences below the title.
 
@@ -56,14 +53,12 @@ def write_page(
     InvalidInput
         If the folder does not exist.
     """
-    text = page_of(documents, title, about)
+    text = page_of(documents, about)
     with atomic_write(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
-def page_of(
-    documents: Sequence[Document], title: str = "", about: Sequence[str] = ()
-) -> str:
+def page_of(documents: Sequence[Document], about: Sequence[str] = ()) -> str:
     """The page as HTML, with all texts escaped."""
     jinja2 = require("jinja2")
     environment = jinja2.Environment(
@@ -81,7 +76,7 @@ def page_of(
     digest = hashlib.sha256(script.encode()).digest()
     several = f"{len(documents)} results of propopt"
     return environment.get_template("page.html").render(
-        title=title or (documents[0].title if len(documents) == 1 else several),
+        title=documents[0].title if len(documents) == 1 else several,
         about=about,
         version=propopt.__version__,
         results=results,

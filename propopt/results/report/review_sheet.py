@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Mask
+from propopt.base.checks import largest_entry
 from propopt.base.document import (
     CELLS_ON_PAGE,
     Chapter,
@@ -80,9 +81,9 @@ class ReviewSheet:
     @cached_property
     def _rounding(self) -> float:
         """The size of rounding errors, in the unit of the values."""
-        size = max(np.abs(self._values).max(), np.abs(self.prediction).max())
+        size = max(largest_entry(self._values), largest_entry(self.prediction))
         tolerance = math.inf if self.tolerance is None else self.tolerance
-        return float(np.clip(tolerance, *(size * x for x in _ROUNDING)))
+        return float(np.clip(tolerance, *np.multiply(size, _ROUNDING)))
 
     @cached_property
     def _fails(self) -> Mask:
@@ -181,7 +182,7 @@ class ReviewSheet:
     @cached_property
     def _decimals(self) -> int:
         """Decimals that give the largest value three digits."""
-        largest = float(np.abs(self._values).max()) or 1.0
+        largest = largest_entry(self._values) or 1.0
         return max(2 - math.floor(math.log10(largest)), 0)
 
     def _failing_first(self, room: int) -> list[int]:

@@ -75,8 +75,9 @@ class Pieces:
     def normals(self) -> Normals:
         """The components that are truncated normals."""
         chosen = ~self.single
-        ends = self.low[chosen], self.high[chosen]
-        return Normals(self.mean[chosen], self.sd[chosen], *ends)
+        return Normals(
+            self.mean[chosen], self.sd[chosen], self.low[chosen], self.high[chosen]
+        )
 
     def expect(self, factors: Factors) -> Array:
         """Means E g_u(V) of U factors of the column, (U, B) or (U, B, n)."""
@@ -132,10 +133,14 @@ class Bumps(Family):
         total = width**2 + normals.sd**2
         middle = (width**2 * normals.mean + normals.sd**2 * center) / total
         narrow = width * normals.sd / np.sqrt(total)
-        ends = (normals.low - middle) / narrow, (normals.high - middle) / narrow
         apart = -0.5 * (normals.mean - center) ** 2 / total
         log_mean = (
-            np.log(narrow / normals.sd) + apart + log_mass(*ends) - normals.log_mass
+            np.log(narrow / normals.sd)
+            + apart
+            + log_mass(
+                (normals.low - middle) / narrow, (normals.high - middle) / narrow
+            )
+            - normals.log_mass
         )
         return np.exp(np.minimum(log_mean, 0.0))
 

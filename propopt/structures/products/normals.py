@@ -220,10 +220,13 @@ class Normals:
         start = np.maximum(low, self.low)
         stop = np.minimum(high, self.high)
         overlaps = start < stop
-        ends = self.standardised(self.low), self.standardised(self.high)
         a = self.standardised(np.where(overlaps, start, self.low))
         b = self.standardised(np.where(overlaps, stop, self.high))
-        return np.where(overlaps, share(*ends, a, b), 0.0)
+        return np.where(
+            overlaps,
+            share(self.standardised(self.low), self.standardised(self.high), a, b),
+            0.0,
+        )
 
 
 # ---- Quantiles of truncated normal laws, for many samples from few laws

@@ -316,8 +316,17 @@ class SumOfProducts:
         attributions = np.zeros((self.n_columns, n))
         P, R = map(np.ascontiguousarray, (P, R))
         compiled(
-            *(L, K, n_factors, n, *self._in_order, P, R),
-            *(total, attributions, np.zeros(P.shape), np.empty((K + 1, n))),
+            L,
+            K,
+            n_factors,
+            n,
+            *self._in_order,
+            P,
+            R,
+            total,
+            attributions,
+            np.zeros(P.shape),
+            np.empty((K + 1, n)),
         )
         return total, np.ascontiguousarray(attributions.T)
 
@@ -435,7 +444,12 @@ class PlayerProducts(SumOfProducts):
         paths, members, player = joint_paths(read.paths, players[read.column])
         n_players = int(players.max()) + 1
         return cls(
-            *(read.base, read.values, paths, (), n_players, read.tolerance),
+            read.base,
+            read.values,
+            paths,
+            (),
+            n_players,
+            read.tolerance,
             read=read,
             members=members,
             player=player,

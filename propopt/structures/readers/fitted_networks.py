@@ -64,13 +64,31 @@ def dense_floats(values: Any) -> Array:
 LINEAR_REGRESSORS: Final = tuple(
     f"sklearn.{name}"
     for name in (
-        *("ARDRegression", "BayesianRidge", "ElasticNet", "ElasticNetCV"),
-        *("HuberRegressor", "Lars", "LarsCV", "Lasso", "LassoCV", "LassoLars"),
-        *("LassoLarsCV", "LassoLarsIC", "LinearRegression", "LinearSVR"),
-        *("MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskLasso"),
-        *("MultiTaskLassoCV", "OrthogonalMatchingPursuit"),
-        *("OrthogonalMatchingPursuitCV", "QuantileRegressor", "Ridge", "RidgeCV"),
-        *("SGDRegressor", "TheilSenRegressor"),
+        "ARDRegression",
+        "BayesianRidge",
+        "ElasticNet",
+        "ElasticNetCV",
+        "HuberRegressor",
+        "Lars",
+        "LarsCV",
+        "Lasso",
+        "LassoCV",
+        "LassoLars",
+        "LassoLarsCV",
+        "LassoLarsIC",
+        "LinearRegression",
+        "LinearSVR",
+        "MultiTaskElasticNet",
+        "MultiTaskElasticNetCV",
+        "MultiTaskLasso",
+        "MultiTaskLassoCV",
+        "OrthogonalMatchingPursuit",
+        "OrthogonalMatchingPursuitCV",
+        "QuantileRegressor",
+        "Ridge",
+        "RidgeCV",
+        "SGDRegressor",
+        "TheilSenRegressor",
     )
 )
 

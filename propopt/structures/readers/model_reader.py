@@ -12,10 +12,6 @@ from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
 
 
-TreeRule: TypeAlias = Callable[[Any, ModelOutput, ColumnView], TreeSum | None]
-"""Gives an output of a model in a view as a sum of trees; None if it is none."""
-
-
 Part: TypeAlias = tuple[float, Any, ModelOutput, ColumnView]
 """A weight, an inner model, one of its outputs, and its input view."""
 
@@ -88,7 +84,7 @@ class ModelReader:
         The model as text, from which its digest is computed.
     """
 
-    trees: TreeRule | None = None
+    trees: Callable[[Any, ModelOutput, ColumnView], TreeSum | None] | None = None
     sum: SumRule | None = None
     inexact: str = ""
     margin: MarginRule | None = None

@@ -234,8 +234,6 @@ def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 Sources: TypeAlias = tuple[ColumnSource, ...]
-StepRule: TypeAlias = Callable[[Any, ColumnView], Sources | None]
-"""From a fitted step and its input view to the sources of its columns, or None."""
 
 
 def rising(_step: Any, view: ColumnView) -> Sources:
@@ -490,7 +488,7 @@ def _in_union(step: Any, view: ColumnView) -> Sources | None:
     return tuple(source for part in parts for source in part or ())
 
 
-STEPS: Final[Mapping[str, StepRule]] = {
+STEPS: Final[Mapping[str, Callable[[Any, ColumnView], Sources | None]]] = {
     "sklearn.ColumnTransformer": _in_parts,
     "sklearn.FeatureUnion": _in_union,
     "sklearn.FunctionTransformer": function,

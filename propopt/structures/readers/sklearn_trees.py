@@ -122,13 +122,12 @@ def _boosted_votes(model: Any, output: ModelOutput, view: ColumnView) -> TreeSum
     shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
     label = model.classes_[index]
     other = -1.0 / (n_classes - 1)
-    members = model.estimators_
     fitted = [member.tree_ for member in model.estimators_]
     values = [
         factor
         * share
         * np.where(member.classes_[tree.value[:, 0].argmax(1)] == label, 1.0, other)
-        for member, tree, share in zip(members, fitted, shares, strict=False)
+        for member, tree, share in zip(model.estimators_, fitted, shares, strict=False)
     ]
     return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
@@ -169,10 +168,9 @@ def _path_lengths(model: Any, _output: ModelOutput, view: ColumnView) -> TreeSum
         for nodes in fitted
     ]
     trees = trees_of(fitted, [each / len(fitted) for each in lengths])
-    columns = forest.estimators_features_
     renumbered = [
         replace(tree, feature=np.where(tree.feature < 0, -1, chosen[tree.feature]))
-        for tree, chosen in zip(trees, columns, strict=True)
+        for tree, chosen in zip(trees, forest.estimators_features_, strict=True)
     ]
     return sum_of_trees(renumbered, 0.0, view)
 

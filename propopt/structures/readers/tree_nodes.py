@@ -69,8 +69,16 @@ def build_tree(
             (split.right, 2 * node + 1, of_right),
         ]
     feature, cuts, missing_left, value, shares = zip(*rows, strict=True)
-    sides = children[::2], children[1::2]
-    return Tree.of(feature, cuts, *sides, value, missing_left, listed, shares)
+    return Tree.of(
+        feature,
+        cuts,
+        children[::2],
+        children[1::2],
+        value,
+        missing_left,
+        listed,
+        shares,
+    )
 
 
 # ---- Nodes that send several intervals to each side, as chains of nodes with one cut

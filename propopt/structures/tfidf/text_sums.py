@@ -149,8 +149,7 @@ class TextLinear:
         if isinstance(blocks, Reason):
             return blocks
         if self.vectoriser.norm is None:
-            n_words = document.n_words
-            return Conjunctions.of_blocks(self.intercept, blocks, n_words)
+            return Conjunctions.of_blocks(self.intercept, blocks, document.n_words)
         power = 0.5 if self.vectoriser.norm == "l2" else 1.0
         function = NormalisedSum(self.intercept, blocks, power)
         if function.n_steps > _LONGEST:
