@@ -338,7 +338,7 @@ def _refuse_other_values(
     points = new.points[np.ix_(rows, columns)]
     differ = (old.points != points) & ~(np.isnan(old.points) & np.isnan(points))
     for n, j in np.argwhere(differ).tolist()[:1]:
-        name = old.labels.feature_names(old.shape[1])[j]
+        name = old.features[j]
         raise InvalidInput(
             f"row {old.labels.row(n)!r} has {name} = "
             f"{new.value_of(rows[n], columns[j])}, and in the old version "

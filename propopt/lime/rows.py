@@ -106,6 +106,11 @@ class LimeRows(
         return len(self.bins), len(self.bins[0])
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the D columns, ``x0, x1, ...`` without names."""
+        return self.labels.feature_names(self.shape[1])
+
+    @property
     def plot(self) -> LimePlots:
         """Plots: ``limit.plot(row)``, or a method such as ``limit.plot.path(row)``."""
         return LimePlots(self)
@@ -156,11 +161,10 @@ class LimeRows(
         return flat.reshape(*self.shape, *flat.shape[1:])
 
     def _names(self, n: int) -> tuple[str, ...]:
-        names = self.labels.feature_names(self.shape[1])
         # a bin may start with a sign
         return tuple(
             f"{name} {bin}" if bin[:1] in "<>≤≥=" else f"{name}: {bin}"
-            for name, bin in zip(names, self.bins[n], strict=True)
+            for name, bin in zip(self.features, self.bins[n], strict=True)
         )
 
     # ---- single runs, paths and diagnosis
@@ -171,14 +175,13 @@ class LimeRows(
         return RunScatter(deviations, variance, self.n_samples)
 
     def _evidence(self, n_samples: int) -> tuple[Evidence, ...]:
-        names = self.labels.feature_names(self.shape[1])
         case = RowsEvidence(
             subject=self.require_subject("evidence"),
             limits=self.limits,
             scatter=partial(getattr, self, "runs"),
             ridge=self.ridge,
             first_row=self.first_row,
-            **self._block(n_samples, names, slice(None), self.coefficients),
+            **self._block(n_samples, self.features, slice(None), self.coefficients),
         )
         return (case,)
 
@@ -207,7 +210,7 @@ class LimeRows(
         cells = [cell for row in self.cells for cell in row]
         columns = {
             **shared,
-            "feature": self.labels.feature_names(self.shape[1]) * self.shape[0],
+            "feature": self.features * self.shape[0],
             "value": pd.Series(cells, dtype=object),
             "bin": [bin for row in self.bins for bin in row],
             "alpha": self.flat_alpha,

@@ -96,6 +96,11 @@ class Optimum(Declared, ExplanationFields, ABC):
         return N, D
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the D features, ``x0, x1, ...`` without names."""
+        return self.labels.feature_names(self.shape[1])
+
+    @property
     def objective(self) -> float | None:
         """The weighted sum of the losses; None without an objective."""
         if not self.weights or not self.weights.keys() <= self.losses.keys():
@@ -131,7 +136,7 @@ class Optimum(Declared, ExplanationFields, ABC):
         """
         if self.points is None:
             return ""
-        categories = self.categories.get(self.labels.feature_names(self.shape[1])[j])
+        categories = self.categories.get(self.features[j])
         return value_in_words(float(self.points[n, j]), categories)
 
     def together_of(
@@ -150,9 +155,8 @@ class Optimum(Declared, ExplanationFields, ABC):
         tuple
             The names in each group, two or more.
         """
-        features = self.labels.feature_names(self.shape[1])
         given = {x: name for name, members in (groups or {}).items() for x in members}
-        return joined_groups(self.together, {x: given.get(x, x) for x in features})
+        return joined_groups(self.together, {x: given.get(x, x) for x in self.features})
 
     @property
     def rates(self) -> dict[str, float]:

@@ -8,7 +8,7 @@ exist.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -320,7 +320,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
             (
                 *map(self._row, (pair.first, pair.second)),
                 pair.share,
-                self._features[pair.feature],
+                explanation.features[pair.feature],
                 *explanation.attributions[[pair.first, pair.second], pair.feature],
                 explanation.value_of(pair.first, pair.feature),
                 explanation.value_of(pair.second, pair.feature),
@@ -357,15 +357,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         assert self.explanation.prediction is not None, "checked in __post_init__"
         return self.explanation.prediction
 
-    @property
-    def _features(self) -> Sequence[Hashable]:
-        return self.explanation.labels.feature_names(self.explanation.shape[1])
-
     def _row(self, n: int) -> str:
         return str(self.explanation.labels.row(n))
 
     def _feature(self, j: int) -> str:
-        return str(self._features[j])
+        return self.explanation.features[j]
 
     # ---- the document
 

@@ -248,7 +248,7 @@ def certain_of(
     read_option(order, OrderBy, "order")
     W = best.attributions
     labels = best.labels
-    N, D = best.shape
+    N = len(W)
     optimal_set = NearOptimal.around(best, program)
     scales = best.scales
     optimal_set = optimal_set if scales is None else optimal_set.scaled(scales)
@@ -264,7 +264,7 @@ def certain_of(
     present = np.ones(W.shape, bool) if support is None else support.mask
     is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK
     if groups is not None:
-        sums, names = group_sums(groups, labels.feature_names(D))
+        sums, names = group_sums(groups, best.features)
         W = W @ sums.T
         present = (present @ sums.T) > 0.0
         optimal_set = optimal_set.of_sums(sums)

@@ -355,7 +355,7 @@ class _Rows:
         self.n_columns = W.shape[1]  # before groups are summed
         self.sizes: Array = np.ones(W.shape[1])
         if groups is not None:
-            sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
+            sums, names = group_sums(groups, best.features)
             labels = Labels(labels.points, names)
             self.sizes = sums.sum(axis=1)
             W = W @ sums.T

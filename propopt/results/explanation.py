@@ -371,7 +371,7 @@ class Explanation(
         """
         W = self.attributions
         labels = self.labels
-        sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
+        sums, names = group_sums(groups, self.features)
         return replace(
             self._elsewhere(W @ sums.T, Labels(labels.points, names)),
             base_value=self.base_value,
@@ -570,7 +570,7 @@ class Explanation(
                 "raises": (W > 0.0).mean(axis=0),
                 "lowers": (W < 0.0).mean(axis=0),
             },
-            index=pd.Index(self.labels.feature_names(W.shape[1]), name="feature"),
+            index=pd.Index(self.features, name="feature"),
         )
         order = np.argsort(-table["mean_size"].to_numpy(), kind="stable")
         return table.iloc[order[: read_count(k, "k")]]
@@ -638,7 +638,7 @@ class Explanation(
     def validate(self) -> None:
         """Raise an error for wrong losses, category codes and sums of rows."""
         refuse_contradiction(self)
-        names = self.labels.feature_names(self.shape[1])
+        names = self.features
         members = [name for group in self.together for name in group]
         if len({*members} & {*names}) < len(members):
             raise InvalidInput("together: expected features, each in one group")
@@ -734,7 +734,7 @@ class Explanation(
             base_values=NoBaseValue() if base is None else np.array(base, float),
             data=self.points,
             display_data=shown,
-            feature_names=list(self.labels.feature_names(D)),
+            feature_names=list(self.features),
             output_names=self.units_in_words,
             compute_time=self.seconds,
         )

@@ -157,11 +157,11 @@ def _one_row(best: Optimum, clear: Values) -> Table:
     if phi is not None:
         columns["SHAP value"] = phi[0][order]
     if best.together:
-        sums = sums_of_groups(w[None], _names(best), best.together)
+        sums = sums_of_groups(w[None], best.features, best.together)
         columns["together"] = sums[0][order]
     columns["clear"] = clear[order] > 0.0
     bars = {label: [*map(Span.of, w[order].tolist())]}
-    return feature_table(_names(best), order, columns, bars)
+    return feature_table(best.features, order, columns, bars)
 
 
 def _many_rows(best: Optimum, clear: Values) -> Table:
@@ -178,7 +178,7 @@ def _many_rows(best: Optimum, clear: Values) -> Table:
     sums = _sums(sizes_and_sides, W)
     sizes, below, above, raises, lowers = (x / len(W) for x in sums)
     order = positions_by_size(sizes)
-    names = _names(best)
+    names = best.features
     columns = size_columns(unit * sizes, order)
     points = best.points
     if best.units == "output" and points is not None:
@@ -192,10 +192,6 @@ def _many_rows(best: Optimum, clear: Values) -> Table:
     ends = (unit * np.stack([below, above], axis=1)[order]).tolist()
     bars = {"mean size": [Span(low, high) for low, high in ends]}
     return feature_table(names, order, columns, bars)
-
-
-def _names(best: Optimum) -> tuple[str, ...]:
-    return best.labels.feature_names(best.shape[1])
 
 
 _ROUNDING: Final = 1e-12

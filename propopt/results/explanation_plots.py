@@ -120,7 +120,7 @@ class ExplanationPlots:
             caption += f"\n{sample.in_words()}"
         return draw(
             Swarm(
-                names=[self._names[j] for j in order],
+                names=[self.explanation.features[j] for j in order],
                 attributions=best.attributions[some],
                 values=None if best.points is None else best.points[some],
                 categories=best.categories,
@@ -273,7 +273,7 @@ class ExplanationPlots:
             Scatter(
                 name=name,
                 values=x,
-                attributions=best.attributions[sample.rows, self._names.index(name)],
+                attributions=best.attributions[sample.rows, best.features.index(name)],
                 categories=categories,
                 caption=best.units_in_words.replace("each feature", name),
                 title="" if sample.is_whole else sample.in_words(),
@@ -407,7 +407,7 @@ class ExplanationPlots:
         """
         best = self.explanation
         texts = _texts(best, documents)
-        columns = {name: j for j, name in enumerate(self._names)}
+        columns = {name: j for j, name in enumerate(self.explanation.features)}
         shown = positions_of(rows, best.labels, len(texts))
         candidates = [
             [_marked(best, columns, n, TextDocument.of(texts[n], rule)) for n in shown]
@@ -424,14 +424,9 @@ class ExplanationPlots:
 
     # ---- names, positions and signs
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        best = self.explanation
-        return best.labels.feature_names(best.shape[1])
-
     def _named(self, n: int, j: int) -> str:
         """A feature with its value in row n, unless both are too long for an axis."""
-        name = self._names[j]
+        name = self.explanation.features[j]
         value = self.explanation.value_of(n, j)
         text = f"{name} = {value}"
         return text if value and len(text) <= LONGEST else name
@@ -444,7 +439,7 @@ class ExplanationPlots:
                 "scatter: the explanation has no values of features; po.explain("
                 "model, X) gives one that has them"
             )
-        names = self._names
+        names = self.explanation.features
         j = position_of(feature, "feature", names)
         rows = RowSample.of(best.shape[0]).rows
         return names[j], best.points[rows, j], best.categories.get(names[j], ())

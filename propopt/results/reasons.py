@@ -257,7 +257,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
         some = best if rows is None else of_rows(best, requested)
         clear = clear_of(some, small_change=small_change, by="value", groups=groups)
         sums = np.eye(D)
-        names = labels.feature_names(D)
+        names = best.features
         if groups is not None:
             sums, names = group_sums(groups, names)
         members = [np.flatnonzero(row) for row in sums]
@@ -587,7 +587,7 @@ def _ranks(
 
 def _of_group(best: Optimum, phi: Array, n: int, members: NDArray[np.intp]) -> str:
     """The values of the features of a group that contribute most in a row."""
-    names = best.labels.feature_names(best.shape[1])
+    names = best.features
     sizes = np.abs(phi[n, members])
     most = members[np.sort(np.argsort(-sizes, kind="stable")[:_MEMBERS])].tolist()
     values = [(names[j], best.value_of(n, j)) for j in most]

@@ -165,7 +165,7 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
             )
         k = read_count(k, "k")
         direction = side_of(best, towards)
-        names = best.labels.feature_names(best.shape[1])
+        names = best.features
         sums = np.eye(len(names))
         if groups is not None:
             sums, names = group_sums(groups, names)

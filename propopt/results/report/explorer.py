@@ -353,7 +353,7 @@ class Explorer:
         dashed = self._dashed_values
         size = np.abs(dashed[indices]).max(axis=0)
         order = np.argsort(-size, kind="stable")[:_N_FEATURES]
-        features = self.best.labels.feature_names(self.best.shape[1])
+        features = self.best.features
         return [
             (
                 self.names[p],
@@ -399,7 +399,7 @@ class Explorer:
     @property
     def data(self) -> str:
         """The data of the script as JSON, without characters that end the element."""
-        features = self.best.labels.feature_names(self.best.shape[1])
+        features = self.best.features
         digits = 8 - math.floor(math.log10(largest_entry(self.attributions) or 1.0))
         digits = min(max(digits, 0), 300)
         rows = []

@@ -102,7 +102,7 @@ class Neighbours:
         cost = self.differences(W)
         total = float(cost.sum()) or 1.0
         order = np.argsort(-cost, kind="stable")[:WORST_PAIRS]
-        names = best.labels.feature_names(W.shape[1])
+        names = best.features
         lines: list[dict[str, Any]] = []
         rows: list[int] = []
         for (n, m), share in zip(
