@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from numbers import Integral, Real
-from typing import Any, Final, Literal, Self, TypeAlias, final
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, final
 
 from propopt.base.errors import InvalidInput
+
+
+_Name = TypeVar("_Name", bound=Hashable)
 
 
 # ---- Names as text: no name is a command to a terminal or a page
@@ -61,6 +65,11 @@ def in_html(text: object) -> str:
 def enumerated(words: Sequence[str], last: str) -> str:
     """Words joined for a sentence: ``"a, b or c"``."""
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def repeated(names: Iterable[_Name]) -> list[_Name]:
+    """The names that occur more than once."""
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def in_short(value: object) -> str:

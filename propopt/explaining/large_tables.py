@@ -9,7 +9,6 @@ size of row groups and any number of workers give the same bytes.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.files import is_unfinished, locked_folder
 from propopt.base.terminal import counting
+from propopt.base.text import repeated
 from propopt.explaining.out_of_sample import FittedReference, FittedRows
 from propopt.explaining.row_tables import (
     check_columns,
@@ -183,7 +183,7 @@ def explain_large(
         what = f"the path {X!s}" if isinstance(X, str | os.PathLike) else "a dataset"
         raise InvalidInput(f"X: got {what}; give to=, a folder for its explained rows")
     copied = tuple(keep)
-    twice = [name for name, count in Counter(copied).items() if count > 1]
+    twice = repeated(copied)
     if twice:
         raise InvalidInput(f"keep: {twice[0]!r} is named twice; name it once")
     schema = rows.function.schema

@@ -203,6 +203,16 @@ class PropertyLoss(Atom, ABC):
     def penalty(self) -> Penalty:
         """The convex penalty φ of the residual."""
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether A is the identity: a loss of W itself."""
+        return isinstance(self.map, Identity)
+
+    @property
+    def is_squared(self) -> bool:
+        """Whether the penalty is the sum of squares."""
+        return isinstance(self.penalty, Squared)
+
     @cached_property
     def target(self) -> Array | float:
         """The target T, of the shape of A(W), or zero."""
@@ -241,7 +251,7 @@ class PropertyLoss(Atom, ABC):
         >>> po.GradientMatching(np.ones((1, 2))).gradient(np.zeros((1, 2)))
         array([[-2., -2.]])
         """
-        if not isinstance(self.penalty, Squared):
+        if not self.is_squared:
             raise Refused(
                 f"{self.name} has no gradient, as its penalty is not differentiable; "
                 "use the proximal operator, loss.penalty.prox(residual, step)"
@@ -253,9 +263,9 @@ class PropertyLoss(Atom, ABC):
 
         Neither the order nor the values of W are checked.
         """
-        if isinstance(self.penalty, Squared) and not self.has_target:
+        if self.is_squared and not self.has_target:
             return self.map.energy(W)
-        if isinstance(self.map, Identity) and isinstance(self.penalty, Squared):
+        if self.is_direct and self.is_squared:
             value = self.penalty.value
             return math.fsum([value(self.residual_of(rows, W)) for rows in slabs(W)])
         return self.penalty.value(self.residual(W))
@@ -282,8 +292,7 @@ class PropertyLoss(Atom, ABC):
                     OverPoints(components=parts) | ImplicitOverPoints(components=parts)
                 ) if parts is not None:
                     return 0.0
-        is_squared = isinstance(self.penalty, Squared)
-        if is_squared and isinstance(self.map, Identity) and isinstance(T, np.ndarray):
+        if self.is_squared and self.is_direct and isinstance(T, np.ndarray):
             value = self.penalty.value
             return math.fsum([value(plus_row(T[rows], -row)) for rows in slabs(T)])
         return self.value_at(np.repeat(row, n_points, axis=0))
@@ -943,7 +952,7 @@ class TrivialLosses:
             if loss.has_target:
                 target = np.asarray(loss.target)
                 sizes[index] = largest_entry(target)
-                if G is None and isinstance(loss.map, Identity):
+                if G is None and loss.is_direct:
                     G = target
         if G is None:
             return cls(names, zero, zero, sizes)

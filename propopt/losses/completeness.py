@@ -403,7 +403,7 @@ class Totals:
 
     def loss(self, loss: PropertyLoss) -> _RecastLoss:
         """The loss of W = V + z uᵀ as a function of V."""
-        if isinstance(loss.penalty, Squared):
+        if loss.is_squared:
             match loss.map:
                 case Identity() as same:
                     return self._matching(loss, same)
@@ -418,8 +418,8 @@ class Totals:
 
     def least(self, loss: PropertyLoss) -> float | None:
         """The minimum of a loss among complete attributions; None if unavailable."""
-        is_open = not self.is_shared and not isinstance(loss.map, Identity)
-        if is_open or not isinstance(loss.penalty, Squared):
+        is_open = not self.is_shared and not loss.is_direct
+        if is_open or not loss.is_squared:
             return None
         match loss.map:
             case Identity():
@@ -440,7 +440,7 @@ class Totals:
         """The dual of a loss of W as a dual of its loss of V."""
         coupled = isinstance(loss.map, OverPoints | ImplicitOverPoints)
         is_projected = self.is_shared and coupled and not loss.has_target
-        if is_projected and isinstance(loss.penalty, Squared):
+        if is_projected and loss.is_squared:
             return self.coordinates(Y)
         return Y
 
@@ -456,7 +456,7 @@ class Totals:
         """
         slope = np.zeros_like(W)
         for c, loss in terms:
-            if isinstance(loss.penalty, Squared):
+            if loss.is_squared:
                 slope += c * loss.gradient_at(W)
             elif loss.name in duals:
                 slope += loss.map.adjoint(duals[loss.name])

@@ -244,7 +244,7 @@ def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
     if not any(isinstance(loss.map, OverEntries) for loss in losses):
         return "no loss couples single entries"
     for loss in losses:
-        kinds = Squared | Absolute if isinstance(loss.map, Identity) else Squared
+        kinds = Squared | Absolute if loss.is_direct else Squared
         if not isinstance(loss.map, Identity | OverEntries):
             return f"{loss.name} is not a sum over entries and their differences"
         if not isinstance(loss.penalty, kinds):
@@ -326,7 +326,7 @@ class Support:
     ) -> dict[str, Array]:
         """Duals of losses of W as duals of losses of its entries, or ``back``."""
         # residuals of losses of W itself have its shape
-        of_W = {loss.name for loss in losses if isinstance(loss.map, Identity)}
+        of_W = {loss.name for loss in losses if loss.is_direct}
         turn = self.expanded if back else self.values
         return {
             name: turn(Y) if name in of_W else Y[:, 0] if back else Y[:, None]

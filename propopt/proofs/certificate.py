@@ -49,7 +49,6 @@ from propopt.losses.maps import (
     Identity,
     ImplicitOverPoints,
     RowSums,
-    Squared,
 )
 from propopt.losses.restricted import (
     Support,
@@ -81,29 +80,26 @@ class Lagrangian:
         self.W = W
         self.duals = duals
         self.values = values
-        squared = [loss for _, loss in terms if isinstance(loss.penalty, Squared)]
-        has_modulus = any(isinstance(loss.map, Identity) for loss in squared)
+        squared = [loss for _, loss in terms if loss.is_squared]
+        has_modulus = any(loss.is_direct for loss in squared)
         self.squared = []
         self.with_duals = []
         self.others = []
         for c, loss in terms:
-            is_squared = isinstance(loss.penalty, Squared)
             # a dual has the forces between neighbours more accurately than W, whose
             # last digits a large weight amplifies: used if q is convex without the loss
-            has_dual = loss.name in duals and not isinstance(loss.map, Identity)
-            if is_squared and not (has_modulus and has_dual):
+            has_dual = loss.name in duals and not loss.is_direct
+            if loss.is_squared and not (has_modulus and has_dual):
                 self.squared.append((c, loss))
                 continue
             self.others.append((c, loss))
-            if is_squared:
+            if loss.is_squared:
                 self.with_duals.append((c, loss))
 
     def lower_bound(self) -> tuple[float, str, float | None]:
         """The bound, its kind, and the distance to the optimum that it implies."""
         rounding, _ = self._roundings
-        modulus = sum(
-            2 * c for c, loss in self.squared if isinstance(loss.map, Identity)
-        )
+        modulus = sum(2 * c for c, loss in self.squared if loss.is_direct)
         absorber = self._absorber()
         if modulus == 0.0 and absorber is not None:
             return self._dual_bound(absorber) - rounding, "dual", None
@@ -144,7 +140,7 @@ class Lagrangian:
         losses = [
             loss
             for _, loss in self.others
-            if isinstance(loss.map, Identity) and isinstance(loss.penalty, Absolute)
+            if loss.is_direct and isinstance(loss.penalty, Absolute)
         ]
         return min(losses, key=lambda loss: loss.name in self.duals, default=None)
 
@@ -173,7 +169,7 @@ class Lagrangian:
         of_W = [t for t in self.squared if isinstance(t[1].map, Identity)]
         slope = None
         for c, loss in self.squared:
-            if not isinstance(loss.map, Identity):
+            if not loss.is_direct:
                 part = loss.gradient_at(self.W)
                 part *= c
                 slope = part if slope is None else np.add(slope, part, out=part)
@@ -192,7 +188,7 @@ class Lagrangian:
         """The given dual, else the best one for the identity map, else zero."""
         if loss.name in self.duals:
             return self.duals[loss.name]
-        if isinstance(loss.map, Identity):
+        if loss.is_direct:
             # the largest bound, at max_Y ⟨Y, R⟩ − ‖slope + Y‖²/2m
             return modulus * residual - slope
         return np.zeros_like(residual)
@@ -251,8 +247,7 @@ class Lagrangian:
         duals: list[_Dual] = []
         for c, loss in [*self.squared, *self.others]:
             R = loss.residual(self.W)
-            is_squared = isinstance(loss.penalty, Squared)
-            default = 2 * c * R if is_squared else np.zeros_like(R)
+            default = 2 * c * R if loss.is_squared else np.zeros_like(R)
             duals.append((c, loss, R, self.duals.get(loss.name, default)))
         return duals
 

@@ -39,7 +39,7 @@ from propopt.losses.algebra import aligned_attributions, objective_scale
 from propopt.losses.completeness import is_completeness
 from propopt.losses.custom import ConstraintFunction, Custom
 from propopt.losses.linear_algebra import EPSILON
-from propopt.losses.maps import Absolute, CvxpyConstraint, Identity, Squared
+from propopt.losses.maps import Absolute, CvxpyConstraint, Squared
 from propopt.proofs.certificate import Certificate
 
 
@@ -567,7 +567,7 @@ class CustomProgram:
         """The target of W itself, or zero."""
         for loss in self.losses:
             is_custom = isinstance(loss, Custom)
-            if not is_custom and isinstance(loss.map, Identity) and loss.has_target:
+            if not is_custom and loss.is_direct and loss.has_target:
                 return np.asarray(loss.target)
         return np.zeros(self.shape)
 
@@ -586,7 +586,7 @@ class CustomProgram:
         limits = [(most / c, loss) for c, loss in self.objective.terms if c > 0.0]
         limits += [(bound.limit, bound.loss) for bound in self.bounds]
         for limit, loss in limits:
-            if isinstance(loss, Custom) or not isinstance(loss.map, Identity):
+            if isinstance(loss, Custom) or not loss.is_direct:
                 continue
             match loss.penalty:
                 case Squared():

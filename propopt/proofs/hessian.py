@@ -54,7 +54,7 @@ from propopt.losses.linear_algebra import (
     inverse_by_parts,
     inverse_size,
 )
-from propopt.losses.maps import Identity, OverEntries, OverPoints, RowSums, Squared
+from propopt.losses.maps import OverEntries, OverPoints, RowSums
 from propopt.losses.restricted import Support, entry_support
 from propopt.proofs.curvature import (
     Quadratic,
@@ -376,8 +376,8 @@ class QuadraticPart:
         if self.totals is not None:
             return self._complete(self.totals, weights)
         pairs = zip(weights.tolist(), self.program.losses, strict=True)
-        terms = [(c, loss) for c, loss in pairs if c > 0.0 and is_squared(loss)]
-        if not any(isinstance(loss.map, Identity) for _, loss in terms):
+        terms = [(c, loss) for c, loss in pairs if c > 0.0 and loss.is_squared]
+        if not any(loss.is_direct for _, loss in terms):
             raise Refused(
                 "the quadratic part has no inverse: no squared gradient-matching loss "
                 "has a weight above zero"
@@ -400,7 +400,7 @@ class QuadraticPart:
         start = np.zeros(self.program.shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
         for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
-            if c > 0.0 and is_squared(loss):
+            if c > 0.0 and loss.is_squared:
                 slope += 0.5 * c * loss.gradient_at(start)
         return start - self.hessian(weights).solve(slope)
 
@@ -443,9 +443,7 @@ class QuadraticPart:
 
     @cached_property
     def _squared(self) -> tuple[int, ...]:
-        return tuple(
-            k for k, loss in enumerate(self.program.losses) if is_squared(loss)
-        )
+        return tuple(k for k, loss in enumerate(self.program.losses) if loss.is_squared)
 
     @cached_property
     def _squared_part(self) -> Program:
@@ -464,11 +462,6 @@ class QuadraticPart:
     @cached_property
     def _bases(self) -> tuple[QuadraticBasis, QuadraticBasis]:
         return self.eigenbases or eigenbases(self._quadratic)
-
-
-def is_squared(loss: PropertyLoss) -> bool:
-    """Whether the penalty of the loss is a sum of squares."""
-    return isinstance(loss.penalty, Squared)
 
 
 # ---- Minimisers of the other losses with given row sums over entries
@@ -509,4 +502,4 @@ def least_among(program: Program, totals: Totals, loss: PropertyLoss) -> float |
 
 
 def _is_squared_over_entries(loss: PropertyLoss) -> bool:
-    return isinstance(loss.map, OverEntries) and is_squared(loss)
+    return isinstance(loss.map, OverEntries) and loss.is_squared

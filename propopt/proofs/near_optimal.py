@@ -40,13 +40,11 @@ from propopt.base.arrays import Array, Attributions, Indices, Mask, quotient
 from propopt.base.errors import InvalidInput
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.completeness import is_completeness
-from propopt.losses.maps import Identity
 from propopt.proofs.hessian import (
     FeatureSumHessian,
     Hessian,
     QuadraticPart,
     ScaledHessian,
-    is_squared,
 )
 from propopt.proofs.optimum import Optimum
 from propopt.proofs.sampling_error import DrawCovariance
@@ -81,7 +79,7 @@ class NearOptimal:
         rates = np.array([best.rates.get(loss.name, 0.0) for loss in losses])
         # the modulus is of squared losses of W itself; the excess of F, and of the
         # Lagrangian F + Σ μ (loss − limit), over the minimum
-        of_W = (isinstance(x.map, Identity) and is_squared(x) for x in losses)
+        of_W = (x.is_direct and x.is_squared for x in losses)
         above = math.fsum(
             best.multipliers.get(name, 0.0) * (best.losses[name] - bound.limit)
             for bound in bounds
@@ -207,7 +205,7 @@ def target_half_widths(
         return TargetHalfWidths(np.zeros(best.shape))
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     # W is linear in its target: squared losses and given row sums only
-    is_linear = all(map(is_squared, program.losses))
+    is_linear = all(loss.is_squared for loss in program.losses)
     is_linear &= all(map(is_completeness, program.bounds))
     if len(estimates) == 1 and blocks is not None and is_linear:
         part = DrawCovariance(QuadraticPart(program), blocks)

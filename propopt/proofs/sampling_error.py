@@ -43,7 +43,6 @@ from propopt.losses import FunctionMatching, GradientMatching, Program, Property
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import is_completeness
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.maps import Squared
 from propopt.proofs.curvature import QuadraticBasis
 from propopt.proofs.hessian import (
     ROUGHLY,
@@ -380,7 +379,7 @@ class TargetErrorOperator:
             return "given as numbers"
         if loss.estimate.blocks is None:
             return None
-        if not isinstance(loss.penalty, Squared):
+        if not loss.is_squared:
             return "estimated and matched in l1"
         if loss not in self.program.losses:
             return f"estimated and only bounded, by {loss.name}"
@@ -394,7 +393,7 @@ class TargetErrorOperator:
         return [loss for loss in losses if isinstance(loss, Faithfulness)]
 
     def _relation(self, weights: Array) -> Relation:
-        squared = (isinstance(x.penalty, Squared) for x in self.program.losses)
+        squared = (x.is_squared for x in self.program.losses)
         pairs = zip(weights[: len(self.program.losses)], squared, strict=True)
         is_quadratic = all(fits for weight, fits in pairs if weight > 0)
         is_free = all(map(is_completeness, self.program.bounds))

@@ -40,7 +40,7 @@ from propopt.base.extras import require
 from propopt.base.files import as_json, atomic_write
 from propopt.base.row_sample import RowSample
 from propopt.base.suggestions import NameKind
-from propopt.base.text import Quantity, in_short, plural
+from propopt.base.text import Quantity, in_short, plural, repeated
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.near_optimal import OrderBy
 from propopt.proofs.optimum import Parameter, largest_gap_fact, sampling_fact
@@ -102,9 +102,8 @@ class TableHeader(Declared):
 
     def validate(self) -> None:
         """Refuse columns with one name."""
-        columns = (*self.columns, *self.cells)
-        if len(set(columns)) < len(columns):
-            twice = [name for name in columns if columns.count(name) > 1]
+        twice = repeated((*self.columns, *self.cells))
+        if twice:
             raise InvalidInput(f"features: two columns have one name: {twice[0]!r}")
 
     @property

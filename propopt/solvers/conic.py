@@ -27,8 +27,6 @@ from propopt.losses.maps import (
     CvxpyConstraint,
     CvxpyExpression,
     GroupMax,
-    Identity,
-    Squared,
 )
 from propopt.solvers.minimum_norm import undetermined_refusal
 from propopt.solvers.reductions import prepare_centred
@@ -242,9 +240,8 @@ class _Compiled(Prepared):
         residual = loss.map(self._W) - loss.target / self._size
         penalty = loss.penalty.scaled(self._size)
         # where W itself has one, the gradient of squared losses certifies by itself
-        certified = isinstance(loss.penalty, Squared) and any(
-            isinstance(other.map, Identity) and isinstance(other.penalty, Squared)
-            for other in self._program.all_losses
+        certified = loss.is_squared and any(
+            other.is_direct and other.is_squared for other in self._program.all_losses
         )
         if certified or self._absorbs(loss) or residual.size == 0:
             return penalty.expression(residual)
@@ -264,8 +261,7 @@ class _Compiled(Prepared):
         direct = [
             other
             for other in self._program.all_losses
-            if isinstance(other.map, Identity)
-            and not isinstance(other.penalty, Squared)
+            if other.is_direct and not other.is_squared
         ]
         return bool(direct) and loss is direct[-1]
 

@@ -73,7 +73,7 @@ from propopt.base.errors import Refused, SolverFailure
 from propopt.base.resources import few_threads, for_each_column, memory_refusal
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
-from propopt.losses import Bound, GradientMatching, Program
+from propopt.losses import GradientMatching, Program
 from propopt.losses.linear_algebra import (
     EPSILON,
     SLAB,
@@ -83,7 +83,6 @@ from propopt.losses.linear_algebra import (
     slabs,
 )
 from propopt.losses.maps import (
-    Identity,
     ImplicitOverPoints,
     OverPoints,
 )
@@ -963,7 +962,7 @@ def _bound_refusal(program: Program) -> str | None:
     bound = program.bounds[0]
     if bound.limit == 0.0:
         return "a limit of zero needs an infinite multiplier"
-    if _is_faithfulness(bound):
+    if bound.loss.is_direct:
         for loss in program.losses:
             if not has_exact_zeros(loss):
                 return f"the attributions with zero {loss.name} have no closed form"
@@ -1028,14 +1027,14 @@ class _OnCurve(Prepared):
 
     def _free_loss(self, weights: Array, tolerance: float) -> float:
         """The bounded loss at the optimum without the bound."""
-        if _is_faithfulness(self._bound):
+        if self._bound.loss.is_direct:
             return self._bound.loss.value_at(
                 self._free_attributions(weights, tolerance)
             )
         return float(self._curve.measure(np.append(weights, 0.0), tolerance).losses[-1])
 
     def _free_attributions(self, weights: Array, tolerance: float) -> Attributions:
-        if not _is_faithfulness(self._bound):
+        if not self._bound.loss.is_direct:
             return self._curve.solve(np.append(weights, 0.0), tolerance).W
         costly = [loss for loss, c in zip(self._losses, weights, strict=True) if c > 0]
         costless = Restriction.to_zero(costly, self._shape)
@@ -1043,7 +1042,3 @@ class _OnCurve(Prepared):
             return costless.only
         G = np.broadcast_to(self._bound.loss.target, self._shape)
         return costless.expanded(costless.coordinates(G))
-
-
-def _is_faithfulness(bound: Bound) -> bool:
-    return isinstance(bound.loss.map, Identity)

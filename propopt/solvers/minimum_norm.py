@@ -22,12 +22,10 @@ from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
-    Identity,
     ImplicitOverPoints,
     OverFeatures,
     OverPoints,
     PerPoint,
-    Squared,
 )
 from propopt.proofs.certificate import DENSE_LIMIT, smallest_curvature
 from propopt.proofs.curvature import all_squared_refusal, bounds_refusal
@@ -47,9 +45,9 @@ def undetermined_refusal(program: Program) -> str | None:
     losses = program.losses
     if program.bounds or not any(isinstance(loss, Faithfulness) for loss in losses):
         return None
-    if not all(isinstance(loss.penalty, Squared) for loss in losses):
+    if not all(loss.is_squared for loss in losses):
         return None
-    if any(isinstance(loss.map, Identity) for loss in losses):
+    if any(loss.is_direct for loss in losses):
         return None
     if _determined(losses, program.shape):
         return None

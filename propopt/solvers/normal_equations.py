@@ -47,7 +47,6 @@ from propopt.losses.maps import (
     OverPoints,
     PerPoint,
     RowSums,
-    Squared,
 )
 from propopt.losses.restricted import entries_refusal, entry_support
 from propopt.proofs.curvature import all_squared_refusal, bounds_refusal
@@ -153,7 +152,7 @@ class Descent:
     @cached_property
     def _modulus(self) -> float:
         """The strong convexity 2a of F, from losses of W itself."""
-        return sum(2 * c for c, loss in self.terms if isinstance(loss.map, Identity))
+        return sum(2 * c for c, loss in self.terms if loss.is_direct)
 
     def _goal(self, W: Array, tolerance: float) -> float:
         """The size of ∇F for which ‖∇F‖²/2m is half the tolerance."""
@@ -258,9 +257,9 @@ class ConstrainedEntryCg(Solver):
         if reason is not None:
             return reason
         for loss in program.losses:
-            if not isinstance(loss.penalty, Squared):
+            if not loss.is_squared:
                 return f"{loss.name} is not squared"
-        if not any(isinstance(loss.map, Identity) for loss in program.losses):
+        if not any(loss.is_direct for loss in program.losses):
             return "no loss ties each entry to a number, as gradient matching does"
         return None
 
@@ -302,7 +301,7 @@ class _EntrySystem(Descent):
     @cached_property
     def aim(self) -> Array:
         """The target of the first loss of w itself, (P, 1)."""
-        loss = next(loss for _, loss in self.terms if isinstance(loss.map, Identity))
+        loss = next(loss for _, loss in self.terms if loss.is_direct)
         size = len(self.rows)
         return np.array(np.broadcast_to(loss.target, (size, 1)), dtype=np.float64)
 

@@ -96,7 +96,7 @@ def _exact_duals(
     return {
         loss.name: 2.0 * c * np.asarray(loss.map(W))
         for c, loss in zip(weights, program.losses, strict=True)
-        if c > 0 and isinstance(loss.penalty, Squared) and not loss.has_target
+        if c > 0 and loss.is_squared and not loss.has_target
         if isinstance(loss.map, OverPoints | OverFeatures)
     }
 
@@ -123,7 +123,7 @@ def _constants(program: Program, parts: Partitions) -> Attributions:
     """Constants M close to the targets."""
     points, features = parts
     for loss in program.all_losses:
-        if loss.has_target and isinstance(loss.map, Identity):
+        if loss.has_target and loss.is_direct:
             M = points.spread(points.firsts(np.asarray(loss.target)))
             return np.broadcast_to(
                 features.spread(features.firsts(M.T)).T, program.shape

@@ -42,7 +42,6 @@ from propopt.losses.maps import (
     Identity,
     ImplicitOverPoints,
     OverPoints,
-    Squared,
     dense_matrix,
 )
 from propopt.losses.operators import Operator
@@ -270,7 +269,7 @@ class _Split(Prepared):
         self._terms = {
             index: Term.of(loss, as_dense=as_dense)
             for index, loss in enumerate(program.losses)
-            if not isinstance(loss.penalty, Squared)
+            if not loss.is_squared
         }
 
     def solve(
@@ -400,9 +399,8 @@ def _grams(losses: tuple[PropertyLoss, ...]) -> list[Sparse | Array]:
 
 def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     for loss in losses:
-        smooth = isinstance(loss.penalty, Squared)
         kinked = isinstance(loss.map, Identity | OverPoints) and not loss.has_target
-        if not (smooth or kinked):
+        if not (loss.is_squared or kinked):
             return f"{loss.name} is neither squared nor a loss of W or its differences"
         if isinstance(loss.map, ImplicitOverPoints):
             return f"{loss.name} has a graph without stored edges"
@@ -414,7 +412,7 @@ def _memory_refusal(program: Program) -> str | None:
     rows = sum(
         loss.map.flat_rows(program.shape)
         for loss in program.losses
-        if not isinstance(loss.penalty, Squared)
+        if not loss.is_squared
     )
     side = n_points if choose_layout(_grams(program.losses)) == "dense" else 0
     n_bytes = 48.0 * side**2 + 100.0 * (rows + n_points * n_features)

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import posixpath
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ import numpy as np
 
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
+from propopt.base.text import repeated
 from propopt.tables.frames import listed
 
 
@@ -396,7 +396,7 @@ def _index_of(schema: Any) -> list[str]:
 
 def _refuse_one_name(schema: Any, table: str) -> None:
     """Refuse two columns of one name."""
-    twice = [name for name, count in Counter(schema.names).items() if count > 1]
+    twice = repeated(schema.names)
     if twice:
         raise InvalidInput(f"two columns of {table} are named {twice[0]!r}")
 

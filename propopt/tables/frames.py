@@ -32,7 +32,7 @@ from propopt.base.checks import did_you_mean, read_array, read_with_missing
 from propopt.base.declared import transient
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
-from propopt.base.text import enumerated, plain_name
+from propopt.base.text import enumerated, plain_name, repeated
 
 
 if TYPE_CHECKING:
@@ -400,8 +400,8 @@ class Labels:
                 raise InvalidInput(
                     f"{label}: expected {count} names of {noun}, got {len(names)}"
                 )
-        if self.features is not None and len(set(self.features)) < D:
-            twice = [x for x in self.features if self.features.count(x) > 1]
+        twice = repeated(self.features or ())
+        if twice:
             raise InvalidInput(f"{label}: two features have one name: {twice[0]!r}")
 
     def position(self, row: Hashable, n_points: int) -> int:

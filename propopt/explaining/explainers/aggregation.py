@@ -12,7 +12,7 @@ from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses import Objective, PropertyLoss
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
-from propopt.losses.maps import CvxpyExpression, Squared
+from propopt.losses.maps import CvxpyExpression
 from propopt.results.explanation import Explanation, explanations_of
 from propopt.tables.frames import Labels
 from propopt.tables.imported import AttributionsLike, aligned
@@ -130,7 +130,7 @@ def _loss_of_mean(
     import cvxpy as cp
 
     residuals = [loss.residual(W) for W in tables]
-    if isinstance(loss.penalty, Squared):
+    if loss.is_squared:
         columns = np.stack([residual.ravel() for residual in residuals], axis=1)
         return cp.sum_squares(np.linalg.qr(columns, mode="r") @ shares)
     mixture = sum(shares[k] * residual for k, residual in enumerate(residuals))

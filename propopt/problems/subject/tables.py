@@ -6,7 +6,6 @@ import csv
 import os
 import re
 from array import array
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -23,7 +22,7 @@ from propopt.base.arrays import Points
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
-from propopt.base.text import enumerated
+from propopt.base.text import enumerated, repeated
 from propopt.laws.background import weights_of_rows
 from propopt.losses.graphs import grid
 from propopt.losses.graphs.grids import grid_size
@@ -202,7 +201,7 @@ def _check_headers(headers: list[str], location: str) -> None:
             f"{location}: column {empty[0]} has no name; name it, or remove it "
             "if it has row numbers"
         )
-    twice = [name for name, count in Counter(headers).items() if count > 1]
+    twice = repeated(headers)
     if twice:
         raise InvalidInput(f"{location}: two columns have one name: {listed(twice)}")
 
@@ -321,8 +320,7 @@ class Data(Section):
         yield from self.without_effect(given[0], *_NOT_OF_SOURCE[given[0]])
         if self.text is not None:
             yield from self.without_effect("text", *_NOT_OF_TEXT)
-        columns = Counter([*self.categorical, *chain(*self.groups.values())])
-        for name in [name for name, count in columns.items() if count > 1]:
+        for name in repeated([*self.categorical, *chain(*self.groups.values())]):
             yield wrong(f"column {name!r} appears twice in categorical and groups")
         if self.sample_weight is not None and self.sample_weight == self.target:
             yield wrong(
