@@ -52,6 +52,11 @@ def quotient(
     return np.divide(above, below, out=numbers, where=is_defined)
 
 
+def largest_first(numbers: NDArray[Any]) -> Indices:
+    """The positions of numbers from the largest on; equal ones keep their order."""
+    return np.argsort(-numbers, kind="stable")
+
+
 def filled(table: Any, absent: float) -> Array:
     """A sparse table as a dense one, with a number for entries that it lacks."""
     array = np.full(table.shape, absent)

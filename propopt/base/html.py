@@ -18,7 +18,7 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Indices, Mask
+from propopt.base.arrays import Array, Indices, Mask, largest_first
 from propopt.base.cards import NUMBER_CELL, TEXT_CELL, element
 from propopt.base.checks import largest_entry
 from propopt.base.files import atomic_write
@@ -286,7 +286,7 @@ def _table(text: MarkedText, n_words: int) -> str:
 
 def _rows(text: MarkedText, n_words: int) -> Iterator[list[str]]:
     sizes = np.nan_to_num(np.abs(text.weights), nan=-1.0)
-    order = np.argsort(-sizes, kind="stable")
+    order = largest_first(sizes)
     times = np.bincount([index for *_, index in text.spans], minlength=len(order))
     for j in order[:n_words].tolist():
         word = f'<th scope="row" {TEXT_CELL}><bdi>{visible(text.words[j])}</bdi></th>'

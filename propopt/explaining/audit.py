@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
-from propopt.base.arrays import Array, Attributions, Mask
+from propopt.base.arrays import Array, Attributions, Mask, largest_first
 from propopt.base.checks import read_count, read_seed
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Outcome, plural
@@ -57,7 +57,7 @@ def _row_sums(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     errors = np.abs(e.missed)
     wrong = errors > e.row_tolerance
     count = int(wrong.sum())
-    worst = np.argsort(-np.where(wrong, errors, -1.0), kind="stable")
+    worst = largest_first(np.where(wrong, errors, -1.0))
     is_lime = diagnosis.cause == LIME
     verdict: Verdict = "not reproduced" if is_lime else "wrong"
     # else the diagnosis, or the base, has the cause

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.arrays import Array, Attributions, Points, largest_first
 from propopt.base.checks import read_rng
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
@@ -466,7 +466,7 @@ class FittedDocuments(FittedReference):
         weighted = document.counts * rarity(n, present.sum(axis=0))
         size = math.sqrt(float((weighted**2).sum())) or 1.0
         cosines = (self.directions[:, columns] * old * (weighted / size)).sum(axis=1)
-        nearest = np.argsort(-cosines, kind="stable")[: settings.nearest.n_neighbors]
+        nearest = largest_first(cosines)[: settings.nearest.n_neighbors]
         nearest = nearest[cosines[nearest] > 0.0]
         row = OutOfSampleRows(
             target=targets.estimate.values[0],

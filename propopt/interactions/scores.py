@@ -11,7 +11,7 @@ from typing import Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Mask, Values, quotient
+from propopt.base.arrays import Array, Mask, Values, largest_first, quotient
 from propopt.base.charts import Steps
 from propopt.base.checks import read_count, read_level, read_option
 from propopt.base.declared import field
@@ -387,7 +387,7 @@ class InteractionScores(
         Squared error of DecisionTreeRegressor
         90% intervals, Bonferroni of 3
         """
-        order = np.argsort(-np.abs(self.scores), kind="stable")
+        order = largest_first(np.abs(self.scores))
         order = order[: read_count(n_sets, "n_sets")]
         ends = self.intervals(level, adjust=adjust)[order]
         title = f"{self.explained[:1].upper()}{self.explained[1:]}\n"
@@ -692,7 +692,7 @@ class InteractionScores(
         self._refuse_others(explanation)
         above, below = clear_scores(self)
         clear = np.flatnonzero(above | below)
-        order = clear[np.argsort(-np.abs(self.scores[clear]), kind="stable")]
+        order = clear[largest_first(np.abs(self.scores[clear]))]
         largest = order[:_MOST_NAMED].tolist()
         named = [
             f"{printable(self.name_of(q))} {signed_text(self.scores[q])}"
@@ -746,7 +746,7 @@ class InteractionScores(
     def _largest(self) -> Table:
         """The largest scores by size, with their intervals as lines across bars."""
         sizes = np.abs(self.scores)
-        order = np.argsort(-sizes, kind="stable")[:_ON_PAGE].tolist()
+        order = largest_first(sizes)[:_ON_PAGE].tolist()
         ends = self.intervals(WORDS_LEVEL)[order].tolist()
         scores = self.scores[order].tolist()
         texts = [interval_text(pair) or "unknown" for pair in ends]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import elementwise
 
-from propopt.base.arrays import Array, Indices, Mask, Points, Values
+from propopt.base.arrays import Array, Indices, Mask, Points, Values, largest_first
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExactLimits, Limits
@@ -172,7 +172,7 @@ def _around(at: BetaAt, n_rows: int, width: float) -> SignsAround:
     row, column, root = sign_changes(at, n_rows, width, low=-3.0, step=0.25)
     wide = at(np.arange(n_rows), np.full(n_rows, LARGEST_WIDTH * width))
     nearest = np.full(wide.shape, np.nan)
-    order = np.argsort(-np.abs(np.log(root / width)), kind="stable")
+    order = largest_first(np.abs(np.log(root / width)))
     nearest[row[order], column[order]] = root[order]
     later = root > width
     turned = np.zeros(wide.shape, np.intp)

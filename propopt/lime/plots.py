@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, largest_first
 from propopt.base.charts import Lines, Steps
 from propopt.base.checks import read_count
 from propopt.base.errors import Refused
@@ -161,7 +161,7 @@ class LimePlots:
         n = lime.position(row)
         names = self._names(n)
         sizes = np.abs(path.coefficients).max(axis=0)
-        largest = np.argsort(-sizes, kind="stable")[:count]
+        largest = largest_first(sizes)[:count]
         shown = [j for j in largest.tolist() if sizes[j] > 0.0]
         grid = path.widths
         ends = list[tuple[Array, Array]]()

@@ -8,7 +8,7 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, largest_first
 from propopt.functions.function import EXACT
 from propopt.losses.faithfulness import relative_size
 
@@ -71,5 +71,5 @@ class LimeRecord:
 
     def sorted_by_size(self) -> list[tuple[int, float]]:
         """Positions and coefficients, the largest size first."""
-        order = np.argsort(-np.abs(self.coefficients), kind="stable").tolist()
+        order = largest_first(np.abs(self.coefficients)).tolist()
         return [(j, float(self.coefficients[j])) for j in order]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Values
+from propopt.base.arrays import Values, largest_first
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES
 from propopt.base.document import minus
 from propopt.base.text import matplotlib_text
@@ -181,7 +181,7 @@ def category_colors(
     there is no room for their names.
     """
     present, counts = np.unique(codes[np.isfinite(codes)], return_counts=True)
-    frequent = present[np.argsort(-counts, kind="stable")]
+    frequent = present[largest_first(counts)]
     texts = {code: shortened(str(categories[int(code)]), 18) for code in frequent}
     lengths = np.cumsum([len(text) + 2 for text in texts.values()])
     n_named = min(int((lengths <= _NARROW).sum()), len(CATEGORIES))

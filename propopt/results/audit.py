@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Values
+from propopt.base.arrays import Array, Values, largest_first
 from propopt.base.checks import did_you_mean, largest_entry, read_nonnegative
 from propopt.base.declared import field
 from propopt.base.document import (
@@ -666,5 +666,5 @@ def largest_causes(
             share=min(float(shares[k]), 1.0),
             feature=int(squares[k].argmax()),
         )
-        for k in np.argsort(-shares, kind="stable")[:MAX_CAUSES].tolist()
+        for k in largest_first(shares)[:MAX_CAUSES].tolist()
     )

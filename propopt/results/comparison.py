@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from propopt.base.arrays import Array, Indices, Mask, Values
+from propopt.base.arrays import Array, Indices, Mask, Values, largest_first
 from propopt.base.charts import Steps
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, field
@@ -375,7 +375,7 @@ class Comparison(
 
     @property
     def _order(self) -> Indices:
-        return np.argsort(-self.distances, kind="stable")
+        return largest_first(self.distances)
 
     # ---- the plot and the document
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final, Self, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Attributions, Values
+from propopt.base.arrays import Attributions, Values, largest_first
 from propopt.base.checks import errors_of, read_count
 from propopt.base.codecs import Members, record_codec
 from propopt.base.declared import Declared, field
@@ -413,7 +413,7 @@ class ExplainedTable(
             },
             index=pd.Index(self.header.features, name="feature"),
         )
-        order = np.argsort(-table["mean_size"].to_numpy(), kind="stable")
+        order = largest_first(table["mean_size"].to_numpy())
         return table.iloc[order]
 
     def top(self, k: int = 10) -> pd.DataFrame:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from propopt.base.arrays import Array, Attributions, Indices
+from propopt.base.arrays import Array, Attributions, Indices, largest_first
 from propopt.base.checks import largest_entry, read_count, read_level, read_only
 from propopt.base.declared import Lazy
 from propopt.base.document import Chapter, Document
@@ -572,7 +572,7 @@ class Explanation(
             },
             index=pd.Index(self.features, name="feature"),
         )
-        order = np.argsort(-table["mean_size"].to_numpy(), kind="stable")
+        order = largest_first(table["mean_size"].to_numpy())
         return table.iloc[order[: read_count(k, "k")]]
 
     def save(self, path: str | Path) -> None:

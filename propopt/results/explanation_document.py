@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Indices, Values
+from propopt.base.arrays import Array, Indices, Values, largest_first
 from propopt.base.checks import largest_entry
 from propopt.base.document import (
     Chapter,
@@ -117,7 +117,7 @@ _ON_PAGE: Final = 100
 
 def positions_by_size(sizes: Values) -> Indices:
     """The positions of the largest sizes (D,), the largest first."""
-    return np.argsort(-sizes, kind="stable")[:_ON_PAGE]
+    return largest_first(sizes)[:_ON_PAGE]
 
 
 def feature_table(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Indices, Values
+from propopt.base.arrays import Array, Indices, Values, largest_first
 from propopt.base.charts import Grid, Scatter, Steps, Swarm
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
@@ -50,7 +50,7 @@ _SHOWN: Final = 10
 
 def _by_size(sizes: Array, most: int) -> Indices:
     """Indices of the largest |sizes|, in falling order."""
-    return np.argsort(-np.abs(sizes), kind="stable")[:most]
+    return largest_first(np.abs(sizes))[:most]
 
 
 @final

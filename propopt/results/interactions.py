@@ -16,7 +16,7 @@ from typing import Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Attributions, Values, quotient
+from propopt.base.arrays import Array, Attributions, Values, largest_first, quotient
 from propopt.base.cards import N_ON_CARD
 from propopt.base.charts import Grid
 from propopt.base.checks import read_count
@@ -165,7 +165,7 @@ class Interactions(
         squares = (self.values**2).sum(axis=0)
         of_pairs = 4.0 * squares[first, second]
         total = of_pairs.sum() + np.trace(squares)
-        order = np.argsort(-mean_size, kind="stable")
+        order = largest_first(mean_size)
         names = np.array(self.features, dtype=object)
         return pd.DataFrame(
             {
@@ -248,7 +248,7 @@ class Interactions(
             what = f"row {row}"
         sizes = np.abs(matrix).sum(axis=1)
         most = read_count(n_features, "n_features")
-        chosen = np.argsort(-sizes, kind="stable")[:most]
+        chosen = largest_first(sizes)[:most]
         names = [self.features[d] for d in chosen]
         caption = f"{what}, in {unit_of(self.quantity)}: pairs have two halves"
         cells = matrix[np.ix_(chosen, chosen)]

@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from propopt.base.arrays import Array, Mask, Values
+from propopt.base.arrays import Array, Mask, Values, largest_first
 from propopt.base.cards import to_text
 from propopt.base.checks import read_count
 from propopt.base.declared import field
@@ -589,7 +589,7 @@ def _of_group(best: Optimum, phi: Array, n: int, members: NDArray[np.intp]) -> s
     """The values of the features of a group that contribute most in a row."""
     names = best.features
     sizes = np.abs(phi[n, members])
-    most = members[np.sort(np.argsort(-sizes, kind="stable")[:_MEMBERS])].tolist()
+    most = members[np.sort(largest_first(sizes)[:_MEMBERS])].tolist()
     values = [(names[j], best.value_of(n, j)) for j in most]
     parts = [f"{name} = {value}" if value else name for name, value in values]
     more = len(members) - len(most)

@@ -17,7 +17,7 @@ from typing import Any, Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, largest_first
 from propopt.base.checks import largest_entry
 from propopt.base.document import (
     Chapter,
@@ -352,7 +352,7 @@ class Explorer:
         W = self.attributions[0 if path is None else path.start]
         dashed = self._dashed_values
         size = np.abs(dashed[indices]).max(axis=0)
-        order = np.argsort(-size, kind="stable")[:_N_FEATURES]
+        order = largest_first(size)[:_N_FEATURES]
         features = self.best.features
         return [
             (

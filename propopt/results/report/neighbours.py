@@ -9,7 +9,7 @@ from typing import Any, Final, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Edges, quotient
+from propopt.base.arrays import Array, Edges, largest_first, quotient
 from propopt.base.document import minus, share_text, signed_text
 from propopt.base.row_sample import RowSample
 from propopt.losses.graphs.distances import pair_distances
@@ -101,7 +101,7 @@ class Neighbours:
         W = best.attributions
         cost = self.differences(W)
         total = float(cost.sum()) or 1.0
-        order = np.argsort(-cost, kind="stable")[:WORST_PAIRS]
+        order = largest_first(cost)[:WORST_PAIRS]
         names = best.features
         lines: list[dict[str, Any]] = []
         rows: list[int] = []
