@@ -152,8 +152,7 @@ def _signs_and_first(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFi
     if diagnosis.is_wrong and diagnosis.values is not None:
         aim = diagnosis.values
     basis: Basis = "computed" if e.is_exact else "estimated"
-    signs = e.changed_signs(e.W, aim)
-    yield AuditFinding("large signs", signs, "%", basis=basis)
+    yield AuditFinding("large signs", e.changed_signs(e.W, aim), "%", basis=basis)
     largest, expected = (_largest_of_rows(V, _N_FIRST) for V in (e.W, aim))
     sizes = np.sort(np.abs(aim), axis=1)[:, ::-1]
     last = sizes[:, min(_N_FIRST, sizes.shape[1]) - 1][:, None]

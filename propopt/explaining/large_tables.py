@@ -136,8 +136,7 @@ class PartWriter:
 
     def _frame(self, table: Any, first: int) -> pd.DataFrame:
         """The explained rows, named by their positions in the table."""
-        names = [*map(str, self.labels)]
-        frame = table.select(names).to_pandas(ignore_metadata=True)
+        frame = table.select([*map(str, self.labels)]).to_pandas(ignore_metadata=True)
         frame.columns = pd.Index(list(self.labels))
         return frame.set_axis(pd.RangeIndex(first, first + len(frame)), axis=0)
 
@@ -280,8 +279,7 @@ def _missing_parts(writer: PartWriter) -> list[int]:
         draft.unlink(missing_ok=True)
     if before is None:
         write_manifest(folder, header)
-    parts = range(header.n_parts)
-    return [n for n in parts if read_part(folder, header, n) is None]
+    return [n for n in range(header.n_parts) if read_part(folder, header, n) is None]
 
 
 def _refuse_other(before: TableHeader, header: TableHeader, folder: Path) -> None:

@@ -59,8 +59,7 @@ class MainEffectRule:
 
     def at(self, points: Points, labels: Labels) -> Attributions:
         """Main effects G (N, D); independent of other rows if f has a structure."""
-        structure = self.checked.at(points, labels)
-        if isinstance(structure, SumOfProducts):
+        if isinstance(self.checked.at(points, labels), SumOfProducts):
             return self._of_structure(points)
         names = labels.of_columns()
         G = partial_dependence(

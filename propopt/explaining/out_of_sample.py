@@ -926,8 +926,7 @@ def _in_order(
     order = np.argsort(np.concatenate(blocks))
     ordered = {}
     for name in parts[0]:
-        arrays = map(itemgetter(name), parts)
-        ordered[name] = np.concatenate([*arrays])[order]
+        ordered[name] = np.concatenate([*map(itemgetter(name), parts)])[order]
     return ordered
 
 

@@ -454,8 +454,7 @@ class RowsProblem(ExplanationProblem):
         if rows is not None:
             points, labels = rows
         elif X is None:
-            most = settings.most_reference_rows(function, reference)
-            first = order[:most]
+            first = order[: settings.most_reference_rows(function, reference)]
             points = read_only(points[first])
             labels = labels.of_positions(first)
         return cls(

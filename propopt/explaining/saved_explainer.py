@@ -290,8 +290,7 @@ def read_explainer(path: str | Path, model: Any) -> FittedRows:
 def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse combinations of fields that no fit produces."""
     reference = fitted.reference
-    words = neighbours_in_words(fitted.problem)
-    for name, text in words.items():
+    for name, text in neighbours_in_words(fitted.problem).items():
         if reference.parameters.get(name) != text:
             raise InvalidInput(
                 f"nearest: {name}: the reference has "

@@ -118,8 +118,7 @@ def _combined(objective: Objective, weighed: _Read) -> Array:
     rows[:, indices] = tried.reshape(len(tried), len(indices))
     zero = ~rows.any(axis=1)
     if zero.any():
-        row = tried[np.argmax(zero)].tolist()
-        named = zip(weighed, row, strict=True)
+        named = zip(weighed, tried[np.argmax(zero)].tolist(), strict=True)
         listed = ", ".join(f"{loss.name!r}: {weight:g}" for loss, weight in named)
         raise InvalidInput(f"weights: all are zero at {{{listed}}}")
     return rows

@@ -81,8 +81,7 @@ class TargetRule:
 
     def scaled(self, estimate: Estimate) -> Estimate:
         """An estimate of slopes, converted to slopes per scale."""
-        slopes = estimate.scaled(self.sizes)
-        return replace(slopes, quantity=self.function.quantity)
+        return replace(estimate.scaled(self.sizes), quantity=self.function.quantity)
 
 
 def target_rule(
@@ -166,8 +165,7 @@ class ColumnMetric:
         """Weights in proportion to the mean of Φ_d², at least 1e-6 of the largest."""
         squares = (phi**2).mean(axis=0)
         floor = _FLOOR * (squares.max() or 1.0)
-        moves = cls.uniform(phi, G).moves
-        return cls("effects", np.maximum(squares, floor), moves)
+        return cls("effects", np.maximum(squares, floor), cls.uniform(phi, G).moves)
 
     @classmethod
     def joint(cls, parts: Iterable[tuple[Attributions, Attributions]]) -> ColumnMetric:

@@ -532,8 +532,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         }
         if self.error is not None:
             columns["front_error"] = [self.error] * len(every)
-        dtype = None if every else object
-        return _with_counts(pd.DataFrame(columns, dtype=dtype))
+        return _with_counts(pd.DataFrame(columns, dtype=None if every else object))
 
     @property
     def _parameters(self) -> dict[str, list[Any]]:

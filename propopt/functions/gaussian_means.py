@@ -120,8 +120,7 @@ class SmoothedFunction(DerivedFunction):
         return CheckedStructure(self.function, structure)
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
-        exact = self._exact(points, labels)
-        if exact is None:
+        if self._exact(points, labels) is None:
             return self._estimate(points, labels)
         return Estimate(
             values=self.gradient_at(points, labels),
@@ -187,8 +186,7 @@ class SmoothedFunction(DerivedFunction):
 
     def _refuse_missing(self, points: Points, labels: Labels) -> None:
         if self.function.observed is None:
-            absent = self.missing_columns(points, labels)
-            refuse_missing(points, absent, repr(self))
+            refuse_missing(points, self.missing_columns(points, labels), repr(self))
 
     def _effects(
         self, evaluate: Evaluate, points: Points, even: Array, pairs: AntitheticPairs

@@ -212,8 +212,7 @@ class ExactMean(DerivedFunction):
     @property
     def gradient_method(self) -> str:
         """Exact, with the rows of the data law."""
-        rows = self.law.reference.in_words()
-        return f"{EXACT_SOURCE}, {_DATA_LAW} {rows}"
+        return f"{EXACT_SOURCE}, {_DATA_LAW} {self.law.reference.in_words()}"
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(

@@ -142,8 +142,7 @@ class TorchModel(WrappedModel):
                 self.calls.add(len(points[rows]))
                 tensor = self._tensor(points[rows]).requires_grad_()
                 # a copy, since in-place layers may overwrite it
-                scores = self._scores(tensor.clone())
-                gradients[rows] = self._slopes(tensor, scores)
+                gradients[rows] = self._slopes(tensor, self._scores(tensor.clone()))
         return gradients
 
     def _batches(self, points: Points) -> list[slice]:

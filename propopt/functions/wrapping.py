@@ -388,8 +388,7 @@ def _wrapped(
         # in the order of the model's columns
         header = model.in_order(schema.header)
         if model.checks_columns:
-            columns = FittedColumns.of(model)
-            columns.check(len(header), header, reference.label)
+            FittedColumns.of(model).check(len(header), header, reference.label)
         if not header.equals(schema.header):
             table = replace(schema, header=header)
     few = None  # rows of the input table, or one that the model should accept

@@ -703,8 +703,7 @@ class Minipatches:
             if not done[0]:
                 raise
             if not done.all():
-                n_done = int(done.argmin())
-                result = errors_up_to(min(n_done, end))
+                result = errors_up_to(min(int(done.argmin()), end))
                 return (
                     result,
                     "interrupted",

@@ -745,8 +745,7 @@ class InteractionScores(
 
     def _largest(self) -> Table:
         """The largest scores by size, with their intervals as lines across bars."""
-        sizes = np.abs(self.scores)
-        order = largest_first(sizes)[:_ON_PAGE].tolist()
+        order = largest_first(np.abs(self.scores))[:_ON_PAGE].tolist()
         ends = self.intervals(WORDS_LEVEL)[order].tolist()
         scores = self.scores[order].tolist()
         texts = [interval_text(pair) or "unknown" for pair in ends]

@@ -111,8 +111,7 @@ class SplitErrors(RefitErrors):
 
     def fit_subsets_of(self, sets: FeatureSets) -> None:
         """Fit the predictors that scores of sets (Q, r) and of each feature need."""
-        single = self.features.all_sets(1)
-        sets_to_fit = [(), *_tuples(single)]
+        sets_to_fit = [(), *_tuples(self.features.all_sets(1))]
         for size in range(2, sets.shape[1] + 1):
             sets_to_fit += _tuples(subsets_of(sets, size)[0])
         self._fit(sets_to_fit)

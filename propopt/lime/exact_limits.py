@@ -70,8 +70,7 @@ class Limits:
     @property
     def intercept(self) -> Values:
         """The intercept β_0 = E_Q f − Σ_j α_j β_j, (n,)."""
-        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
-        return self.mean - pulls
+        return self.mean - np.einsum("nd,nd->n", self.alpha, self.coefficients)
 
     @property
     def at_row(self) -> Values:

@@ -397,8 +397,7 @@ def _cells(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...],
     """Numbers, names of categories, and None for missing values, (N, D)."""
     shown = points.astype(object)
     shown[np.isnan(points)] = None
-    columns = () if schema is None else schema.columns
-    for j, column in enumerate(columns):
+    for j, column in enumerate(() if schema is None else schema.columns):
         if isinstance(column, CategoricalColumn):
             names = np.array([_plain(x) for x in column.categories], object)
             shown[:, j] = names[points[:, j].astype(np.intp)]

@@ -894,8 +894,7 @@ class LimeExplanation(
             facts.append(Fact("interval of runs", runs, note=note))
         pairs = zip(coefficients, map(tuple, ends.tolist()), strict=True)
         bars = {"coefficient": [Span.of(*pair) for pair in pairs]}
-        total = len(record.names)
-        return [Table(shown, total=total, bars=bars), Facts(facts)]
+        return [Table(shown, total=len(record.names), bars=bars), Facts(facts)]
 
     @property
     def _run_settings(self) -> dict[str, str]:

@@ -59,8 +59,7 @@ class SingleRun:
 def required_samples(n_samples: int, deviations: Array, target: float) -> Array:
     """The samples n (SE(n) / s)², rounded up: standard errors fall with 1 / √n."""
     with np.errstate(over="ignore"):
-        count = n_samples * (deviations / target) ** 2
-        return np.ceil(np.maximum(1.0, count))
+        return np.ceil(np.maximum(1.0, n_samples * (deviations / target) ** 2))
 
 
 @final
@@ -255,8 +254,7 @@ class FiniteFit:
     def _shares(self) -> tuple[Values, Array]:
         """The weight share of random samples, and the mean bits of all samples."""
         weighted = self.total[:, None] * self.alpha + self.row
-        means = weighted / self._whole[:, None]
-        return self.total / self._whole, means
+        return self.total / self._whole, weighted / self._whole[:, None]
 
 
 # ---- The deviation of one run of LIME from the mean of such runs

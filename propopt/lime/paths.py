@@ -116,8 +116,7 @@ class BandwidthPath:
             return self.at(widths).coefficients
 
         _, column, width = sign_changes(at, 1, self.law_width)
-        columns = range(self.coefficients.shape[1])
-        return tuple(width[column == j] for j in columns)
+        return tuple(width[column == j] for j in range(self.coefficients.shape[1]))
 
 
 def path_of_row(

@@ -123,8 +123,7 @@ class LimeRows(
     @property
     def base(self) -> Values:
         """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
-        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
-        return self.intercept + pulls
+        return self.intercept + np.einsum("nd,nd->n", self.alpha, self.coefficients)
 
     @cached_property
     def limits(self) -> Limits:

@@ -439,8 +439,7 @@ def _estimates(
     n_blocks, size, width = uniforms.shape
     shape = len(points), n_blocks, size, width
     copies = np.broadcast_to(uniforms, shape)
-    tilts = law.tilts(points, widths)
-    alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
+    alpha = np.stack([tilt.alpha for tilt in law.tilts(points, widths)], axis=1)
     flat = copies.reshape(len(points), -1, width)
     draws = draws_at(law.columns, points, widths, flat)
     values = evaluated(evaluate, draws.samples).reshape(shape[:3])

@@ -705,8 +705,7 @@ def _merged(
     merged: dict[PropertyLoss, Rate] = {}
     for weight, loss in terms:
         if loss in merged:
-            both = merged[loss] + weight
-            merged[loss] = _read_rate(both, f"weight of {loss.name}")
+            merged[loss] = _read_rate(merged[loss] + weight, f"weight of {loss.name}")
         else:
             merged[loss] = weight
     return tuple([(weight, loss) for loss, weight in merged.items()])
@@ -978,8 +977,7 @@ class TrivialLosses:
         """The :func:`objective_scale` of a value, for weights from a first loss on."""
         weighted = slice(first, first + len(weights))
         zero = math.fsum(weights * self.zero[weighted])
-        mean = math.fsum(weights * self.mean[weighted])
-        return objective_scale(value, zero, mean)
+        return objective_scale(value, zero, math.fsum(weights * self.mean[weighted]))
 
 
 def _mean_row(G: Array) -> Array:

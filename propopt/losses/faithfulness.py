@@ -109,8 +109,7 @@ class Estimate:
     @staticmethod
     def jackknife_blocks(values: Attributions, left_out: Array) -> Array:
         """Pseudo-values (B, N, D) of an estimate from leave-one-block-out values."""
-        deviations = left_out - left_out.mean(axis=0)
-        return values - (len(left_out) - 1) * deviations
+        return values - (len(left_out) - 1) * (left_out - left_out.mean(axis=0))
 
     @property
     def standard_errors(self) -> Array | None:

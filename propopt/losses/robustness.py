@@ -426,8 +426,7 @@ class SharedRobustness(PropertyLoss):
         first, second = (has[nodes] for nodes in edges.T)
         n_bytes = 100.0 * float(min(first.nnz, second.nnz))
         require_memory(n_bytes, "the pairs of shared features", "use fewer neighbours")
-        both = sp.csr_array(first.multiply(second)).tocoo()
-        edge, feature = both.coords
+        edge, feature = sp.csr_array(first.multiply(second)).tocoo().coords
         starts = edges[edge] * self.n_features
         indices = starts + np.asarray(feature, np.intp)[:, None]
         return np.searchsorted(self._entries, indices), self.graph.strengths[edge]

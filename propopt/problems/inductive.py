@@ -225,8 +225,7 @@ class InductiveSection(Section):
                 if rule.makes is None:
                     yield rule, None, count, index
                 else:
-                    made = rule.make(count=count, max_count=count)
-                    yield rule, made, None, index
+                    yield rule, rule.make(count=count, max_count=count), None, index
 
     def _explainer(
         self, pairs: list[tuple[float, float]], problem: Problem

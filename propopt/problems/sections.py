@@ -247,8 +247,7 @@ def section_of(
 def _hints(made: Any) -> dict[str, Any]:
     """Annotations of the parameters."""
     is_plain = isinstance(made, type) and not is_dataclass(made)
-    annotated = made.__init__ if is_plain else made
-    hints = get_type_hints(annotated, include_extras=True)
+    hints = get_type_hints(made.__init__ if is_plain else made, include_extras=True)
     return {name: hint for name, hint in hints.items() if name != "return"}
 
 

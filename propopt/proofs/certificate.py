@@ -150,8 +150,7 @@ class Lagrangian:
         gaps = []
         for c, loss in sorted(self.others, key=lambda t: t[1].name not in self.duals):
             residual = loss.residual(self.W)
-            wanted = self._dual(loss, residual, slope, modulus)
-            Y = loss.penalty.shrink(wanted, c)
+            Y = loss.penalty.shrink(self._dual(loss, residual, slope, modulus), c)
             slope = slope + loss.map.adjoint(Y)
             # Fenchel-Young: c φ(R) + (c φ)*(Y) − ⟨Y, R⟩ ≥ 0
             gaps.append(c * loss.penalty.value(residual) + loss.penalty.conjugate(Y, c))

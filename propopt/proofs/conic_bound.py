@@ -164,8 +164,7 @@ class ConicProgram:
 
     def bound(self, z: Array, most: float) -> float | Reason:
         """The lower bound by the duals z, moved into the dual cone."""
-        target = most - self.d
-        low, high = self.box(target)
+        low, high = self.box(most - self.d)
         best: float | Reason = Reason("")
         for dual in (z, self._repaired(z)):
             bound = self._bound_of(self.in_dual_cone(dual), low, high)
@@ -267,8 +266,7 @@ class ConicProgram:
         least = np.full(len(self.b), -np.inf)
         greatest = np.full(len(self.b), np.inf)
         # s = b − Ax is at most this, by the box
-        lowest = _activity(self.A, low, high)
-        largest = self.b - lowest
+        largest = self.b - _activity(self.A, low, high)
         for kind, part, _ in self._cones():
             b = self.b[part]
             match kind:

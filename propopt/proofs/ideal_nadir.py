@@ -180,8 +180,7 @@ class IdealNadir:
         best, worst = self.range_of(name)
         if name in self.roots:
             at_target = math.sqrt(worst)
-            at_end = math.sqrt(best)
-            return (at_target - share * (at_target - at_end)) ** 2
+            return (at_target - share * (at_target - math.sqrt(best))) ** 2
         return worst - share * (worst - best)
 
     def shares(self, losses: Mapping[str, float]) -> dict[str, float]:

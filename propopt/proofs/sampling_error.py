@@ -368,8 +368,7 @@ class TargetErrorOperator:
         estimate = _estimate(loss)
         excess = None
         if estimate.blocks is not None:
-            scatter = self._scatter(loss)
-            excess = scatter.excess(self._weight(loss, weights), weights)
+            excess = self._scatter(loss).excess(self._weight(loss, weights), weights)
         return TargetError.of(estimate, scale, excess, self._relation(weights))
 
     def _why_unknown(self, loss: PropertyLoss) -> str | None:

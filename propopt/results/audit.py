@@ -206,8 +206,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         Right values may be rounded to a single digit; wrong sums have an error.
         """
         scale = self._scale
-        n_columns = self.explanation.shape[1]
-        too_large = finding.number > _MAX_ROUNDING * scale * n_columns
+        too_large = finding.number > _MAX_ROUNDING * scale * self.explanation.shape[1]
         too_small = finding.number < _PRECISION * scale
         is_given = finding.name == "row sums" or finding.cause == "exact values"
         if (finding.verdict == "exact" and is_given and too_large) or (

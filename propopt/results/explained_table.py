@@ -558,8 +558,7 @@ class ExplainedTable(
                 f"missing or damaged; {_REMADE}"
             )
         pyarrow = require("pyarrow")
-        parquet = require("pyarrow.parquet")
-        file = parquet.ParquetFile(pyarrow.BufferReader(content))
+        file = require("pyarrow.parquet").ParquetFile(pyarrow.BufferReader(content))
         rows = self.header.rows_of(part)
         frame = file.read(columns=columns).to_pandas(ignore_metadata=True)
         return frame.set_axis(pd.RangeIndex(rows.start, rows.stop), axis=0)

@@ -377,8 +377,7 @@ def made_by(explanation: Optimum) -> Iterator[tuple[str, str]]:
     for name, value in explanation.losses.items():
         weight = f", weight {weights[name]:.4g}" if name in weights else ""
         share = shares.get(name, math.nan)
-        kind = kind_of(name)
-        moved = (kind or PropertyLoss).share_label
+        moved = (kind_of(name) or PropertyLoss).share_label
         share_words = f"; {share_text(share)} {moved}" if share == share else ""
         yield f"loss {name}", f"{value:.6g}{weight}{share_words}"
     if explanation.evaluations:

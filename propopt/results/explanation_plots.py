@@ -180,8 +180,7 @@ class ExplanationPlots:
         if row is not None or best.shape[0] > 1:
             n = best.labels.position(row, best.shape[0])
         w = best.attributions[n]
-        count = read_count(n_features, "n_features")
-        order = _by_size(w, count)
+        order = _by_size(w, read_count(n_features, "n_features"))
         order = order[w[order] != 0.0] if w.any() else order
         names = [self._named(n, j) for j in order]
         parts = w[order]

@@ -437,8 +437,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=6):
                 f"row: there is no row {row!r} among the {len(names)} with reasons; "
                 f"the first is named {names[0]!r}"
             )
-        index = names.index(plain_name(row))
-        return next(islice(self.sheets(), index, None))
+        return next(islice(self.sheets(), names.index(plain_name(row)), None))
 
     def sheets(self) -> Iterator[str]:
         """The sheets of all rows, in order."""

@@ -73,14 +73,12 @@ class Selectable(Result):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[pd.Series[Any]]:
-        table = self._named_table(self._places.to_numpy())
-        return (row for _, row in table.iterrows())
+        return (row for _, row in self._named_table(self._places.to_numpy()).iterrows())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if dtype == np.dtype(object):
             return super().__array__(dtype)
-        table = self._named_table(self._places.to_numpy())
-        return np.array(table, dtype, copy=copy)
+        return np.array(self._named_table(self._places.to_numpy()), dtype, copy=copy)
 
     def __getitem__(self, key: Any) -> Any:
         return self._selected(key)

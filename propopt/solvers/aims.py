@@ -218,8 +218,7 @@ class AimCase:
         """The optimum of weighted losses under limits on others."""
         weights = np.array([weight for weight, _ in terms])
         losses = tuple(x for _, x in terms)
-        bounds = (*self.bounds, *limits)
-        program = Program(losses, bounds, self.program.shape)
+        program = Program(losses, (*self.bounds, *limits), self.program.shape)
         active = tuple(np.flatnonzero(weights).tolist())
         task = Task(program, self.solver, active=active)
         result = None
@@ -276,8 +275,7 @@ def _reach_order(order: tuple[_Key, ...], within: float, case: AimCase) -> Expla
     limits: list[Bound] = []
     for loss in first:
         best, worst = case.ends.range_of(loss.name)
-        least = case.least(loss, limits)
-        limits.append(Bound(loss, least + within * (worst - best)))
+        limits.append(Bound(loss, case.least(loss, limits) + within * (worst - best)))
     words = ", then ".join(loss.name for loss in losses)
     parameters = {f"limit.{bound.loss.name}": bound.limit for bound in limits}
     aim = f"first {words}, each to {100.0 * within:g} % of its range"

@@ -388,8 +388,7 @@ class EdgeNewton:
 
     def _scaled(self, s: Array, groups: Indices) -> Array:
         """The multiple of s in each group with Σ_{e ∈ g} s_e = c_g."""
-        sums = np.bincount(groups, s, len(self._totals))
-        return s * (self._totals / sums)[groups]
+        return s * (self._totals / np.bincount(groups, s, len(self._totals)))[groups]
 
     def _state(self, s: Array) -> State:
         program = self._program

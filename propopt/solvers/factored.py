@@ -95,8 +95,7 @@ class Elimination:
         sparse = cls(matrix, None, heights, "sparse")
         n_trees, _ = connected_components(matrix, directed=False)
         if sp.tril(matrix, k=-1).count_nonzero() == len(heights) - n_trees:  # a forest
-            one_each = np.ones_like(heights)
-            sparse = cls(matrix, _by_breadth(matrix), one_each, "sparse")
+            sparse = cls(matrix, _by_breadth(matrix), np.ones_like(heights), "sparse")
         return min(banded, sparse, key=lambda choice: choice.seconds(1))
 
     @property
@@ -402,8 +401,7 @@ class _Systems:
 
     def product(self, W: Array) -> Array:
         """A w by differences along edges, so that common parts cancel exactly."""
-        forces = self.graph.adjoint(self.graph(W))
-        return self.shifts * W + self.abc[1] * forces
+        return self.shifts * W + self.abc[1] * self.graph.adjoint(self.graph(W))
 
     def norm(self, R: Array) -> float:
         """A bound of √(rᵀA⁻¹r)."""

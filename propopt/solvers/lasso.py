@@ -59,8 +59,7 @@ class Lasso(Solver):
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program)
         [sparsity] = program.kinds["sparsity"]
-        sparsity_index = program.losses.index(sparsity)
-        return _Sparse(quadratic, sparsity_index, sparsity.name)
+        return _Sparse(quadratic, program.losses.index(sparsity), sparsity.name)
 
 
 def _sparsity_refusal(program: Program) -> str | None:

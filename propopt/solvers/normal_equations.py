@@ -204,8 +204,7 @@ class _BlockSystem(Descent):
     @cached_property
     def _pull(self) -> Attributions:
         """The right-hand side Σ 2c AᵀT."""
-        zero = np.zeros(self.inverses.shape[:2])
-        return -self._slope(zero)
+        return -self._slope(np.zeros(self.inverses.shape[:2]))
 
 
 def _map_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:

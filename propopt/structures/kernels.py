@@ -47,8 +47,7 @@ class Radial(Kernel):
         origin = centers.mean(axis=0)  # differences of small numbers keep their digits
         x = (points - origin) / self.lengthscale
         z = (centers - origin) / self.lengthscale
-        squares = cdist(x, z, "sqeuclidean")
-        values, slopes = RADIAL[self.shape](squares)
+        values, slopes = RADIAL[self.shape](cdist(x, z, "sqeuclidean"))
 
         def pullback(cotangents: Array) -> Array:
             pulls = 2.0 * cotangents * slopes

@@ -258,8 +258,7 @@ def _plain(column: pd.Series[Any]) -> Any:
     """A column as an array of numbers, or a list of cells with None if missing."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return column.to_numpy()
-    missing = column.isna().tolist()
-    cells = zip(column.tolist(), missing, strict=True)
+    cells = zip(column.tolist(), column.isna().tolist(), strict=True)
     return [None if absent else value for value, absent in cells]
 
 

@@ -269,8 +269,7 @@ class TableSchema:
             else column
             for column in self.columns
         )
-        pairs = zip(columns, self.columns, strict=True)
-        if all(new is old for new, old in pairs):
+        if all(new is old for new, old in zip(columns, self.columns, strict=True)):
             return self
         return replace(self, columns=columns)
 

@@ -254,8 +254,7 @@ class Baseline(ABC):
             else:
                 findings = self._findings(request)
         rows = function.calls.rows - before
-        seconds = time.perf_counter() - start
-        return self._explanation(request, findings, rows, seconds)
+        return self._explanation(request, findings, rows, time.perf_counter() - start)
 
     def _explanation(
         self, request: Request, findings: Findings, evaluations: int, seconds: float

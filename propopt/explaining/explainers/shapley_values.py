@@ -268,8 +268,7 @@ class Shap(OfBackground):
             observed_means(background[:, numeric]),
         )
         values[:, numeric] = slopes
-        details = {"undefined": undefined}
-        return Findings(attributions=values, details=details, **ends)
+        return Findings(attributions=values, details={"undefined": undefined}, **ends)
 
     def _values(
         self, request: Request, background: Array, empty: Values

@@ -148,8 +148,7 @@ class BinnedColumn:
             mean, low, high = (np.append(part, np.nan) for part in (mean, low, high))
             sd = np.append(sd, 0.0)
             single = np.append(single, True)
-        pieces = Pieces(single, mean, sd, low, high)
-        return cls(pieces, shares, edges, words, missing)
+        return cls(Pieces(single, mean, sd, low, high), shares, edges, words, missing)
 
     @classmethod
     def of_data(cls, values: Array, edges: Array) -> BinnedColumn:

@@ -123,8 +123,7 @@ class NormalColumn:
         some = slice(4 if self.missing > 0.0 else 3)
         with np.errstate(divide="ignore"):
             log_heights = np.log(heights[some])
-        parts = (single, mean, sd, lows, highs)
-        pieces = Pieces(*(part[some] for part in parts))
+        pieces = Pieces(*(part[some] for part in (single, mean, sd, lows, highs)))
         return distance_tilt(pieces, log_heights, ones[some], x, widths, self.unit)
 
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:

@@ -159,8 +159,7 @@ class FactorMeans:
     def mixed(self, one: Array, zero: Array) -> Array:
         """The mixture α_j one + (1 − α_j) zero, j the column of a factor, (U, n)."""
         alpha = self.alpha[self.column]
-        complement = self.complement[self.column]
-        return alpha * one + complement * zero
+        return alpha * one + self.complement[self.column] * zero
 
     def contrast(self, one: Array, zero: Array) -> Array:
         """The contrast one − zero, or 0 if only one bit occurs, (U, n)."""

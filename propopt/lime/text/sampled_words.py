@@ -73,8 +73,7 @@ def controls(
             parts.append(np.asarray(z, float))
         if with_pairs:
             parts.append((z[:, one] & z[:, other]).astype(float))
-        T = np.concatenate(parts, axis=1)
-        return LeastSquares.of(T, f - base)
+        return LeastSquares.of(np.concatenate(parts, axis=1), f - base)
 
     blocks = list(zip(bits, sizes, values, strict=True))
     every = equations(blocks[0])
@@ -87,8 +86,7 @@ def controls(
         terms = Conjunctions.of_factors(
             0.0, weights[_POWERS:], paths[: len(weights) - _POWERS], d
         )
-        levels = base + powers @ weights[:_POWERS]
-        fits.append(AddedSets([(1.0, terms)], levels))
+        fits.append(AddedSets([(1.0, terms)], base + powers @ weights[:_POWERS]))
     return fits
 
 

@@ -217,8 +217,7 @@ class TextLaw:
                 f"n_words: expected at least 2, got {n_words}: one word does not "
                 "determine both its coefficient and the intercept"
             )
-        logs = self.log_weights(n_words) - np.log(n_words)
-        return ExchangeableBits(logs[None])
+        return ExchangeableBits((self.log_weights(n_words) - np.log(n_words))[None])
 
     def effective_share(self, n_words: int) -> float:
         """The effective share of the samples, (E π)² / E π².

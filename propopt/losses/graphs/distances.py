@@ -47,8 +47,7 @@ class Unit:
         complete = not np.isnan(points).any()
         # the distance of a missing number is one
         sizes = np.abs(points) if complete else np.fmax(np.abs(points), 1.0)
-        largest = sizes.max()
-        _, exponent = np.frexp(largest)
+        _, exponent = np.frexp(sizes.max())
         return cls(np.ldexp(points, -exponent), int(exponent), complete)
 
     @property

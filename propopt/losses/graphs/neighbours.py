@@ -182,8 +182,7 @@ class RowNeighbours:
             matrix = sp.csr_array((values, (row, other)), shape=(n_rows, n_rows))
             return sp.csr_array(matrix.maximum(matrix.T))
 
-        joined = either(share)
-        degree = float(joined.sum()) / n_rows
+        degree = float(either(share).sum()) / n_rows
         similarities = either(share * self.falling(apart))
         if degree > 0.0:
             similarities = similarities * (self.count / degree)

@@ -156,8 +156,7 @@ def _in_one_unit(files: list[ProblemFile]) -> list[ProblemFile]:
     if chosen != {"auto"}:
         return files
     kinds = [file.subject.function.quantity.kind for file in files]
-    models = [file.subject.estimator for file in files]
-    output = shared_output("auto", kinds, models)
+    output = shared_output("auto", kinds, [file.subject.estimator for file in files])
     return files if output == "auto" else [x.with_output(output) for x in files]
 
 

@@ -316,8 +316,7 @@ def _in_original_units(best: Explanation, unscaled: pd.DataFrame | None) -> Expl
     if unscaled is None or best.points is None:
         return best
     points = np.array(best.points)
-    names = best.to_frame().columns
-    for j, name in enumerate(names):
+    for j, name in enumerate(best.to_frame().columns):
         if name in unscaled:
             points[:, j] = unscaled[name].to_numpy(float, na_value=np.nan)
     return replace(best, points=points)

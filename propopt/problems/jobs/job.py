@@ -136,8 +136,7 @@ class JobSection(Section):
             file.schema.data.standardize
             and "Values of columns are in standard deviations from their mean.",
         ]
-        documents = self.documents(result, file)
-        write_page(path, documents, about=[x for x in about if x])
+        write_page(path, self.documents(result, file), about=[x for x in about if x])
 
     def run(
         self,

@@ -211,8 +211,7 @@ class LimeSection(JobSection):
             )
         writers[".svg"] = partial(write_lime_figure, result, widths, file.name)
         if isinstance(result, LimeDocuments):
-            first = result.row_names[:MOST_SHOWN]
-            writers[".html"] = result.plot.text(first).to_html
+            writers[".html"] = result.plot.text(result.row_names[:MOST_SHOWN]).to_html
         writers[".npz"] = result.save
         content = {
             **manifest(file.subject, None, gradient=None),

@@ -122,8 +122,7 @@ class CsvTable:
             raise InvalidInput(f"{path}:{reader.line_num}: has no rows")
         may_number &= 0 < len(numbers) == len(set(numbers))
         _check_headers(headers[may_number:], location)
-        columns = tuple(headers[may_number:])
-        return cls(path, columns, n_rows, separator, may_number)
+        return cls(path, tuple(headers[may_number:]), n_rows, separator, may_number)
 
     def read(self, columns: list[str] | None = None) -> pd.DataFrame:
         """Read some columns; all by default."""

@@ -42,8 +42,7 @@ class Neighbours:
             apart = np.zeros(graph.n_edges)
             if X is not None:
                 apart = pair_distances(X, graph.edges)
-            words = f"{graph.kind} graph"
-            return cls(graph.edges, graph.strengths, apart, words)
+            return cls(graph.edges, graph.strengths, apart, f"{graph.kind} graph")
         return cls.by_values(best)
 
     @classmethod

@@ -330,8 +330,7 @@ class Powers(Family):
     @classmethod
     def first(cls, columns: Indices) -> Powers:
         """The columns themselves, as powers of degree 1."""
-        ones = np.ones(len(columns), np.intp)
-        return cls(columns, ones, np.zeros(len(columns)))
+        return cls(columns, np.ones(len(columns), np.intp), np.zeros(len(columns)))
 
     def at(self, values: Array) -> Array:
         degree, center = self._for(values.ndim)

@@ -281,8 +281,7 @@ class _Splits:
                     cut = float(at_most_in_single(split["border"]))
                     k = feature["flat_feature_index"]
                     low = _is_low(feature)
-                    shares = of_no, of_yes
-                    return Split(int(k), cut, low, no, yes, shares=shares)
+                    return Split(int(k), cut, low, no, yes, shares=(of_no, of_yes))
                 columns = self._columns(split)
                 if self._is_of_columns:
                     k = columns[0]

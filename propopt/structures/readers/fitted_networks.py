@@ -232,8 +232,7 @@ def _machine(
     kernel = _named_kernel(name, settings, centers.shape[1])
     if kernel is None:
         return None
-    features = kernels.KernelFeatures(kernel, centers)
-    return Chain(features, Affine(weights, intercepts))
+    return Chain(kernels.KernelFeatures(kernel, centers), Affine(weights, intercepts))
 
 
 def _named_kernel(

@@ -97,8 +97,7 @@ def quadratic_sum(
 ) -> SumOfProducts:
     """A sum of quadratic forms, base + Σ_k weights_k (x − μ_k)ᵀ P_k (x − μ_k)."""
     n_columns = means.shape[1]
-    constant = np.zeros((0, n_columns), np.intp)
-    parts = [monomial_sum(constant, np.zeros(0), base)]
+    parts = [monomial_sum(np.zeros((0, n_columns), np.intp), np.zeros(0), base)]
     for mean, form, weight in zip(means, forms, weights, strict=True):
         i, j = np.nonzero(np.triu(form))
         unit = np.eye(n_columns, dtype=np.intp)

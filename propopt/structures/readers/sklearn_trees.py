@@ -186,8 +186,7 @@ def _histogram_boosting(
     if class_name_of(model) == "sklearn.HistGradientBoostingClassifier":
         score = tree_score(output, model.n_trees_per_iteration_, logit=1.0)
     else:  # counts and positive values have a logarithm as their link
-        plain = model.loss not in ("gamma", "poisson")
-        score = tree_score(output, 1, is_value=plain)
+        score = tree_score(output, 1, is_value=model.loss not in ("gamma", "poisson"))
     encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
     model_view = view if encoder is None else view_after(encoder, view)
     if score is None or model_view is None:

@@ -247,8 +247,7 @@ def at_most_in_single(thresholds: ArrayLike) -> Array:
 
 def below_in_single(thresholds: ArrayLike) -> Array:
     """The largest float64 x with float32(x) < float32(t), for each threshold t."""
-    single = np.asarray(thresholds, dtype=np.float32)
-    return at_most_in_single(_next(single, -np.inf))
+    return at_most_in_single(_next(np.asarray(thresholds, dtype=np.float32), -np.inf))
 
 
 def _next(single: Any, end: float) -> Any:

@@ -145,8 +145,7 @@ def _score(learner: Mapping[str, Any], output: ModelOutput) -> TreeScore | None:
     parameters = learner["learner_model_param"]
     count = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
     logit = 1.0 if objective in _LOGITS else None
-    is_value = objective in _VALUES
-    return tree_score(output, count, is_value=is_value, logit=logit)
+    return tree_score(output, count, is_value=objective in _VALUES, logit=logit)
 
 
 def _trees_of_score(

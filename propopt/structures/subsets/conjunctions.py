@@ -131,8 +131,7 @@ class Enumerated:
         return max(0, self.values.size.bit_length() - 1)
 
     def value(self, bits: Mask, /) -> Values:
-        powers = 1 << np.arange(self.n_words)
-        return self.values[np.asarray(bits, np.intp) @ powers]
+        return self.values[np.asarray(bits, np.intp) @ (1 << np.arange(self.n_words))]
 
     def mean_by_size(self) -> Values:
         return self.values @ self._shares

@@ -97,8 +97,7 @@ class AddedTexts:
             parts.append((weight, result))
         scaled = [f.scaled(w) for w, f in parts if isinstance(f, Conjunctions)]
         if len(scaled) == len(parts):
-            whole = Conjunctions.sum_of(scaled).plus(self.base)
-            return cast("Conjunctions", whole)
+            return cast("Conjunctions", Conjunctions.sum_of(scaled).plus(self.base))
         alone = len(parts) == 1 and parts[0][0] == 1.0 and self.base == 0.0
         return parts[0][1] if alone else AddedSets(parts, self.base)
 
