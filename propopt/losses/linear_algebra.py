@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
@@ -161,11 +162,18 @@ def incidence(pairs: Edges, n_nodes: int) -> Sparse:
     return sp.csr_array((signs, pairs.ravel(), rows), shape=(len(pairs), n_nodes))
 
 
-# ---- Preconditioned conjugate gradients
+# ---- Iterations: least squares, and preconditioned conjugate gradients
 
 
 Action: TypeAlias = Callable[[Array], Array]
 Number: TypeAlias = "float | Array"
+
+
+def least_squares(A: Any, b: Array) -> Array:
+    """The smallest x with the smallest ‖Ax − b‖, by LSMR to rounding."""
+    limit = 20 * max(A.shape)
+    x: Array = spla.lsmr(A, b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0]
+    return x
 
 
 def conjugate_gradients(

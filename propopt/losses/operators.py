@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -149,21 +149,20 @@ class LatticeLaplacian(Operator):
 
         ``overwrite`` allows overwriting w, as new memory costs a third of a transform.
         """
-        block = w.reshape(*self.box, w.size // self.size)
-        axes = [axis for axis, _ in self.axes]
-        if axes:
-            block = scipy.fft.dctn(
-                block, axes=axes, norm="ortho", overwrite_x=overwrite
-            )
-        return np.asarray(block).reshape(w.shape)
+        return self._transformed(scipy.fft.dctn, w, overwrite)
 
     def backward(self, coefficients: Array) -> Array:
         """The vectors with these coefficients, which may be overwritten."""
-        block = coefficients.reshape(*self.box, coefficients.size // self.size)
+        return self._transformed(scipy.fft.idctn, coefficients, overwrite=True)
+
+    def _transformed(
+        self, transform: Callable[..., Array], w: Array, overwrite: bool
+    ) -> Array:
+        block = w.reshape(*self.box, w.size // self.size)
         axes = [axis for axis, _ in self.axes]
         if axes:
-            block = scipy.fft.idctn(block, axes=axes, norm="ortho", overwrite_x=True)
-        return np.asarray(block).reshape(coefficients.shape)
+            block = transform(block, axes=axes, norm="ortho", overwrite_x=overwrite)
+        return np.asarray(block).reshape(w.shape)
 
     @property
     def transform_rounding(self) -> float:

@@ -43,7 +43,7 @@ from propopt.base.declared import field
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.completeness import Totals, is_completeness
-from propopt.losses.linear_algebra import slabs
+from propopt.losses.linear_algebra import least_squares, slabs
 from propopt.losses.maps import (
     Absolute,
     Identity,
@@ -223,10 +223,7 @@ class Lagrangian:
         projected = stacked
         moved = 0.0
         if np.linalg.norm(matrix.T @ projected) > rounding:
-            limit = 20 * max(matrix.shape)
-            z = spla.lsmr(
-                matrix, stacked, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit
-            )[0]
+            z = least_squares(matrix, stacked)
             projected = stacked - matrix @ z
             moved = float(np.linalg.norm(z))
         remainder = float(np.linalg.norm(matrix.T @ projected))

@@ -215,10 +215,15 @@ def target_half_widths(
     errors = best.standard_errors
     if errors is None or not np.isfinite(errors).all():
         return TargetHalfWidths(np.zeros(best.shape))
+    return TargetHalfWidths(np.asarray(errors_in_interval(best) * errors))
+
+
+def errors_in_interval(best: Optimum, level: float = 0.95) -> float:
+    """The standard errors from a sampled value to each end of its interval."""
+    quantile = (1.0 + level) / 2.0
     # degrees of freedom by the number of blocks, if available
     B = 0 if best.target is None else best.target.n_blocks
-    factor = float(stdtrit(B - 1, _LEVEL) if B > 1 else ndtri(_LEVEL))
-    return TargetHalfWidths(np.asarray(factor * errors))
+    return float(stdtrit(B - 1, quantile) if B > 1 else ndtri(quantile))
 
 
 # ---- The order of the features of one row

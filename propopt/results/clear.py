@@ -33,7 +33,6 @@ from typing import Any, Final, final
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Mask
 from propopt.base.cards import N_ON_CARD
@@ -56,7 +55,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
 from propopt.base.vocabulary import Basis
 from propopt.losses.faithfulness import Units, step_of
-from propopt.proofs.near_optimal import ZERO, OrderBy
+from propopt.proofs.near_optimal import ZERO, OrderBy, errors_in_interval
 from propopt.proofs.optimum import Optimum, blocks_of, small_change_of
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, group_sums
@@ -445,7 +444,5 @@ def half_widths(best: Optimum, level: float = 0.95) -> Array:
     errors = best.standard_errors
     if errors is None:
         return np.zeros(best.shape)
-    blocks = 0 if best.target is None else best.target.n_blocks
-    quantile = (1.0 + level) / 2.0
-    factor = float(stdtrit(blocks - 1, quantile) if blocks > 1 else ndtri(quantile))
-    return np.where(np.isfinite(errors), factor * errors, np.inf)
+    widths = errors_in_interval(best, level) * errors
+    return np.where(np.isfinite(errors), widths, np.inf)

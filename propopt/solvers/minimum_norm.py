@@ -14,13 +14,12 @@ from typing import final
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.linear_algebra import Components
+from propopt.losses.linear_algebra import Components, least_squares
 from propopt.losses.maps import (
     ImplicitOverPoints,
     OverFeatures,
@@ -119,8 +118,6 @@ class MinimumNorm(Solver):
             roots = np.sqrt(weights)
             A = sp.vstack([r * flat for r, flat in zip(roots, flats, strict=True)])
             b = np.concatenate([r * t for r, t in zip(roots, targets, strict=True)])
-            limit = 20 * max(A.shape)
-            w = spla.lsmr(A, b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0]
-            return Solution(W=w.reshape(program.shape))
+            return Solution(W=least_squares(A, b).reshape(program.shape))
 
         return PreparedFunction(solve)
