@@ -45,9 +45,9 @@ def read_array(values: object, label: str, *, ndim: int) -> Array:
     return read_only(array)
 
 
-def read_with_missing(values: object, label: str, *, ndim: int) -> Array:
-    """As :func:`read_array`, but NaN stands for a missing number."""
-    array = _read(values, label, ndim)
+def read_with_missing(values: object, label: str) -> Array:
+    """A table as by :func:`read_array`, but NaN stands for a missing number."""
+    array = _read(values, label, 2)
     refuse_any(np.isinf(array), array, label, "infinite")
     return read_only(array)
 

@@ -153,7 +153,7 @@ def _signs_and_first(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFi
         aim = diagnosis.values
     basis: Basis = "computed" if e.is_exact else "estimated"
     yield AuditFinding("large signs", e.changed_signs(e.W, aim), "%", basis=basis)
-    largest, expected = (_largest_of_rows(V, _N_FIRST) for V in (e.W, aim))
+    largest, expected = map(_first_of_rows, (e.W, aim))
     sizes = np.sort(np.abs(aim), axis=1)[:, ::-1]
     last = sizes[:, min(_N_FIRST, sizes.shape[1]) - 1][:, None]
     tolerance = e.tolerance + e.half_digit.max(axis=1, keepdims=True)
@@ -162,9 +162,9 @@ def _signs_and_first(e: AuditEvidence, diagnosis: Diagnosis) -> Iterator[AuditFi
     yield AuditFinding("top 3 features", float(others.mean()), "%", basis=basis)
 
 
-def _largest_of_rows(W: Attributions, k: int) -> Mask:
-    """Which entries are the k largest |w| of their row; ties go to the first."""
-    indices = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :k]
+def _first_of_rows(W: Attributions) -> Mask:
+    """Which entries are the first of their row by |w|; ties go to the first column."""
+    indices = np.argsort(-np.abs(W), axis=1, kind="stable")[:, :_N_FIRST]
     chosen = np.zeros(W.shape, dtype=bool)
     np.put_along_axis(chosen, indices, True, axis=1)
     return chosen

@@ -293,9 +293,7 @@ def _aligned(new: Explanation, old: Explanation) -> Any:
             f"and the old version {old.shape[0]} of {old.shape[1]}; explain the same "
             "table by both"
         )
-    order = orders_of(
-        new.labels, old.labels, "the new version", "the old version", counted=True
-    )
+    order = orders_of(new.labels, old.labels, "the new version", "the old version")
     rows, columns = (np.arange(k)[x] for k, x in zip(new.shape, order, strict=True))
     _refuse_other_values(old, new, rows, columns)
     _refuse_other_settings(old, new)

@@ -469,9 +469,9 @@ _N_WEIGHTS = 61
 """The default sweep: weights 10^∓DECADES times one over twice the mean degree."""
 
 
-def reference_of(function: Function, table: Any, label: str = "data") -> Reference:
+def reference_of(function: Function, table: Any) -> Reference:
     """The rows of a table that scales and laws use; large tables are sampled."""
-    points, labels = function.read(table, label)
+    points, labels = function.read(table, "data")
     return Reference.of_points(points, labels, function.schema)
 
 

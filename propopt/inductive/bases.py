@@ -68,18 +68,18 @@ class FeatureBasis(ABC):
         return len(self.eigenvalues)
 
 
-def positive_eigenbasis(kernel_matrix: object, label: str) -> tuple[Array, Array]:
+def positive_eigenbasis(kernel_matrix: object) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a positive definite matrix."""
-    matrix = read_array(kernel_matrix, label, ndim=2)
+    matrix = read_array(kernel_matrix, "features", ndim=2)
     if not is_symmetric(matrix):
         raise InvalidInput(
-            f"{label}: expected a symmetric kernel matrix, got shape {matrix.shape}"
+            f"features: expected a symmetric kernel matrix, got shape {matrix.shape}"
         )
     require_room(len(matrix))
     values, vectors = la.eigh(matrix)
     if values[0] <= len(values) * np.finfo(float).eps * abs(values[-1]):
         raise InvalidInput(
-            f"{label}: expected a positive definite kernel matrix; its smallest "
+            "features: expected a positive definite kernel matrix; its smallest "
             f"eigenvalue is {values[0]:.3g}. Add jitter: K + 1e-8 * np.eye(len(K))"
         )
     return values, vectors
@@ -261,7 +261,7 @@ class DenseFeatures(FeatureBasis):
         InvalidInput
             If K_s is not symmetric and positive definite to rounding.
         """
-        values, vectors = positive_eigenbasis(kernel_matrix, "features")
+        values, vectors = positive_eigenbasis(kernel_matrix)
         return cls(2.0 / values, vectors)
 
     def rotate(self, rows: Array) -> Array:

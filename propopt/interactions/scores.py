@@ -763,7 +763,7 @@ class InteractionScores(
 
     def _facts(self) -> Iterator[Fact]:
         """Counts of clear scores and of patches, and the level of intervals."""
-        above, below = (int(mask.sum()) for mask in clear_scores(self, WORDS_LEVEL))
+        above, below = (int(mask.sum()) for mask in clear_scores(self))
         clear = f"{above + below:,} of {counted_sets(self, len(self))}"
         yield Fact("clear", clear, "", "estimated", f"{below} below 0" if below else "")
         level = f"{level_in_words(WORDS_LEVEL)} for all {self.noun}s together"
@@ -817,23 +817,17 @@ _ADJUSTED: Final = {
 }
 
 
-def clear_scores(
-    result: InteractionScores,
-    level: float = 0.9,
-    adjust: Adjustment = "bonferroni",
-) -> tuple[Mask, Mask]:
+def clear_scores(result: InteractionScores) -> tuple[Mask, Mask]:
     """Masks (Q,) of clear joint contributions, and of features that replace others.
 
     Their intervals, which hold simultaneously for all candidates, exclude zero.
     """
-    ends = result.intervals(level=level, adjust=adjust)
+    ends = result.intervals(WORDS_LEVEL)
     return ends[:, 0] > 0.0, ends[:, 1] < 0.0
 
 
 def intervals_in_words(
-    result: InteractionScores,
-    level: float = 0.9,
-    adjust: Adjustment = "bonferroni",
+    result: InteractionScores, level: float, adjust: Adjustment
 ) -> str:
     """Level and correction of intervals, such as "90 % intervals, uncorrected"."""
     name = _ADJUSTED.get(adjust)

@@ -608,11 +608,11 @@ def read_points(
     if frame is not None:
         if (word := _first_word(frame.table)) is not None:
             raise InvalidInput(f"{label}: expected numbers, but {word}; {remedy}")
-        points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
+        points = read_with_missing(plain_numbers(frame.table), label)
         return points, frame.labels
     if isinstance(table, np.ndarray) and table.dtype == object:
         table = np.where(pd.isna(table), np.nan, table)
-    return read_with_missing(table, label, ndim=2), Labels()
+    return read_with_missing(table, label), Labels()
 
 
 Builder = TypeVar("Builder", bound=Callable[..., Any])
@@ -652,14 +652,17 @@ def _divided(rows: Sparse, sizes: Array) -> Sparse:
 
 
 def orders_of(
-    labels: Labels, names: Labels, label: str, table_name: str, *, counted: bool = False
+    labels: Labels, names: Labels, label: str, table_name: str
 ) -> tuple[Any, Any]:
-    """Indices of rows and of columns that put them in the order of ``names``."""
+    """Indices of rows and of columns that put them in the order of ``names``.
+
+    Rows that are named 0, 1, 2, ... are not reordered, see :func:`order_of`.
+    """
     columns = order_of(
         labels.features, names.features, f"{label}: its columns", table_name
     )
     rows = order_of(
-        labels.points, names.points, f"{label}: its rows", table_name, counted=counted
+        labels.points, names.points, f"{label}: its rows", table_name, counted=True
     )
     every = slice(None)
     return every if rows is None else rows, every if columns is None else columns

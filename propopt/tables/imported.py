@@ -236,9 +236,7 @@ class _Reader:
         self, W: Attributions, base: Array | None, labels: Labels, source: str
     ) -> ImportedAttributions:
         """Put rows and columns in the order of the explained table."""
-        rows, columns = orders_of(
-            labels, self.names, self.label, self.table_name, counted=True
-        )
+        rows, columns = orders_of(labels, self.names, self.label, self.table_name)
         if not (isinstance(rows, slice) and isinstance(columns, slice)):
             W = read_only(W[:, columns][rows])
             base = None if base is None else base[rows]
