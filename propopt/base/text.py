@@ -20,6 +20,7 @@ from propopt.base.errors import InvalidInput
 
 
 _Name = TypeVar("_Name", bound=Hashable)
+_Value = TypeVar("_Value", bound=Hashable)
 
 
 # ---- Names as text: no name is a command to a terminal or a page
@@ -70,6 +71,12 @@ def enumerated(words: Sequence[str], last: str) -> str:
 def repeated(names: Iterable[_Name]) -> list[_Name]:
     """The names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
+
+
+def shared(values: Iterable[_Value | None]) -> _Value | None:
+    """The value of all that have one; None if none has one, or values differ."""
+    distinct = {value for value in values if value is not None}
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 def in_short(value: object) -> str:

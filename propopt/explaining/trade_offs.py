@@ -37,6 +37,7 @@ from propopt.base.text import (
     in_short,
     plural,
     printable,
+    shared,
 )
 from propopt.explaining.front_bounds import FrontBounds, is_above
 from propopt.losses.algebra import PropertyLoss, kind_of
@@ -45,7 +46,7 @@ from propopt.plots.drawing import draw
 from propopt.plots.style import Axes
 from propopt.proofs.ideal_nadir import IdealNadir, label_of_rest
 from propopt.proofs.optimum import sampling_fact
-from propopt.results.explanation import Explanation, common_quantity
+from propopt.results.explanation import Explanation
 from propopt.results.explanation_document import made_by
 from propopt.results.result import Result
 
@@ -130,7 +131,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     @property
     def quantity(self) -> Quantity | None:
         """The quantity that all of them explain; None if they differ or are unknown."""
-        return common_quantity(self.explanations)
+        return shared(one.quantity for one in self.explanations)
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import read_array, read_only, refuse_overflow
+from propopt.base.checks import read_array, read_only, read_option, refuse_overflow
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, shared
 from propopt.losses.algebra import Faithfulness, PropertyLoss
 from propopt.losses.maps import (
     Absolute,
@@ -326,19 +326,14 @@ def units_of_target(losses: Iterable[PropertyLoss]) -> Units | None:
 
 def quantity_of_target(losses: Iterable[PropertyLoss]) -> Quantity | None:
     """The quantity of the faithfulness losses; None if absent or mixed."""
-    faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
-    quantities = {loss.quantity for loss in faithful if loss.quantity is not None}
-    return quantities.pop() if len(quantities) == 1 else None
+    return shared(loss.quantity for loss in losses if isinstance(loss, Faithfulness))
 
 
 def _read_units(user_units: Units | None, target_units: Units | None) -> Units | None:
     """The units of a target, from the user or from the target."""
     if user_units is None:
         return target_units
-    if user_units not in get_args(Units):
-        raise InvalidInput(
-            f"units: expected 'gradient', 'output' or 'scaled', got {user_units!r}"
-        )
+    read_option(user_units, Units, "units")
     if target_units not in (None, user_units):
         raise InvalidInput(
             f"units: G is in units {target_units!r}, and not {user_units!r}; leave "

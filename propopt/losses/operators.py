@@ -14,6 +14,7 @@ import scipy.fft
 
 from propopt.base.arrays import Array
 from propopt.base.resources import require_memory
+from propopt.base.text import shared
 from propopt.losses.linear_algebra import EPSILON, SLAB
 
 
@@ -193,8 +194,7 @@ class LatticeLaplacian(Operator):
         """Compute planes ``first`` to ``last`` of the product."""
         slab = product[first:last]
         slab[...] = 0.0
-        weights = {weight for _, weight in self.axes}
-        of_all = weights.pop() if len(weights) == 1 else None
+        of_all = shared(weight for _, weight in self.axes)
         for axis, weight in self.axes:
             scale = 1.0 if of_all else 2.0 * weight
             before = (slice(None),) * axis

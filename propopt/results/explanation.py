@@ -26,7 +26,6 @@ from propopt.base.document import Chapter, Document
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.extras import require
 from propopt.base.suggestions import NameKind
-from propopt.base.text import Quantity
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import aligned_attributions
 from propopt.losses.completeness import Constraint, bounds_of
@@ -1218,9 +1217,3 @@ def explanations_of(
         raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")
     for number, user_explanation in enumerate(many, start=1):
         yield explanation_of(user_explanation, f"{noun} {number}", default_units)
-
-
-def common_quantity(explanations: Iterable[Explanation]) -> Quantity | None:
-    """The quantity that all of them explain; None if they differ or are unknown."""
-    quantities = {one.quantity for one in explanations} - {None}
-    return quantities.pop() if len(quantities) == 1 else None

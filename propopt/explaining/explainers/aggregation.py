@@ -10,6 +10,7 @@ import numpy as np
 
 from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.suggestions import suggests_arguments
+from propopt.base.text import shared
 from propopt.losses import Objective, PropertyLoss
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.maps import CvxpyExpression
@@ -106,8 +107,7 @@ def aggregate(
         if objective.value(np.tensordot(mixed, tables, axes=1)) < values[best]:
             alpha = mixed
     W = np.tensordot(alpha, tables, axes=1)
-    quantities = {part.quantity for part in parts}
-    quantities = (quantities | {quantity_of_target(objective.losses)}) - {None}
+    quantities = [part.quantity for part in parts]
     return Explanation(
         attributions=W,
         method="aggregation",
@@ -116,7 +116,7 @@ def aggregate(
         losses=objective.breakdown(W),
         details={"shares": alpha},
         units=parts[0].units,
-        quantity=quantities.pop() if len(quantities) == 1 else None,
+        quantity=shared([*quantities, quantity_of_target(objective.losses)]),
         evaluations=sum(part.evaluations for part in parts),
         solver="CLARABEL",
         seconds=time.perf_counter() - start,

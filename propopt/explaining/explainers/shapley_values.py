@@ -11,7 +11,6 @@ from typing import (
     Literal,
     TypeAlias,
     final,
-    get_args,
 )
 
 import numpy as np
@@ -27,7 +26,7 @@ from propopt.base.arrays import (
     Values,
     quotient,
 )
-from propopt.base.checks import read_count
+from propopt.base.checks import read_count, read_option
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
@@ -236,12 +235,8 @@ class Shap(OfBackground):
     n_permutations: int = 10
 
     def __post_init__(self) -> None:
-        for name, options in [("units", PackageUnits), ("algorithm", Algorithm)]:
-            if getattr(self, name) not in get_args(options):
-                raise InvalidInput(
-                    f"{name}: expected one of {', '.join(get_args(options))}, "
-                    f"got {getattr(self, name)!r}"
-                )
+        read_option(self.units, PackageUnits, "units")
+        read_option(self.algorithm, Algorithm, "algorithm")
         read_count(self.n_permutations, "n_permutations")
         super().__post_init__()
 
