@@ -30,9 +30,10 @@ from propopt.proofs.curvature import (
     quadratic_refusal,
 )
 from propopt.solvers.lasso_newton import (
+    Curvature,
     LassoOptimum,
-    LassoProblem,
-    NewtonLasso,
+    for_products,
+    lasso_optimum,
 )
 from propopt.solvers.solver import Prepared, Solution, Solver
 
@@ -90,7 +91,7 @@ class _Sparse(Prepared):
     """Newton's method for the program divided by a, with shortcuts for zero."""
 
     def __init__(self, quadratic: Quadratic, sparsity_index: int, name: str) -> None:
-        self._newton = NewtonLasso(quadratic)
+        self._P = for_products(quadratic.P)
         self._quadratic = quadratic
         self._sparsity_index = sparsity_index
         self._name = name
@@ -105,10 +106,8 @@ class _Sparse(Prepared):
             return self._solution(np.zeros_like(G), np.zeros_like(G))
         if 2.0 * a * largest_entry(G) <= weight:  # 0 ∈ −2aG + λ∂‖0‖₁
             return self._solution(np.zeros_like(G), (2.0 * a) * G)
-        lasso = LassoProblem(
-            beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance
-        )
-        W, Y = self._newton.minimum(lasso, self._begin(start, a))
+        H = Curvature.of(self._P, self._quadratic.Q, b / a, c / a)
+        W, Y = lasso_optimum(H, G, weight / a, tolerance, self._begin(start, a))
         # clip again: by rounding a·Y may exceed λ
         return self._solution(W, np.clip(a * Y, -weight, weight))
 

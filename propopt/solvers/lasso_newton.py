@@ -44,21 +44,6 @@ from propopt.losses.algebra import objective_scale
 from propopt.losses.linear_algebra import Action, conjugate_gradients
 from propopt.losses.maps import dense_matrix
 from propopt.losses.operators import LatticeLaplacian, Operator, ProductKernelLaplacian
-from propopt.proofs.curvature import Quadratic
-
-
-# ---- The lasso behind sparse attributions, divided by the weight of gradient matching
-
-
-@dataclass(frozen=True, kw_only=True)
-class LassoProblem:
-    """The weights of one lasso problem, and the relative gap at which to stop."""
-
-    beta: float  # β, γ ≥ 0
-    gamma: float
-    weight: float  # λ ≥ 0
-    # the gap to reach, relative to objective_scale of F(W) and F(0)
-    tolerance: float
 
 
 LassoOptimum: TypeAlias = tuple[Attributions, Array]
@@ -77,14 +62,20 @@ DENSITY = 0.1  # products with a stored matrix are faster dense from here on
 PRECONDITIONED = 30.0  # β‖P‖ from which two cosine transforms a step pay for themselves
 
 
+@dataclass(frozen=True, eq=False)
 class Curvature:
     """H = 2(I + βP + γQ) on attributions stored with points in rows; P a matrix."""
 
-    def __init__(self, P: Any, Q: Array | None, beta: float, gamma: float) -> None:
-        self._P = P
-        self._Q = Q if gamma else None
-        self.beta = beta
-        self.gamma = gamma
+    P: Any  # None without robustness
+    Q: Array | None  # None without smoothness, or where γ is zero
+    beta: float  # β, γ ≥ 0
+    gamma: float
+
+    @classmethod
+    def of(cls, P: Any, Q: Array | None, beta: float, gamma: float) -> Curvature:
+        """The curvature for a matrix, or for an operator."""
+        kind = OperatorCurvature if isinstance(P, Operator) else cls
+        return kind(P, Q if gamma else None, beta, gamma)
 
     def in_layout(self, W: Attributions) -> Array:
         """A contiguous copy of W (N, D) in this layout."""
@@ -97,20 +88,20 @@ class Curvature:
     def product(self, X: Array) -> Array:
         """The product H X, a new array."""
         product = 2.0 * X
-        if self._P is not None and self.beta:
-            coupled = self._P @ X
+        if self.P is not None and self.beta:
+            coupled = self.P @ X
             coupled *= 2.0 * self.beta
             product += coupled
-        if self._Q is not None:
-            product += X @ ((2.0 * self.gamma) * self._Q)
+        if self.Q is not None:
+            product += X @ ((2.0 * self.gamma) * self.Q)
         return product
 
     @cached_property
     def bound(self) -> Array:
         """A diagonal M ≽ H, of a shape that broadcasts."""
         # |P|1 bounds P, for symmetric P (Gershgorin)
-        over_points = _row_sums(self._P) * self.beta
-        over_features = _row_sums(self._Q) * self.gamma
+        over_points = _row_sums(self.P) * self.beta
+        over_features = _row_sums(self.Q) * self.gamma
         return 2.0 + 2.0 * np.add.outer(over_points, over_features)
 
     def precondition(self, R: Array) -> Array:
@@ -122,16 +113,16 @@ class Curvature:
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
-        diagonal_of_P = np.zeros(1) if self._P is None else diagonal(self._P)
+        diagonal_of_P = np.zeros(1) if self.P is None else diagonal(self.P)
         over_points = diagonal_of_P * self.beta
         over_features = self._feature_basis[0] * self.gamma
         return 0.5 / (1.0 + np.add.outer(over_points, over_features))
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
-        if self._Q is None:
+        if self.Q is None:
             return np.zeros(1), None
-        values, vectors = la.eigh(self._Q)
+        values, vectors = la.eigh(self.Q)
         return np.maximum(values, 0.0), vectors
 
     def guess(self, X: Array) -> Array | None:
@@ -150,8 +141,8 @@ class OperatorCurvature(Curvature):
     @property
     def _lattice(self) -> LatticeLaplacian | None:
         """P if the cosine transform pays, else None."""
-        stiff = self.beta * self._P.largest >= PRECONDITIONED
-        return self._P if stiff and isinstance(self._P, LatticeLaplacian) else None
+        stiff = self.beta * self.P.largest >= PRECONDITIONED
+        return self.P if stiff and isinstance(self.P, LatticeLaplacian) else None
 
     def in_layout(self, W: Attributions) -> Array:
         return np.array(W.T, order="C")
@@ -164,21 +155,21 @@ class OperatorCurvature(Curvature):
 
         def fill(column: int) -> None:
             row = product[column]
-            self._P.apply(X[column], row)
+            self.P.apply(X[column], row)
             row *= 2.0 * self.beta
             row += X[column]
             row += X[column]
 
         for_each_column(fill, *X.shape)
-        if self._Q is not None:
-            product += ((2.0 * self.gamma) * self._Q) @ X
+        if self.Q is not None:
+            product += ((2.0 * self.gamma) * self.Q) @ X
         return product
 
     @cached_property
     def bound(self) -> Array:
-        over_features = _row_sums(self._Q) * self.gamma
+        over_features = _row_sums(self.Q) * self.gamma
         # P ≼ 2·diag(P) for a Laplacian of similarities ≥ 0
-        over_points = (2.0 * self.beta) * diagonal(self._P)
+        over_points = (2.0 * self.beta) * diagonal(self.P)
         return 2.0 + 2.0 * np.add.outer(over_features, over_points)
 
     def precondition(self, R: Array) -> Array:
@@ -228,33 +219,27 @@ _FORCING = 0.2  # the remaining residual of a Newton system
 _DESCENT = 0.05  # of the decrease that a gradient step guarantees
 
 
-@final
-class NewtonLasso:
-    """Newton's method for the target G and the couplings P and Q."""
-
-    def __init__(self, quadratic: Quadratic) -> None:
-        self._G = quadratic.G
-        self._P = _for_products(quadratic.P)
-        self._Q = quadratic.Q
-
-    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        """The optimum, from that for weights nearby where one is given."""
-        kind = OperatorCurvature if isinstance(self._P, Operator) else Curvature
-        H = kind(self._P, self._Q, lasso.beta, lasso.gamma)
-        G = H.in_layout(self._G)
-        W = np.zeros_like(G) if start is None else H.in_layout(start[0])
-        # the optimum for λ = 0, if available, minus the shift by λ
-        if start is None and (guess := H.guess(2.0 * G)) is not None:
-            W = _soft(guess, np.array(0.5 * lasso.weight))
-        objective = _Objective(H, G, lasso.weight)
-        # sparse products do not use BLAS threads
-        with few_threads(len(self._P) if isinstance(self._P, np.ndarray) else 0):
-            point = _descend(objective, W, lasso.tolerance)
-        Y = best_dual(point.W, point.slope, lasso.weight)
-        return H.restored(point.W), H.restored(Y)
+def lasso_optimum(
+    H: Curvature,
+    target: Attributions,
+    weight: float,  # λ ≥ 0
+    tolerance: float,  # the gap, relative to objective_scale of F(W) and F(0)
+    start: LassoOptimum | None,
+) -> LassoOptimum:
+    """The optimum, from that for weights nearby where one is given."""
+    G = H.in_layout(target)
+    W = np.zeros_like(G) if start is None else H.in_layout(start[0])
+    # the optimum for λ = 0, if available, minus the shift by λ
+    if start is None and (guess := H.guess(2.0 * G)) is not None:
+        W = _soft(guess, np.array(0.5 * weight))
+    # sparse products do not use BLAS threads
+    with few_threads(len(H.P) if isinstance(H.P, np.ndarray) else 0):
+        point = _descend(_Objective(H, G, weight), W, tolerance)
+    Y = best_dual(point.W, point.slope, weight)
+    return H.restored(point.W), H.restored(Y)
 
 
-def _for_products(P: Sparse | Array | Operator | None) -> Any:
+def for_products(P: Sparse | Array | Operator | None) -> Any:
     """P in the format with the fastest products."""
     if P is None or isinstance(P, np.ndarray | Operator):
         return P
