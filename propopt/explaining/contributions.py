@@ -75,6 +75,12 @@ class ContributionRule:
     players: Players | None = None  # groups of columns that count as one
     progress: bool | None = None  # whether to show bars
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What workers are sent: rows that were drawn, in place of the table."""
+        drawn = {"given_background": self.background, "table": None}
+        fields = {name: x for name, x in vars(self).items() if "_table" not in name}
+        return {**fields, **drawn}
+
     def of(self, points: Points, labels: Labels) -> Targets:
         """The contributions of rows, with the base and the predictions."""
         if not isinstance(self.kind, str):

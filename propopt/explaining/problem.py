@@ -409,6 +409,11 @@ class RowsProblem(ExplanationProblem):
     # rows that replace unknown columns; by default as many as can be afforded
     background: Background | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the rows of the table, of which the rule has drawn its background."""
+        _ = self.rule
+        return {**vars(self), "whole": None}
+
     @classmethod
     def of(
         cls,

@@ -1,5 +1,6 @@
 """Explanations follow from the set of rows of ``data``: to the bit, for any order."""
 
+import pickle
 from functools import cache
 
 import numpy as np
@@ -157,6 +158,9 @@ def test_trees_take_all_rows_of_a_table_beyond_a_reference(most, monkeypatch, tm
     explainer.save(tmp_path / "explainer.npz")
     loaded = po.Explainer.load(tmp_path / "explainer.npz", model)
     assert numbers_of(loaded.explain(new)) == numbers_of(best)
+    sent = pickle.loads(pickle.dumps(explainer.fitted_))
+    assert sent.problem.whole is sent.problem.rule.table is None
+    assert numbers_of(sent.explain(new, None)) == numbers_of(best)
 
 
 TEXTS = [
