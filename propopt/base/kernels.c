@@ -944,6 +944,19 @@ static void look_up(const visit *v, const level *here, index order, const double
 
 enum { PAIR_STEPS = 64 }; /* operations for the pairs of a row that m hits, in units of one for sets */
 
+/* Adds results (n) to rows (N), each that of its class; two rows at once. */
+static inline void add_by_class(index N, const uint32_t *restrict of_row, const double *restrict result,
+                                double *restrict out) {
+  index r = 0;
+  for (; r + 1 < N; r += 2) {
+    pair sum, more = {result[of_row[r]], result[of_row[r + 1]]};
+    memcpy(&sum, out + r, sizeof sum);
+    sum += more;
+    memcpy(out + r, &sum, sizeof sum);
+  }
+  if (r < N) out[r] += result[of_row[r]];
+}
+
 /* Without a table, or with one for this leaf alone, whichever takes fewer operations. */
 static void stream(const visit *v, const level *here, counting *c, const arrays *a, double scale,
                    double *phi) {
@@ -966,13 +979,11 @@ static void stream(const visit *v, const level *here, counting *c, const arrays 
   }
   const double *own = a->change;
   for (index k = 0; c->order == 1 && k < p; k++, own += n) {
-    double *out = phi + v->own[k] * N;
-    for (index r = 0; r < N; r++) out[r] += own[a->of_row[r]];
+    add_by_class(N, a->of_row, own, phi + v->own[k] * N);
   }
   for (index k = 1; c->order == 2 && k < p; k++)
     for (index j = 0; j < k; j++, own += n) {
-      double *out = phi + pair_of(v, j, k) * N;
-      for (index r = 0; r < N; r++) out[r] += own[a->of_row[r]];
+      add_by_class(N, a->of_row, own, phi + pair_of(v, j, k) * N);
     }
 }
 
@@ -1202,8 +1213,7 @@ EXPORT void propopt_path_dependent(TREES, index order, const double *share, inde
         const double *own = change;
         for (index u = 0; u < p; u++)
           for (index w = u + order - 1; w < (order == 2 ? p : u + 1); w++, own += n) {
-            double *out = phi + row_of(P, order, v.own, u, w) * N;
-            for (index r = 0; r < N; r++) out[r] += own[a.of_row[r]];
+            add_by_class(N, a.of_row, own, phi + row_of(P, order, v.own, u, w) * N);
           }
       }
       i = behind(&v, here, &depth);
