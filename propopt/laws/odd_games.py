@@ -10,11 +10,12 @@ Over all sets, weighted by 1/(s(D − s)) for sizes s together, they are twice t
 regression of o on z under Σ φ = 2 o(1) (Charnes et al. 1988). From n sets, each size
 by its share and no set twice, they are estimated in two steps.
 
-**A Gaussian process** on odd functions: independent coefficients of all products of k
-odd z_j, with variances ρ^k, and noise in each set. The covariance of two sets that
-differ in d columns is the odd part of (1 + ρ)^(D − d) (1 − ρ)^d, and that of a set with
-φ_j, which is 2/k for each product with z_j, an integral over 0 to ρ. The process is
-conditioned on o(1).
+**A Gaussian process** on odd functions: independent coefficients of all products of
+odd numbers of z_j, with variances Π ρ_j, and noise in each set. With a_j = artanh ρ_j
+the covariance of two sets is sinh(Σ a_j z_j z'_j)/sinh(Σ a_j), and that of a set with
+φ_j, which is 2/k for each product of k with z_j, an integral of products over 0 to 1.
+The rates a_j and the noise are the most likely ones, so that products of columns that
+do not interact have no part. The last set has all columns, and no noise.
 
 **The residuals** e = K⁻¹o/diag K⁻¹ of predictions from the other sets correct it: the
 mean of the n estimates without one set, plus the regression of e. If n_s of the N_s
@@ -22,17 +23,20 @@ sets of a size are evaluated, corrections count by 1 − n_s/N_s.
 
 **The variance** Σ h²e² of the correction Σ h e ignores that its terms are correlated
 with each other and with the process. It is multiplied by what the process says about
-that ratio: posterior variance + (h/d) K⁻¹ (h/d) over Σ h²/d, with d = diag K⁻¹.
+that ratio: posterior variance + h C h over Σ h²d, for the covariances C of e and their
+diagonal d. Of m sets, m − D − 1 are left, as D + 1 numbers are fitted. Σ h²e² is itself
+an estimate: by the process it has (Σ h²d)²/Σ (h²)C²(h²) degrees of freedom (Bell and
+McCaffrey 2002), and an error is stated so that 1.96 of them are Student's interval.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, final
 
 import numpy as np
-from scipy.special import comb
+import scipy.optimize as opt
+from scipy.special import comb, stdtrit
 
 from propopt.base.arrays import Array, Indices, Values
 from propopt.base.resources import BATCH_BUDGET
@@ -40,14 +44,25 @@ from propopt.laws.calibration import N_DRAWN_BLOCKS
 from propopt.structures.subsets.sets import random_sets, sets_of_size
 
 
-_PROCESSES: Final = ((0.01, 1e-5), (0.03, 1e-3), (0.1, 1e-1), (0.3, 1e-2), (0.3, 1e-5))
-"""Variances of products of three columns and of the noise, relative to single ones."""
+_START: Final = (0.6, 0.1)
+"""Rates of all columns, and noise, from which the most likely ones are sought."""
 
-LINEAR: Final = 1e3
-"""Further variance of single columns: sums of functions of one column are exact."""
+_RATES: Final = (1e-4, 2.0)
+"""Limits of rates: from sums of functions of a column to ρ = .96."""
 
-_COMPARED: Final = (10, 100)
-"""The likelihood of so many games and sets selects a process."""
+_NOISES: Final = (1e-5, 1e3)
+"""Limits of the noise, relative to o(1)."""
+
+_STEPS: Final = 60
+"""The most steps of the search."""
+
+LINEAR: Final = 1e2
+"""Further variance of single columns, of which no set says little."""
+
+_COMPARED: Final = 1000
+"""The likelihood is that of as many games as have so many sets."""
+
+_TINY: Final = np.finfo(float).tiny
 
 _MOST_LISTED: Final = 2**14
 """Sets of one size that are listed, so that none is drawn twice."""
@@ -83,6 +98,23 @@ def counts_of_sets(width: int, n_sets: int) -> Indices:
     return counts
 
 
+def fewest_of_many(width: int) -> int:
+    """The smallest number of sets whose residuals correct a process."""
+    return int(min(3 * (width - 1), size_law(width)[1].sum()))
+
+
+def more_sets(signs: Array, n_sets: int, seed: int) -> Array:
+    """These sets of games (G, n, D), and others of all sizes."""
+    n_games, _, width = signs.shape
+    wanted = counts_of_sets(width, n_sets)
+    counts = (size_of(signs)[:1, :, None] == np.arange(1, len(wanted) + 1)).sum(axis=1)
+    added = [
+        drawn_sets(width, k + 1, range(count, wanted[k]), n_games, seed)
+        for k, count in enumerate(counts[0])
+    ]
+    return np.concatenate([signs, *added], axis=1)
+
+
 def drawn_sets(width: int, size: int, places: range, n_games: int, seed: int) -> Array:
     """Sets (G, n, D) of one size, those at these places of a random sequence."""
     total = size_law(width)[1][size - 1]
@@ -113,78 +145,107 @@ def regression_weights(signs: Array) -> Array:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OddProcess:
     """Independent coefficients of odd products, and noise in each set."""
 
-    width: int  # D
-    triples: float  # the variance of products of three columns, of single ones
-    noise: float  # in each set, of the variance of single columns
+    rates: Values  # (D,): artanh ρ
+    noise: float  # in each set but that of all columns
+
+    def covariances(self, signs: Array) -> Array:
+        """Those of o at sets (G, n, D), the last of which has all columns."""
+        products = signs @ signs.swapaxes(1, 2)
+        weighted = (signs * self.rates) @ signs.swapaxes(1, 2)
+        K = np.sinh(weighted) / np.sinh(self.rates.sum())
+        K += LINEAR / len(self.rates) * products
+        every = np.arange(signs.shape[1] - 1)
+        K[:, every, every] += self.noise
+        return np.asarray(K)
+
+    def of_values(self, signs: Array) -> Array:
+        """Covariances of φ and o at sets (G, n, D), (G, D, n)."""
+        width = len(self.rates)
+        result = 2.0 * LINEAR / width * signs
+        for node, weight in zip(*_nodes(width), strict=True):
+            others = _without_each(node * np.tanh(self.rates) * signs)
+            result += weight * self._single * signs * others
+        result[:, :-1] += self.noise * regression_weights(signs[:, :-1])
+        return result.swapaxes(1, 2)
+
+    def prior(self) -> Values:
+        """Variances of φ, (D,)."""
+        width = len(self.rates)
+        nodes, weights = _nodes(width)
+        both = np.outer(nodes, nodes)[:, :, None] * np.tanh(self.rates)
+        others = np.einsum("s,t,std->d", weights, weights, _without_each(both))
+        shares, totals = size_law(width)
+        sets = np.tri(len(shares), width) * 2.0 - 1.0  # one of each size
+        squares = (regression_weights(sets) ** 2).mean(axis=1)
+        of_noise = self.noise * squares @ totals
+        return np.asarray(2.0 * self._single * others + 4.0 * LINEAR / width + of_noise)
 
     @property
-    def decay(self) -> float:
-        """ρ, so that D(D − 1)(D − 2)/6 ρ³ is ``triples`` times D ρ."""
-        pairs = max((self.width - 1) * (self.width - 2), 1)
-        return min(float(np.sqrt(6.0 * self.triples / pairs)), 0.9)
-
-    @cached_property
-    def covariances(self) -> Values:
-        """The covariance of two sets that differ in 0, ..., D columns, (D + 1,)."""
-        even = _products(self.width, np.array([self.decay]))[0]
-        odd = (even - even[::-1]) / (2.0 * self.decay)
-        return odd / self.width + LINEAR * np.linspace(1.0, -1.0, self.width + 1)
-
-    @cached_property
-    def of_values(self) -> Values:
-        """z_j times the covariance with φ_j, if m of the others are −1, (D,)."""
-        nodes, weights = np.polynomial.legendre.leggauss(self.width // 2 + 1)
-        even = _products(self.width - 1, self.decay * (nodes + 1.0) / 2.0)
-        return (weights @ (even + even[:, ::-1]) / 2.0 + 2.0 * LINEAR) / self.width
-
-    def prior(self) -> float:
-        """The prior variance of a Shapley value, given the sum."""
-        width = self.width
-        k = np.arange(1, width + 1, 2)
-        variances = self.decay ** (k - 1.0)
-        variances[0] += LINEAR
-        alone = (2.0 / k) ** 2 * comb(width - 1, k - 1) * variances / width
-        shares, totals = size_law(width)
-        signs = np.tri(len(shares), width) * 2.0 - 1.0  # a set of each size
-        squares = (regression_weights(signs) ** 2).mean(axis=1)
-        return float(alone @ (width - k) / width + self.noise * squares @ totals)
-
-    def conditioned(self, signs: Array) -> tuple[Array, Array, Array]:
-        """K (G, n, n) given o(1), covariances with φ (G, D, n), and K(1) (G, n).
-
-        The last is the prediction of o for o(1) = 1.
-        """
-        apart = np.rint((self.width - signs @ signs.swapaxes(1, 2)) / 2.0)
-        outside = (signs < 0.0).sum(axis=2)
-        mean = self.covariances[outside] / self.covariances[0]
-        K = self.covariances[apart.astype(np.intp)]
-        K -= self.covariances[outside][:, :, None] * mean[:, None]
-        every = np.arange(signs.shape[1])
-        K[:, every, every] += self.noise
-        of_players = signs * self.of_values[outside[:, :, None] - (signs < 0.0)]
-        of_players -= of_players.mean(axis=2, keepdims=True)  # given the sum
-        of_players += self.noise * regression_weights(signs)
-        return K, of_players.swapaxes(1, 2), mean
-
-    def log_likelihood(self, signs: Array, odd: Array) -> float:
-        """That of o (N, G, n + 1), with the best scale for each point."""
-        K, _, mean = self.conditioned(signs)
-        root = np.linalg.cholesky(K)
-        rest = (odd[:, :, :-1] - mean * odd[:, :, -1:]).transpose(1, 2, 0)
-        squares = (np.linalg.solve(root, rest) ** 2).mean(axis=(0, 1))
-        squares = squares[squares > 0.0]
-        volume = np.log(np.diagonal(root, axis1=1, axis2=2)).mean()
-        return float(-0.5 * np.log(squares).sum() - len(squares) * volume)
+    def _single(self) -> Values:
+        """Variances of single z_j, (D,)."""
+        # Π cosh / sinh Σ, without overflow
+        logs = np.log(np.cosh(self.rates)).sum() - np.log(np.sinh(self.rates.sum()))
+        return np.asarray(np.exp(logs) * np.tanh(self.rates))
 
 
-def _products(width: int, rates: Values) -> Array:
-    """(1 + r)^(D − d) (1 − r)^d for rates (R,) and d = 0, ..., D, (R, D + 1)."""
-    d = np.arange(width + 1)
-    return (1.0 + rates[:, None]) ** (width - d) * (1.0 - rates[:, None]) ** d
+def fitted_process(signs: Array, odd: Array) -> OddProcess:
+    """The most likely process for sets (G, n, D) and o (N, G, n); the last: all.
+
+    Each point has the best scale. Logarithms of rates scatter by 1.
+    """
+    n_games, n_sets, width = signs.shape
+    transposed = signs.swapaxes(1, 2)
+
+    def process_of(logs: Values) -> OddProcess:
+        return OddProcess(np.exp(logs[:-1]), float(np.exp(logs[-1])))
+
+    def loss(logs: Values) -> tuple[float, Values]:
+        """Twice −log likelihood of a point, and its derivatives."""
+        process = process_of(logs)
+        K = process.covariances(signs)
+        inverse = np.linalg.inv(K)
+        solved = np.einsum("gij,xgj->xgi", inverse, odd)
+        scales = np.einsum("xgi,xgi->x", solved, odd) / (n_games * n_sets) + _TINY
+        apart = logs[:-1] - logs[:-1].mean()
+        size = n_games * n_sets * np.log(scales).mean() + apart @ apart
+        size += np.linalg.slogdet(K)[1].sum()
+        solved /= np.sqrt(len(odd) * scales)[:, None, None]
+        by_K = inverse - np.einsum("xgi,xgj->gij", solved, solved)
+        weighted = (signs * process.rates) @ transposed
+        total = process.rates.sum()
+        by_product = by_K * np.cosh(weighted) / np.sinh(total)
+        by_rates = (transposed @ by_product * transposed).sum(axis=(0, 2))
+        by_rates -= (by_K * np.sinh(weighted)).sum() / np.sinh(total) / np.tanh(total)
+        by_noise = by_K[:, :-1, :-1].trace(axis1=1, axis2=2).sum()
+        slopes = np.append(process.rates * by_rates, process.noise * by_noise)
+        slopes[:-1] += 2.0 * apart
+        return float(size), slopes
+
+    best = opt.minimize(
+        loss,
+        np.log([*[_START[0]] * width, _START[1]]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=np.log([*[_RATES] * width, _NOISES]),
+        options={"maxiter": _STEPS},
+    )
+    return process_of(best.x)
+
+
+def _without_each(terms: Array) -> Array:
+    """Π (1 + terms) + Π (1 − terms) over all others of D, (..., D)."""
+    both = np.log1p(np.stack([terms, -terms]))
+    return np.exp(both.sum(axis=-1, keepdims=True) - both).sum(axis=0)
+
+
+def _nodes(width: int) -> tuple[Values, Values]:
+    """Nodes and weights of Gauss and Legendre for odd products, in 0 to 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(width // 2 + 1)
+    return (nodes + 1.0) / 2.0, weights / 2.0
 
 
 # ---- Estimates
@@ -206,41 +267,49 @@ def estimates_of_sets(
     if n_sets == size_law(width)[1].sum():
         values = np.einsum("gid,xgi->xgd", regression_weights(signs), odd[:, :, :-1])
         return values + 2.0 / width * odd[:, :, -1:], squares, blocks
-    games, sets = _COMPARED
-    some = slice(games), np.random.default_rng(0).permutation(n_sets)[:sets]
-    compared = odd[:, :games][:, :, np.append(some[1], n_sets)]
-    process = max(
-        (OddProcess(width, *settings) for settings in _PROCESSES),
-        key=lambda process: process.log_likelihood(signs[some], compared),
-    )
-    values = np.empty((n_points, n_games, width))
-    ratio = np.zeros((2, width))
+    signs = np.concatenate([signs, np.ones((n_games, 1, width))], axis=1)
+    compared = odd[:, : max(_COMPARED // n_sets, 1)]
+    process = fitted_process(signs[: compared.shape[1]], compared)
+    slopes = np.einsum("gdi,xgi->xgd", np.linalg.pinv(signs), odd)
+    odd = odd - np.einsum("gid,xgd->xgi", signs, slopes)  # linear parts are exact
+    prior = process.prior()
+    values = 2.0 * slopes
+    expected = np.zeros((3, width))  # error², that by the sum of h²e², its variance / 2
     for part in BATCH_BUDGET.blocks(n_games, 8 * n_sets * (n_sets + n_points)):
-        ends = odd[:, part, -1:]
-        K, of_players, mean = process.conditioned(signs[part])
-        inverse = np.linalg.inv(K)
-        variances = 1.0 / np.diagonal(inverse, axis1=1, axis2=2)  # of e
-        rest = odd[:, part, :-1] - mean * ends
-        residuals = np.einsum("gij,xgj->xgi", inverse, rest) * variances
+        of_players = process.of_values(signs[part])
+        inverse = np.linalg.inv(process.covariances(signs[part]))
         operator = of_players @ inverse
-        steps = _corrections(signs[part], operator)
-        values[:, part] = 2.0 / width * ends + np.einsum("gdi,xgi->xgd", operator, rest)
+        left = np.maximum(prior - (operator * of_players).sum(axis=2), 0.0)
+        inverse = inverse[:, :-1]
+        variances = 1.0 / np.diagonal(inverse, axis1=1, axis2=2)  # of e
+        residuals = np.einsum("gij,xgj->xgi", inverse, odd[:, part]) * variances
+        covariances = inverse[:, :, :-1] * variances[:, None] * variances[:, :, None]
+        steps = _corrections(signs[part, :-1], operator[:, :, :-1])
+        values[:, part] += np.einsum("gdi,xgi->xgd", operator, odd[:, part])
         values[:, part] += np.einsum("gdi,xgi->xgd", steps, residuals)
-        left = np.maximum(process.prior() - (operator * of_players).sum(axis=2), 0.0)
-        scaled = steps * variances[:, None]
-        left += ((scaled @ inverse) * scaled).sum(axis=2)
+        left += (steps @ covariances * steps).sum(axis=2)
         weights = shares[part, None]
+        expected[0] += (weights**2 * left).sum(axis=0)
         steps *= weights[:, :, None]
-        ratio[0] += (weights**2 * left).sum(axis=0)
-        ratio[1] += (steps**2 * variances[:, None]).sum(axis=(0, 2))
-        squares += np.einsum("gdi,xgi->xd", steps**2, residuals**2)
         index = np.arange(n_games)[part, None] + np.arange(n_sets)
         for block in range(N_DRAWN_BLOCKS):
             inside = (index % N_DRAWN_BLOCKS == block)[:, None]
             blocks[block] += np.einsum("gdi,xgi->xd", steps * inside, residuals)
-    ratio[0, ratio[1] == 0.0] = 0.0
-    errors = np.sqrt(squares * ratio[0] / np.maximum(ratio[1], np.finfo(float).tiny))
-    return values, errors, blocks
+        steps **= 2
+        squares += np.einsum("gdi,xgi->xd", steps, residuals**2)
+        expected[1] += (steps * variances[:, None]).sum(axis=(0, 2))
+        expected[2] += (steps @ covariances**2 * steps).sum(axis=(0, 2))
+    expected[0, expected[1] == 0.0] = 0.0
+    expected[1:] = np.maximum(expected[1:], _TINY)
+    count = compared[0, :, :-1].size
+    squares *= count / max(count - width - 1, 1)  # rates and noise are fitted
+    errors = np.sqrt(squares * expected[0] / expected[1])
+    return values, errors * intervals(expected[1] ** 2 / expected[2]), blocks
+
+
+def intervals(freedom: Array | int) -> Array:
+    """Intervals of Student's t, relative to those of known errors."""
+    return np.asarray(stdtrit(freedom, 0.975) / stdtrit(np.inf, 0.975))
 
 
 def _corrections(signs: Array, operator: Array) -> Array:

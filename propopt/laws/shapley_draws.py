@@ -11,13 +11,13 @@ the odd part (:mod:`propopt.laws.odd_games`). A game has either
 - an **order** of the columns, which are replaced one by one: D − 1 sets, and each
   change belongs to a column. It is exact for sums of functions of one column, and
   needs the fewest sets (Mitchell et al. 2022), or
-- **many sets**, four times as many and more, and a Gaussian process.
+- **many sets**, three times as many and more, and a Gaussian process.
 
-The error is that of the games. For orders it is estimated from rows with two of them:
-the rows of a table are no draws, and differences between them are no error. If a table
-is large, some of its rows are drawn, and differences between games are: with a single
-order in each they contain the error of the orders. Effects in fewer than one order in a
-hundred may be missing from values and errors.
+The error is that of the games. The rows of a table are no draws, and differences
+between them are no error: each has two orders, or many sets. If a table is large, some
+of its rows are drawn, and differences between games are: with a single order in each
+they contain the error of the orders. Effects in fewer than one order in a hundred may
+be missing from values and errors.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ import numpy as np
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.resources import BATCH_BUDGET, DrawPlan
 from propopt.laws.background import Background
-from propopt.laws.calibration import N_DRAWN_BLOCKS, linear_traits
+from propopt.laws.calibration import N_DRAWN_BLOCKS
 from propopt.laws.odd_games import (
-    counts_of_sets,
-    drawn_sets,
     estimates_of_sets,
-    size_of,
+    fewest_of_many,
+    intervals,
+    more_sets,
 )
 from propopt.laws.sampling import DrawCost, Sampler
 from propopt.losses.faithfulness import relative_error
@@ -46,17 +46,14 @@ from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 
 _Evaluator: TypeAlias = Callable[[Points], Array]
 
-_SETS_A_COLUMN: Final = 4
-"""The smallest number of sets in a game of many sets, in multiples of D − 1."""
-
-_MOST_COLUMNS: Final = 60
-"""Games of more columns have orders: they would need more sets than processes take."""
-
 _MOST_SETS: Final = 600
-"""Sets of a game from which on more are drawn for further games."""
+"""Sets of a game from which on there are further games of a row."""
 
 _CHECKED_SETS: Final = 50
 """Sets that unused columns must not change."""
+
+_CHECKED_OF: Final = 450
+"""Among fewer sets no columns are sought that are unused."""
 
 _ROUNDING: Final = 1e-12
 """Changes below this share of the largest are rounding."""
@@ -100,12 +97,11 @@ class ShapleyDraws(Sampler):
 
     game: _Game
     background: Background
-    rows: Indices  # (G,): the background row of each game
-    signs: Array  # (G, n, D): sets of each game
+    signs: Array  # (G, n, D): sets of each game, of all rows in turn
     odd: Array  # (N, G, n + 1): odd parts at its sets, and at the set of all columns
+    unused: Mask  # (N, D): columns without effect
     seed: int
-    unused: Mask | None = None  # (N, D): columns without effect; None for orders
-    n_discarded: int = 0  # sets of orders that were replaced
+    n_checked: int = 0  # sets that show that columns are without effect
 
     @classmethod
     def of(
@@ -123,36 +119,38 @@ class ShapleyDraws(Sampler):
         """Take all sets if they are cheap, else orders or many sets; D ≥ 2 players."""
         columns = np.arange(points.shape[1]) if players is None else players
         game = _Game(value, points, columns, *ends)
-        step = game.cost.step
-        seed = int(rng.integers(2**63))
-        n_orders = game.cost.first(replace(draws, n_samples=draws.n_samples * step))
-        n_orders //= step
-        none = np.empty((0, game.width - 1, game.width))
-        empty = np.empty((len(points), 0, game.width))
-        drawn = cls(game, background, np.arange(0), none, empty, seed)
-        shape = len(points), game.width
-        wanted = len(background.points)
-        if all_sets_are_cheap(shape, wanted, draws, quick_rows):
-            return drawn._of_sets(2 ** (game.width - 1) - 1, 1)
-        if background.is_whole:  # the error is that of rows with two orders
-            wanted += N_DRAWN_BLOCKS
-        is_free = draws.max_evaluations is None
-        if n_orders < wanted <= n_orders + N_DRAWN_BLOCKS and is_free:
-            n_orders = wanted
-        elif n_orders < wanted:
-            most = min(n_orders, wanted - 2 * N_DRAWN_BLOCKS * background.is_whole)
+        width = game.width
+        n_rows = len(background.points)
+        signs = np.empty((0, 0, width))
+        odd = np.empty((len(points), 0, 1))
+        unused = np.zeros((len(points), width), bool)
+        drawn = cls(game, background, signs, odd, unused, int(rng.integers(2**63)))
+        if all_sets_are_cheap((len(points), width), n_rows, draws, quick_rows):
+            return drawn.of_row(2 ** (width - 1) - 1)
+        wanted = replace(draws, n_samples=draws.n_samples * (width - 1))
+        n_sets = game.cost.first(wanted)
+        # one order of each row says nothing of its error
+        many = fewest_of_many(width) + _CHECKED_SETS // n_rows + 1
+        of_drawn = width - 1 if draws.precision is None else many
+        of_row = max(of_drawn, 2 * (width - 1)) if background.is_whole else of_drawn
+        if draws.max_evaluations is None and n_rows <= draws.n_samples:
+            n_sets = max(n_sets, n_rows * of_row)
+        if n_sets < n_rows * of_row:
+            most = min(
+                n_sets // of_drawn, n_rows - N_DRAWN_BLOCKS * background.is_whole
+            )
             places = background.drawn_places(most)
             drawn = replace(
                 drawn,
                 game=replace(game, at_rows=ends[1][places]),
                 background=background.thinned(most, ends[1]),
             )
-        return drawn.extended(n_orders * step)
+        return drawn.of_row(n_sets // len(drawn.background.points))
 
     @property
     def n_draws(self) -> int:  # type: ignore[override]
         """The number of sets with their complements, of all games."""
-        return self.n_discarded + len(self.rows) * self.signs.shape[1]
+        return self.n_checked + self.signs.shape[0] * self.signs.shape[1]
 
     @property
     def cost(self) -> DrawCost:
@@ -160,28 +158,25 @@ class ShapleyDraws(Sampler):
 
     @property
     def fewest_more(self) -> int:
-        if self.unused is None:
-            return self.cost.step
-        # many sets are replaced by others, twice as many
-        more = self.n_draws > _MOST_SETS * len(self.rows)
-        return self.n_draws + _CHECKED_SETS if more else len(self.rows)
+        n_games, n_sets, _ = self.signs.shape
+        return len(self.background.points) * n_sets if self._is_full else n_games
 
     @property
     def is_exact(self) -> bool:
         """Whether the games have all sets."""
         n_sets, width = self.signs.shape[1:]
-        return self.unused is not None and n_sets == 2 ** (width - 1) - 1
+        return bool(n_sets == 2 ** (width - 1) - 1)
 
     @property
     def n_units(self) -> int:
         """The number of orders or sets, without their reversals or complements."""
         n_games, n_sets, _ = self.signs.shape
-        return n_games if self.unused is None else n_games * n_sets
+        return n_games if self.has_orders else n_games * n_sets
 
     @property
     def in_words(self) -> str:
         """Describe the draws."""
-        return "orders" if self.unused is None else "sets"
+        return "orders" if self.has_orders else "sets"
 
     @property
     def error(self) -> float:
@@ -191,23 +186,25 @@ class ShapleyDraws(Sampler):
             return 0.0  # values that are rounding have no error
         return relative_error(blocks)
 
-    def extended(self, n_draws: int) -> ShapleyDraws:
-        """Add games, or sets to each game; many sets replace orders."""
-        more = n_draws - self.n_draws
-        n_rows = len(self.background.points)
-        n_games = len(self.rows)
+    @property
+    def has_orders(self) -> bool:
         n_sets, width = self.signs.shape[1:]
-        of_row = (more - _CHECKED_SETS) // n_rows
-        if self.unused is None and (
-            of_row < _SETS_A_COLUMN * (width - 1) or width > _MOST_COLUMNS
-        ):
-            return self.with_games(
-                _orders(more // n_sets, width, [self.seed, 0, n_games])
-            )
-        if self.unused is None or n_sets > _MOST_SETS:
-            return self._of_sets(of_row, -(-of_row // _MOST_SETS))
-        signs = self.with_sets(n_sets + more // n_games)
-        new = self.game.odd_parts(self._points_of(self.rows), signs[:, n_sets:])
+        return n_sets < fewest_of_many(width)
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether more sets are drawn for further games."""
+        return self.has_orders or self.signs.shape[1] >= _MOST_SETS
+
+    def extended(self, n_draws: int) -> ShapleyDraws:
+        """Add sets to each game, or games."""
+        more = n_draws - self.n_draws
+        n_games, n_sets, _ = self.signs.shape
+        if self._is_full:
+            return self._with_games(more // self.fewest_more, n_sets)
+        wanted = min(n_sets + more // n_games, _MOST_SETS)
+        signs = more_sets(self.signs, wanted, self.seed)
+        new = self.game.odd_parts(self._rows(n_games), signs[:, n_sets:])
         odd = np.concatenate([self.odd[:, :, :-1], new, self.odd[:, :, -1:]], axis=2)
         return replace(self, signs=signs, odd=odd)
 
@@ -221,126 +218,103 @@ class ShapleyDraws(Sampler):
         blocks = rows.mean(of_rows.swapaxes(1, 2)) + _scaled(moves, errors)
         if rows.deviations is not None:
             factor = rows.correction if correction is None else correction
-            if self.unused is None and len(self.rows) == len(rows.points):
-                # the scatter has the error of orders, which the correction is not for,
-                # in an unknown share: without it, the error is an upper bound
+            if self.has_orders and len(self.signs) == len(rows.points):
+                # their scatter has the error of orders in an unknown share, which the
+                # correction is not for: without it, the error is an upper bound
                 factor = 1.0
             between = rows.deviations @ of_rows
             blocks = blocks + factor * between.transpose(1, 0, 2)
-        if self.unused is None:
-            return blocks
-        blocks = np.where(self.unused, 0.0, blocks)
+        largest = _ROUNDING * np.abs(self.odd).max(axis=(1, 2))[:, None]
+        unused = self.unused | (np.abs(of_rows).max(axis=1) <= largest)
+        blocks = np.where(unused, 0.0, blocks)
         total = self.game.at_points - rows.mean(self.game.at_rows)
         missed = total - blocks.mean(axis=0).sum(axis=1)
-        shares = ~self.unused / np.maximum((~self.unused).sum(axis=1), 1)[:, None]
+        shares = ~unused / np.maximum((~unused).sum(axis=1), 1)[:, None]
         return blocks + missed[:, None] * shares
 
     @cached_property
     def _games(self) -> tuple[Array, Array, Array]:
         """Values of rows (N, M, D), errors of their mean, its blocks (10, N, D)."""
-        n_rows = len(self.background.points)
-        n_games = len(self.rows)
-        weights = self.background.weights
-        members = self.rows == np.arange(n_rows)[:, None]
-        means = members / members.sum(axis=1, keepdims=True)
-        shares = (np.full(n_rows, 1.0 / n_rows) if weights is None else weights) @ means
-        if self.unused is not None:
-            values, errors, moves = estimates_of_sets(self.signs, self.odd, shares)
-            return means @ values, errors, moves
-        values = _values_of_orders(self.signs, self.odd)
-        of_rows = means @ values
-        apart = values - of_rows[:, self.rows]
-        # scatter that traits of rows do not explain is an upper bound: it counts as a
-        # repeat, since few rows with two orders may show no rare effects
-        traits = linear_traits(self.background.points, self.game.at_rows)
-        traits = traits[:, : n_rows // 2]
-        rest = of_rows - of_rows.mean(axis=1, keepdims=True)
-        rest = rest - traits @ (np.linalg.pinv(traits) @ rest)
-        most = (rest**2).sum(axis=1) / (n_rows - traits.shape[1])
-        most *= max(2.0 - n_games / n_rows, 0.0)  # the share of rows with one order
-        variances = ((apart**2).sum(axis=1) + most) / max(n_games - n_rows, 1)
-        variances *= (shares**2).sum()
-        index = np.random.default_rng(1).permutation(n_games) % N_DRAWN_BLOCKS
-        of_blocks = (index == np.arange(N_DRAWN_BLOCKS)[:, None]) * shares
-        moves = (of_blocks @ apart).transpose(1, 0, 2)
-        return of_rows, np.sqrt(variances), moves
-
-    def _of_sets(self, of_row: int, passes: int) -> ShapleyDraws:
-        """Other games, of many sets for each row."""
-        n_rows = len(self.background.points)
-        width = self.game.width
-        drawn = replace(
-            self,
-            rows=self.rows[:0],
-            signs=np.empty((passes * n_rows, 0, width)),
-            odd=self.odd[:, :0],
-            unused=np.zeros((len(self.odd), width), bool),
-            n_discarded=self.n_draws,
-        )
-        drawn = drawn.with_games(drawn.with_sets(of_row // passes))
-        unused = drawn.without_effect()
-        checked = 0 if drawn.is_exact or not unused.any() else _CHECKED_SETS
-        return replace(drawn, unused=unused, n_discarded=self.n_draws + checked)
-
-    def with_sets(self, n_sets: int) -> Array:
-        """The sets of each game, and others of all sizes, (G, n, D)."""
         n_games, _, width = self.signs.shape
-        wanted = counts_of_sets(width, n_sets)
-        counts = np.bincount(size_of(self.signs[0]), minlength=len(wanted) + 1)[1:]
-        added = [
-            drawn_sets(width, k + 1, range(count, wanted[k]), n_games, self.seed)
-            for k, count in enumerate(counts)
-        ]
-        return np.concatenate([self.signs, *added], axis=1)
-
-    def with_games(self, signs: Array) -> ShapleyDraws:
-        """The same with further games (G, n, D), of all rows in turn."""
         n_rows = len(self.background.points)
-        first = len(self.rows)
-        places = np.arange(first, first + len(signs))
-        passes = [
-            np.random.default_rng([self.seed, turn]).permutation(n_rows)
-            for turn in range(places[-1] // n_rows + 1)
-        ]
-        rows = np.concatenate(passes)[places]
-        odd = self.game.odd_parts(self._points_of(rows), signs)
-        full = (self.game.at_points[:, None] - self.game.at_rows[rows]) / 2.0
+        n_each = n_games // n_rows
+        weights = self.background.weights
+        weights = np.full(n_rows, 1.0 / n_rows) if weights is None else weights
+        shares = np.tile(weights / n_each, n_each)
+        if self.has_orders:
+            values = _values_of_orders(self.signs, self.odd)
+        else:
+            values, errors, moves = estimates_of_sets(self.signs, self.odd, shares)
+        of_rows = values.reshape(-1, n_each, n_rows, width).mean(axis=1)
+        if self.has_orders:
+            apart = (values - np.tile(of_rows, (n_each, 1))) * shares[:, None]
+            freedom = max(n_games - n_rows, 1)
+            errors = np.sqrt((apart**2).sum(axis=1) * n_games / freedom)
+            errors *= intervals(freedom)
+            index = np.random.default_rng(1).permutation(n_games) % N_DRAWN_BLOCKS
+            of_blocks = (index == np.arange(N_DRAWN_BLOCKS)[:, None]) * 1.0
+            moves = (of_blocks @ apart).transpose(1, 0, 2)
+        return of_rows, errors, moves
+
+    def of_row(self, of_row: int) -> ShapleyDraws:
+        """The first games, with at most so many sets for each row."""
+        width = self.game.width
+        if of_row >= 2 ** (width - 1) - 1:
+            return self._with_games(1, 2 ** (width - 1) - 1)
+        n_rows = len(self.background.points)
+        checks = -(-_CHECKED_SETS // n_rows) * (of_row * n_rows >= _CHECKED_OF)
+        many = fewest_of_many(width)
+        if of_row - checks < many or many > _MOST_SETS:
+            return self._with_games(of_row // (width - 1), width - 1)
+        n_each = -(-(of_row - checks) // _MOST_SETS)
+        return self._with_games(n_each, (of_row - checks) // n_each)
+
+    def _with_games(self, n_each: int, n_sets: int) -> ShapleyDraws:
+        """The same with further games of each row."""
+        width = self.game.width
+        first = len(self.signs)
+        n_games = n_each * len(self.background.points)
+        if n_sets < fewest_of_many(width):
+            signs = _orders(n_games, width, [self.seed, first])
+        else:
+            signs = more_sets(np.empty((n_games, 0, width)), n_sets, self.seed + first)
+        odd = self.game.odd_parts(self._rows(n_games), signs)
+        full = (self.game.at_points[:, None] - np.tile(self.game.at_rows, n_each)) / 2.0
         odd = np.concatenate([odd, full[:, :, None]], axis=2)
-        if not first:
-            return replace(self, rows=rows, signs=signs, odd=odd)
-        return replace(
-            self,
-            rows=np.concatenate([self.rows, rows]),
-            signs=np.concatenate([self.signs, signs]),
-            odd=np.concatenate([self.odd, odd], axis=1),
-        )
+        if first:
+            signs = np.concatenate([self.signs, signs])
+            odd = np.concatenate([self.odd, odd], axis=1)
+            return replace(self, signs=signs, odd=odd)
+        drawn = replace(self, signs=signs, odd=odd)
+        return drawn if drawn.is_exact or drawn.has_orders else drawn.checked()
 
-    def _points_of(self, rows: Indices) -> Points:
-        return self.background.points[rows]
+    def _rows(self, n_games: int) -> Points:
+        """The background rows of games, in turn."""
+        points = self.background.points
+        return np.tile(points, (n_games // len(points), 1))
 
-    def without_effect(self) -> Mask:
-        """Columns (N, D) that change nothing: neither alone nor in some other sets."""
+    def checked(self) -> ShapleyDraws:
+        """Find columns that change nothing: neither alone nor in some other sets."""
         largest = _ROUNDING * np.abs(self.odd).max(axis=(1, 2))[:, None]
-        if self.is_exact:
-            return np.asarray(np.abs(self._games[0]).max(axis=1) <= largest)
-        alone = (self.signs > 0.0).sum(axis=2) == 1
-        game, index = np.nonzero(alone)
-        column = self.signs[game, index].argmax(axis=1)
-        changes = np.abs(self.odd[:, game, index] + self.odd[:, game, -1]) > largest
-        unused = np.zeros((len(self.odd), self.game.width), bool)
-        for j in np.unique(column):
-            unused[:, j] = ~changes[:, column == j].any(axis=1)
-        n_sets = self.signs.shape[1]
+        inside = self.signs > 0.0
+        alone = inside & (inside.sum(axis=2) == 1)[:, :, None]
+        alone = alone.reshape(-1, len(inside.T))
+        moves = np.abs(self.odd[:, :, :-1] + self.odd[:, :, -1:]) > largest[:, :, None]
+        unused = alone.any(axis=0) & ~(moves.reshape(len(moves), -1) @ alone)
+        n_games, n_sets, _ = self.signs.shape
+        if not unused.any() or len(alone) < _CHECKED_OF - _CHECKED_SETS:
+            return self
         rng = np.random.default_rng(self.seed)
-        some = rng.permutation(alone.size)[:_CHECKED_SETS]
+        some = rng.permutation(len(alone))[:_CHECKED_SETS]
         game, index = np.divmod(some, n_sets)
+        rows = self._rows(n_games)[game]
         for n in np.flatnonzero(unused.any(axis=1)):
             turned = np.where(unused[n], -1.0, 1.0) * self.signs[game, index]
             of_point = replace(self.game, points=self.game.points[[n]])
-            odd = of_point.odd_parts(self._points_of(self.rows[game]), turned[:, None])
+            odd = of_point.odd_parts(rows, turned[:, None])
             if (np.abs(odd[0, :, 0] - self.odd[n, game, index]) > largest[n]).any():
                 unused[n] = False
-        return unused
+        return replace(self, unused=unused, n_checked=_CHECKED_SETS)
 
 
 @final
@@ -361,9 +335,9 @@ class _Game:
     @property
     def cost(self) -> DrawCost:
         """Sets are evaluated with their complements; an order has D − 1."""
-        step = self.width - 1
         ends = len(self.points) + len(self.at_rows)
-        return DrawCost(2 * len(self.points), ends, N_DRAWN_BLOCKS * step, step)
+        fewest = 2 * min(len(self.at_rows), N_DRAWN_BLOCKS) * (self.width - 1)
+        return DrawCost(2 * len(self.points), ends, fewest)
 
     def odd_parts(self, rows: Points, signs: Array) -> Array:
         """(v(S) − v(Sᶜ))/2 for games of rows (G, columns) and sets (G, n, D)."""

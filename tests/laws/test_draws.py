@@ -441,30 +441,34 @@ def test_linear_models_are_exact_however_rows_and_pairs_go_together(n_rows, n_pa
     draws = drawn(MODELS["linear"], background, n_pairs, 0)
     for n_orders in (n_pairs, n_pairs + 30, 7 * n_pairs):
         draws = draws.extended(max(n_orders * (D - 1), draws.n_draws + n_rows))
-        # a process on many sets is no regression
-        small = 1e-12 if draws.in_words == "orders" else 1e-5
         mean, errors = mean_and_errors(draws)
-        np.testing.assert_allclose(mean, exact, atol=small)
-        assert errors.max() < small
+        np.testing.assert_allclose(mean, exact, atol=1e-12)
+        assert errors.max() < 1e-12
 
 
-def test_rows_are_taken_in_turn_also_by_draws_that_grow():
-    draws = drawn(MODELS["linear"], X[:60], 70, 0)
-    for n_orders, fewest, most in ((70, 1, 2), (120, 2, 2), (150, 2, 3)):
-        draws = draws.extended(max(n_orders * (D - 1), draws.n_draws + D - 1))
-        counts = np.bincount(draws.rows, minlength=60)
-        assert (counts.min(), counts.max()) in {(fewest, most), (fewest, most + 1)}
-    many = draws.extended(10 * 60 * (D - 1))
-    assert many.in_words == "sets"
-    assert (np.bincount(many.rows) == 1).all()
-    assert many.n_draws <= 10 * 60 * (D - 1)
+def test_games_grow_and_more_of_them_continue():
+    few = drawn(MODELS["kernel"], X[:20], 100, 0)
+    assert few.signs.shape == (20, 32, D)
+    more = few.extended(few.n_draws + 20 * 40)
+    assert more.signs.shape == (20, 72, D)
+    np.testing.assert_array_equal(more.signs[:, :32], few.signs)
+    np.testing.assert_array_equal(more.odd[:, :, :32], few.odd[:, :, :32])
+    orders = drawn(MODELS["kernel"], X[:60], 70, 0)
+    assert orders.signs.shape == (120, D - 1, D)
+    more = orders.extended(orders.n_draws + 60 * (D - 1))
+    assert more.signs.shape == (180, D - 1, D)
+    np.testing.assert_array_equal(more.signs[:120], orders.signs)
+    assert len(np.unique(more.signs, axis=0)) > 170
+    rows = more.background.points
+    end = (MODELS["kernel"](ROWS)[:, None] - MODELS["kernel"](rows)) / 2.0
+    np.testing.assert_allclose(more.odd[:, :, -1], np.tile(end, 3), atol=1e-12)
 
 
 def test_fewer_orders_than_rows_take_some_of_the_rows():
     f = MODELS["kernel"]
     draws = drawn(f, X[:100], 50, 0)
     assert len(draws.background.points) == 50
-    assert len(draws.rows) == 50
+    assert draws.signs.shape == (50, D - 1, D)
     mean, errors = mean_and_errors(draws)
     total = f(ROWS) - f(X[:100]).mean()
     np.testing.assert_allclose(mean.sum(axis=1), total, atol=1e-12)
@@ -493,43 +497,63 @@ def test_no_set_is_drawn_twice_and_more_of_them_continue():
 @pytest.mark.parametrize("width", [2, 3, 6, 7])
 def test_the_process_is_the_sum_over_all_odd_products(width):
     """Covariances, those with φ, and the variance of φ against products one by one."""
-    process = odd_games.OddProcess(width, 0.2, 0.05)
-    every = np.concatenate(
-        [
-            odd_games.drawn_sets(width, k + 1, range(int(total)), 1, 0)
-            for k, total in enumerate(odd_games.size_law(width)[1])
-        ],
-        axis=1,
-    )
-    signs, full = every[0], np.ones((1, width))
-    both = np.concatenate([signs, full])
+    rates = np.linspace(0.05, 0.8, width)
+    process = odd_games.OddProcess(rates, 0.05)
+    every = odd_games.more_sets(np.empty((1, 0, width)), 2 ** (width - 1) - 1, 0)
+    both = np.concatenate([every, np.ones((1, 1, width))], axis=1)
     K, of_values, prior = 0.0, 0.0, 0.0
     for bits in range(1, 2**width):
         inside = (bits >> np.arange(width)) % 2 == 1
         k = inside.sum()
         if k % 2:
-            variance = (
-                process.decay ** (k - 1.0) + odd_games.LINEAR * (k == 1)
-            ) / width
-            products = both[:, inside].prod(axis=1)
+            variance = np.tanh(rates[inside]).prod() * np.cosh(rates).prod()
+            variance /= np.sinh(rates.sum())
+            variance += odd_games.LINEAR / width * (k == 1)
+            products = both[0][:, inside].prod(axis=1)
             K = K + variance * np.outer(products, products)
             of_values = of_values + variance * 2 / k * np.outer(inside, products)
-            prior = prior + variance * (2 / k) ** 2 * np.outer(inside, inside)
-    c = odd_games.regression_weights(signs).T  # noise of sets, of which φ has a part
-    noise = process.noise * np.eye(len(signs))
-    K[:-1, :-1] += noise
-    of_values[:, :-1] += c @ noise
-    prior = prior + c @ noise @ c.T
-    # given o(1), the last
-    mean = K[:-1, -1] / K[-1, -1]
-    expected = K[:-1, :-1] - np.outer(mean, K[-1, :-1])
-    got = process.conditioned(every)
-    np.testing.assert_allclose(got[0][0], expected, atol=1e-12)
-    rest = of_values[:, :-1] - np.outer(of_values[:, -1], mean)
-    np.testing.assert_allclose(got[1][0], rest, atol=1e-12)
-    np.testing.assert_allclose(got[2][0], mean, atol=1e-12)
-    spread = prior - np.outer(of_values[:, -1], of_values[:, -1]) / K[-1, -1]
-    np.testing.assert_allclose(np.diag(spread), process.prior(), rtol=1e-9)
+            prior = prior + variance * (2 / k) ** 2 * inside
+    c = odd_games.regression_weights(every[0])  # noise of sets, of which φ has a part
+    K[:-1, :-1] += process.noise * np.eye(len(c))
+    of_values[:, :-1] += process.noise * c.T
+    prior = prior + process.noise * (c**2).sum(axis=0)
+    np.testing.assert_allclose(process.covariances(both)[0], K, rtol=1e-12)
+    np.testing.assert_allclose(process.of_values(both)[0], of_values, rtol=1e-10)
+    np.testing.assert_allclose(process.prior(), prior, rtol=1e-10)
+
+
+def test_no_process_near_the_fitted_one_is_more_likely():
+    """By densities of normal vectors, with the best scale of each point."""
+    rng = np.random.default_rng(3)
+    signs = odd_games.more_sets(np.empty((2, 0, 6)), 20, 0)
+    signs = np.concatenate([signs, np.ones((2, 1, 6))], axis=1)
+    true = odd_games.OddProcess(np.array([0.9, 0.7, 0.5, 0.1, 0.1, 0.05]), 0.01)
+    roots = np.linalg.cholesky(true.covariances(signs) + 1e-9 * np.eye(21))
+    odd = np.einsum("gij,xgj->xgi", roots, rng.normal(size=(8, 2, 21)))
+
+    def log_density(process):
+        covariances = process.covariances(signs)
+        result = -0.5 * np.log(process.rates).var() * 6
+        for games in odd:
+            pairs = list(zip(games, covariances, strict=True))
+            scale = sum(o @ np.linalg.solve(K, o) for o, K in pairs) / 42
+            result += (
+                sum(
+                    stats.multivariate_normal(cov=scale * K).logpdf(o) for o, K in pairs
+                )
+                / 8
+            )
+        return result
+
+    fitted = odd_games.fitted_process(signs, odd)
+    assert fitted.rates[:3].min() > 2.0 * fitted.rates[3:].max()
+    best = log_density(fitted)
+    for _ in range(50):
+        rates, noise = fitted.rates * np.exp(0.1 * rng.normal(size=6)), fitted.noise
+        near = odd_games.OddProcess(rates, noise * np.exp(0.1 * rng.normal()))
+        assert log_density(near) < best + 1e-6
+    silent = odd_games.fitted_process(signs, np.concatenate([odd, 0.0 * odd]))
+    assert np.isfinite(silent.rates).all()
 
 
 def test_parts_of_memory_change_no_digit(monkeypatch):
@@ -615,18 +639,17 @@ def test_errors_are_small_at_the_same_number_of_calls():
         for seed in range(10):
             orders = drawn(f, background, 100, seed)
             made.append(((mean_and_errors(orders)[0] - exact) ** 2).sum())
-            # ten rows have two orders, for the error
-            assert orders.evaluations == 3 + 100 + 3 * 2 * 110 * (D - 1)
+            assert orders.evaluations == 3 + 100 + 3 * 2 * 200 * (D - 1)
         assert np.mean(made) / (exact**2).sum() < most, name
 
 
-def test_a_rule_takes_a_hundred_pairs_and_nothing_else():
+def test_a_rule_takes_two_orders_a_row_and_nothing_else():
     reference = Reference.of_points(X[:80])
     function = po.wrap(MODELS["kernel"])
     rule = ContributionRule(function=function, reference=reference, rng=0)
     labels = reference.labels.of_columns()
     base, ends = 80, 3
-    orders = 2 * 100 * 3 * (D - 1)
+    orders = 2 * 160 * 3 * (D - 1)
     known = rule.of(ROWS, labels).estimate
     assert known.evaluations == base + ends + orders
     # one row, with a base that is known
