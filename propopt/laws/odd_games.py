@@ -99,7 +99,7 @@ def counts_of_sets(width: int, n_sets: int) -> Indices:
 
 
 def fewest_of_many(width: int) -> int:
-    """The smallest number of sets whose residuals correct a process."""
+    """The smallest number of sets with residuals that correct a process."""
     return int(min(3 * (width - 1), size_law(width)[1].sum()))
 
 
