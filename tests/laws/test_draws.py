@@ -549,8 +549,8 @@ def test_no_process_near_the_fitted_one_is_more_likely():
     assert fitted.rates[:3].min() > 2.0 * fitted.rates[3:].max()
     best = log_density(fitted)
     for _ in range(50):
-        rates, noise = fitted.rates * np.exp(0.1 * rng.normal(size=6)), fitted.noise
-        near = odd_games.OddProcess(rates, noise * np.exp(0.1 * rng.normal()))
+        rates, noise = fitted.rates * np.exp(0.02 * rng.normal(size=6)), fitted.noise
+        near = odd_games.OddProcess(rates, noise * np.exp(0.02 * rng.normal()))
         assert log_density(near) < best + 1e-6
     silent = odd_games.fitted_process(signs, np.concatenate([odd, 0.0 * odd]))
     assert np.isfinite(silent.rates).all()
