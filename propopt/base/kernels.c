@@ -1221,9 +1221,9 @@ EXPORT void propopt_path_dependent(TREES, index order, const double *share, inde
 }
 
 /* What leaves give to any row: the product of shares of each set, from first[l] (L + 1) on, and the row of
- * the result for each set or pair, from start[l] (L + 1) on. For each node its parent, itself at roots, and
- * the set that it is in by the column of its parent, with 64 more for a new one. Scratch: 3 depths + P words.
- */
+ * the result for each set or pair, from start[l] (L + 1) on. For each node, counted from the first, its
+ * parent, itself at roots, and the set that it is in by the column of its parent, with 64 more for a new one.
+ * Scratch: 4 depths + P words. */
 EXPORT void propopt_path_sets(index T, index P, index depths, index order, const index *roots,
                               const int32_t *column, const int32_t *right, const int32_t *player,
                               const double *share, const index *first, const index *start, int32_t *parent,
@@ -1269,15 +1269,15 @@ EXPORT void propopt_path_sets(index T, index P, index depths, index order, const
 }
 
 /* The same for one row x (D) and consecutive nodes with L leaves, by what leaves give to any row. `leaves`
- * has those of equal numbers of sets beside each other. Scratch: nodes + 1 + L words, and the numbers of
- * their terms with 32 for each of the most of a leaf. */
+ * has those of equal numbers of sets beside each other. Scratch: nodes + 1 + L words, and numbers for all
+ * terms of leaves, and for those of 8 leaves with the most. */
 EXPORT void propopt_path_row(index root, index end, index L, index K, index order, const int32_t *column,
                              const int32_t *codes, const double *number, const uint8_t *missing_left,
                              const uint8_t *members, const int32_t *parent, const uint8_t *set,
                              const index *leaves, const double *value, const index *first, const index *start,
                              const double *product, const int32_t *row, const double *x, index most_nodes,
                              const double *rule, double *phi, uint64_t *scratch) {
-  enum { LEAVES = 8, LEFT = 63 }; /* the bit of a word that says whether the row goes left at a node */
+  enum { LEAVES = 8, LEFT = 63 }; /* leaves at once; the bit of rows that go left at a node */
   const nodes tree = {NULL, column, NULL, codes, number, missing_left, members, K};
   const uint64_t sets = ((uint64_t)1 << LEFT) - 1;
   uint64_t *held = scratch, *of_leaf = held + (end - root); /* the sets that hold the row */

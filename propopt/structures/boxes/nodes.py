@@ -319,6 +319,11 @@ class JointSets:
         return np.logical_and.reduceat(inside, ends - counts, axis=0)
 
 
+def ends_of(counts: Indices) -> Indices:
+    """Where each of consecutive parts begins, and the end."""
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
 def _starts(*parts: Indices) -> Indices:
     """The first position of each run of equal entries in all parts."""
     new = np.ones(len(parts[0]), bool)

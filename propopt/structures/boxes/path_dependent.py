@@ -39,7 +39,7 @@ from propopt.base.kernels import kernel
 from propopt.base.resources import BATCH_BUDGET
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.nodes import MOST_SETS, TreeNodes
+from propopt.structures.boxes.nodes import MOST_SETS, TreeNodes, ends_of
 from propopt.structures.boxes.shapley import NO_ROWS, POINTS_AT_ONCE, TABLE_BYTES
 
 
@@ -49,7 +49,7 @@ NO_COVERS: Final = (
     "background, data=, do not"
 )
 
-_LANES: Final = 32
+_LEAVES_AT_ONCE: Final = 8
 """Leaves of as many sets that the kernel treats at once."""
 
 _WHOLE: Final = 1e-6
@@ -134,7 +134,7 @@ class PathDependent:
             ends, terms = self._terms(order, unit)
             parent, _, leaves, *_, row = terms
             n_leaves = len(leaves)
-            words = len(parent) + n_leaves + 1 + len(row) + _LANES * n_terms
+            words = len(parent) + n_leaves + 1 + len(row) + _LEAVES_AT_ONCE * n_terms
             codes = nodes.members.shape[1], order, nodes.column, nodes.codes
             rest = nodes.number, nodes.missing_left, nodes.members
             given = columns, *by_rule, phi, np.empty(words, np.uint64)
@@ -158,8 +158,8 @@ class PathDependent:
         root, end = roots[[0, -1]].tolist()
         leaves = nodes.leaves_of(unit)
         lengths = nodes.lengths[leaves]
-        first = _ends(lengths)
-        start = _ends(_n_terms(lengths, order))
+        first = ends_of(lengths)
+        start = ends_of(_n_terms(lengths, order))
         parent = np.empty(end - root, np.int32)
         sets = np.empty(end - root, np.uint8)
         product = np.empty(first[-1])
@@ -255,11 +255,6 @@ _NO_SETS: Final[dict[int, tuple[float, Mask]]] = {}
 def _n_terms(lengths: Indices, order: int) -> Indices:
     """The numbers of sets of leaves, or of their pairs."""
     return lengths if order == 1 else lengths * (lengths - 1) // 2
-
-
-def _ends(counts: Indices) -> Indices:
-    """Where each of consecutive parts begins, and the end."""
-    return np.concatenate([[0], np.cumsum(counts)])
 
 
 def _means(nodes: TreeNodes, of_leaves: Values) -> Values:

@@ -53,7 +53,13 @@ from propopt.base.kernels import kernel
 from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.base.terminal import counting
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.nodes import MOST_SETS, TABLE_SETS, JointSets, TreeNodes
+from propopt.structures.boxes.nodes import (
+    MOST_SETS,
+    TABLE_SETS,
+    JointSets,
+    TreeNodes,
+    ends_of,
+)
 from propopt.structures.products.sums import Game, ProductShapley, SumOfProducts
 
 
@@ -423,7 +429,7 @@ class BoxShapley:
         blocks = self.game.blocks
         lengths = self.nodes.lengths
         few = np.minimum(lengths, TABLE_SETS)
-        places = np.concatenate([[0], np.cumsum(self.order + 1 << few)])
+        places = ends_of(self.order + 1 << few)
         n_parts = len(blocks) * -(-len(blocks[0]) // _MOST_ROWS)
         fits = few.sum() == lengths.sum() and 8 * places[-1] * n_parts <= TABLE_BYTES
         given = self.game.weights, places if fits else None, self.order
