@@ -547,24 +547,27 @@ static void as_words(const uint16_t *const planes[PLANES], index sets, index n, 
     for (index r = 0; r < n; r++) words[r] |= (uint64_t)planes[k / 16][r] << k;
 }
 
-/* What counts of background rows need: for t = 0, 1 pairs g(p - s, q - t), g(p - s, q - t - 1), at q and p -
- * s. */
+/* Numbers of two sets by which m grows: of m, of m and one set, the other, both. */
+typedef double quad __attribute__((vector_size(32), aligned(8)));
+
+/* What counts of background rows need: of[n][q + 2] has g(n, q), g(n, q + 1) twice, g(n, q + 2). For q < 0 it
+ * has g(n, 0). */
 enum { SIZES = TABLE_SETS + 1, MOST_PAIRS = MOST_SETS * (MOST_SETS - 1) / 2 };
 typedef struct {
   index order;                  /* 1: of sets, by A[m] and B[m]; 2: of pairs of sets, with C[m] besides */
   const double *weight, *gains; /* weight: of background rows; NULL if these are equal */
   double total, whole;          /* all weights, and those of the rows in all sets of a leaf */
   double *count, *cells;
-  pair of[2][SIZES][SIZES];
+  quad of[SIZES][SIZES + 2];
 } counting;
 
-static void pair_gains(counting *c) {
-  for (index t = 0; t < c->order; t++)
-    for (index q = 0; q < SIZES; q++)
-      for (index n = 0; n < SIZES; n++) {
-        const double *g = c->gains + n * GAINS;
-        c->of[t][q][n] = (pair){g[q > t ? q - t : 0], g[q > t ? q - t - 1 : 0]};
-      }
+static void near_gains(counting *c) {
+  for (index n = 0; n < SIZES; n++)
+    for (index q = -2; q < SIZES; q++) {
+      const double *g = c->gains + n * GAINS;
+      const double one = g[q > -1 ? q + 1 : 0];
+      c->of[n][q + 2] = (quad){g[q > 0 ? q : 0], one, one, g[q + 2]};
+    }
 }
 
 /* The place of a pair, j < k, among all: of sets of a leaf, and of the players of two of them. */
@@ -575,39 +578,68 @@ static inline index pair_of(const visit *v, index j, index k) {
   return a < b ? pair_at(a, b) : pair_at(b, a);
 }
 
-/* Numbers for s = 0 to p - 1 beside each other, in whole registers. */
-static inline index lanes_of(index p) { return p <= 8 ? 8 : 16; }
+/* From one Z_s to the next, so that they are not in the same lines of a cache. */
+static inline index plane_of(index p) { return ((index)1 << p) + (p < 3 ? 8 : 32); }
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 typedef uint16_t eight __attribute__((vector_size(16), aligned(2)));
+typedef uint16_t four_counts __attribute__((vector_size(8), aligned(2)));
+typedef int32_t four __attribute__((vector_size(16)));
 typedef double two __attribute__((vector_size(16), aligned(8)));
 
-/* Z_s[m] in cells (2^p, lanes): counts of background rows by their sets, summed over supersets, two sets at
- * once. There are two counts, as one would wait for itself; they come and go as zeros. */
-#define OVER_SUPERSETS(NAME, TYPE, VECTOR)                                                                \
-  static double NAME(index p, TYPE *count, TYPE *cells) {                                                 \
-    const index lanes = lanes_of(p), last = ((index)1 << p) - 1;                                          \
-    memset(cells, 0, sizeof *cells * (size_t)(lanes << p));                                               \
-    for (index b = 0; b < last; b++)                                                                      \
-      cells[b * lanes + bits_of_byte[b & 255] + bits_of_byte[b >> 8]] =                                   \
-          (TYPE)(count[2 * b] + count[2 * b + 1]);                                                        \
-    const double sum = (double)count[2 * last] + (double)count[2 * last + 1];                             \
-    memset(count, 0, sizeof *count * ((size_t)2 << p));                                                   \
-    const index some = lanes * (index)sizeof(TYPE) / (index)sizeof(VECTOR);                               \
-    const index whole = some << p;                                                                        \
-    index half = some;                                                                                    \
-    for (; 2 * half < whole; half *= 4)                                                                   \
-      for (index a = 0; a < whole; a += 4 * half) {                                                       \
-        VECTOR *out = (VECTOR *)cells + a;                                                                \
-        for (index i = 0; i < half; i++) {                                                                \
-          const VECTOR both = out[3 * half + i], second = out[2 * half + i];                              \
-          const VECTOR first = out[half + i] + both;                                                      \
-          out[i] += first + second;                                                                       \
-          out[half + i] = first;                                                                          \
-          out[2 * half + i] = second + both;                                                              \
-        }                                                                                                 \
-      }                                                                                                   \
-    for (index i = 0; half < whole && i < half; i++) ((VECTOR *)cells)[i] += ((VECTOR *)cells)[half + i]; \
-    return sum;                                                                                           \
+/* Z_s[m] in cells (p, plane): the number of background rows in s sets, those of m among them. Of each eight m
+ * the lowest three sets are summed by themselves, the others two sets at once. There are two counts, as one
+ * would wait for itself; they come and go as zeros. */
+#define OVER_SUPERSETS(NAME, TYPE, VECTOR)                                                           \
+  static double NAME(index p, TYPE *count, TYPE *cells) {                                            \
+    const index plane = plane_of(p), last = ((index)1 << p) - 1;                                     \
+    const double whole = (double)count[2 * last] + (double)count[2 * last + 1];                      \
+    count[2 * last] = count[2 * last + 1] = 0;                                                       \
+    memset(cells, 0, sizeof *cells * (size_t)(p * plane));                                           \
+    for (index a = 0; a <= last; a += 8) {                                                           \
+      const index s = bits_of_byte[a & 255] + bits_of_byte[a >> 8];                                  \
+      TYPE n[8] = {0}, *out = cells + s * plane + a;                                                 \
+      for (index i = 0; i < 8 && a + i <= last; i++)                                                 \
+        n[i] = (TYPE)(count[2 * (a + i)] + count[2 * (a + i) + 1]);                                  \
+      if (s < p) out[0] = n[0];                                                                      \
+      out += plane;                                                                                  \
+      if (s + 1 < p) {                                                                               \
+        out[0] = (TYPE)(n[1] + n[2] + n[4]);                                                         \
+        out[1] = n[1];                                                                               \
+        out[2] = n[2];                                                                               \
+        out[4] = n[4];                                                                               \
+      }                                                                                              \
+      out += plane;                                                                                  \
+      if (s + 2 < p) {                                                                               \
+        out[0] = (TYPE)(n[3] + n[5] + n[6]);                                                         \
+        out[1] = (TYPE)(n[3] + n[5]);                                                                \
+        out[2] = (TYPE)(n[3] + n[6]);                                                                \
+        out[4] = (TYPE)(n[5] + n[6]);                                                                \
+        out[3] = n[3];                                                                               \
+        out[5] = n[5];                                                                               \
+        out[6] = n[6];                                                                               \
+      }                                                                                              \
+      out += plane;                                                                                  \
+      for (index i = 0; s + 3 < p && i < 8; i++) out[i] = n[7];                                      \
+    }                                                                                                \
+    memset(count, 0, sizeof *count * ((size_t)2 << p));                                              \
+    const index some = 8 * (index)sizeof(TYPE) / (index)sizeof(VECTOR), all = some * (last + 1) / 8; \
+    for (index s = 0; s < p; s++) {                                                                  \
+      VECTOR *Z = (VECTOR *)(cells + s * plane);                                                     \
+      index half = some;                                                                             \
+      for (; 4 * half <= all; half *= 4)                                                             \
+        for (index a = 0; a < all; a += 4 * half)                                                    \
+          for (index i = a; i < a + half; i++) {                                                     \
+            const VECTOR both = Z[3 * half + i], second = Z[2 * half + i];                           \
+            const VECTOR first = Z[half + i] + both;                                                 \
+            Z[i] += first + second;                                                                  \
+            Z[half + i] = first;                                                                     \
+            Z[2 * half + i] = second + both;                                                         \
+          }                                                                                          \
+      for (index i = 0; 2 * half <= all && i < half; i++) Z[i] += Z[half + i];                       \
+    }                                                                                                \
+    return whole;                                                                                    \
   }
 OVER_SUPERSETS(counts_over_supersets, uint16_t, eight)
 OVER_SUPERSETS(weights_over_supersets, double, two)
@@ -629,35 +661,76 @@ static void over_supersets(counting *c, const level *here) {
   c->whole = counts_over_supersets(here->sets, count, (uint16_t *)c->cells);
 }
 
-/* Of a leaf with value / total = 1, for m of q sets: A[m] and B[m] for t = 0, B[m] and C[m] for t = 1. */
-static inline pair vectors_at(const counting *c, index t, index p, index q, index m) {
-  const index cell = m * lanes_of(p);
-  const pair *g = c->of[t][q] + p;
-  pair sum = {0.0, 0.0};
-  if (c->weight)
-    for (index s = q; s < p; s++) sum += g[-s] * (pair){c->cells[cell + s], c->cells[cell + s]};
-  else
-    for (index s = q; s < p; s++) {
-      const double Z = (double)((const uint16_t *)c->cells)[cell + s];
-      sum += g[-s] * (pair){Z, Z};
-    }
-  return sum + g[-p] * (pair){c->whole, c->whole};
+/* A[m], B[m] or C[m] of a leaf with value / total = 1, for t = 0, 1 or 2 and m of q sets. */
+static inline double vector_at(const counting *c, index t, index p, index q, index m) {
+  const index plane = plane_of(p);
+  double sum = 0.0;
+  for (index s = q; s < p; s++) {
+    const index cell = s * plane + m;
+    const double Z = c->weight ? c->cells[cell] : (double)((const uint16_t *)c->cells)[cell];
+    sum += Z * c->of[p - s][q + 2 - t][0];
+  }
+  return sum + c->whole * c->of[0][q + 2 - t][0];
 }
 
-/* Those of all m, which come in order of their size: sums of one length are predictable. */
-static void vectors(const counting *c, index p, double scale, double *A) {
-  const index size = (index)1 << p;
-  double *B = A + size, *C = B + size;
-  for (index q = 0; q <= p; q++)
-    for (index m = ((index)1 << q) - 1; m < size;) {
-      const pair both = vectors_at(c, 0, p, q, m);
-      A[m] = both[0] * scale;
-      B[m] = both[1] * scale;
-      if (c->order == 2) C[m] = vectors_at(c, 1, p, q, m)[1] * scale;
+/* Four cells of Z as numbers. */
+ALWAYS_INLINE void numbers_of(const counting *c, index cell, quad *Z) {
+  if (c->weight) *Z = *(const quad *)(c->cells + cell);
+  else {
+    const four_counts *counts = (const four_counts *)((const uint16_t *)c->cells + cell);
+    *Z = __builtin_convertvector(__builtin_convertvector(*counts, four), quad);
+  }
+}
+
+/* A[m] and B[m] of all m, in eights: these have q, q + 1, q + 1, q + 2, and q + 1, q + 2, q + 2, q + 3 sets.
+ * For t = 1, B[m] and C[m]. */
+ALWAYS_INLINE void any_vectors(const counting *c, index t, index p, double scale, double *A) {
+  const index size = (index)1 << p, plane = plane_of(p);
+  for (index q = 0; q <= p - 3; q++) {
+    const quad *last = c->of[0] + q + 2 - t;
+    for (index at = ((index)1 << q) - 1; at < size >> 3;) {
+      const quad *g = c->of[p - q] + q + 2 - t;
+      quad first = {0.0}, more_first = {0.0}, second = {0.0}, more_second = {0.0};
+      for (index cell = q * plane + 8 * at; g != last; cell += plane, g -= SIZES + 2) {
+        quad Z, more;
+        numbers_of(c, cell, &Z);
+        numbers_of(c, cell + 4, &more);
+        first += Z * g[0];
+        more_first += more * g[1];
+        second += Z * g[-1];
+        more_second += more * g[0];
+      }
+      quad *out = (quad *)(A + t * size + 8 * at), *next = (quad *)(A + (t + 1) * size + 8 * at);
+      out[0] = (first + c->whole * last[0]) * scale;
+      out[1] = (more_first + c->whole * last[1]) * scale;
+      next[0] = (second + c->whole * last[-1]) * scale;
+      next[1] = (more_second + c->whole * last[0]) * scale;
       if (q == 0) break;
-      const index above = m + (m & -m); /* the next one: its lowest run of bits is carried */
-      m = above | (m ^ above) >> 2 >> __builtin_ctzll((uint64_t)m);
+      const index above = at + (at & -at); /* the next one: its lowest run of bits is carried */
+      at = above | (at ^ above) >> 2 >> __builtin_ctzll((uint64_t)at);
     }
+  }
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void wide_vectors(const counting *c, index t, index p, double scale,
+                                                         double *A) {
+  any_vectors(c, t, p, scale, A);
+}
+#endif
+
+static void vectors(const counting *c, index p, double scale, double *A) {
+  for (index t = 0; p < 3 && t <= c->order; t++)
+    for (index m = 0; m < (index)1 << p; m++) *A++ = vector_at(c, t, p, bits_of((uint64_t)m), m) * scale;
+  for (index t = 0; p >= 3 && t < c->order; t++) {
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) {
+      wide_vectors(c, t, p, scale, A);
+      continue;
+    }
+#endif
+    any_vectors(c, t, p, scale, A);
+  }
 }
 
 /* What a leaf gives to each of its sets or pairs: from A[m], B[m with k] of each k, and for pairs
@@ -673,16 +746,16 @@ static void differences(const counting *c, index p, double A, const double *B, d
 /* The same for rows that the sets m lack, by the counts over supersets. */
 static void by_counts(const counting *c, index p, index m, double scale, double *change, index stride) {
   const index q = bits_of((uint64_t)m);
-  const pair both = vectors_at(c, 0, p, q, m);
+  const double inside = vector_at(c, 1, p, q, m);
   double B[TABLE_SETS];
   for (index k = 0; k < p; k++)
-    B[k] = (m >> k & 1 ? both[1] : vectors_at(c, 0, p, q + 1, m | (index)1 << k)[1]) * scale;
+    B[k] = (m >> k & 1 ? inside : vector_at(c, 1, p, q + 1, m | (index)1 << k)) * scale;
   for (index k = 1; c->order == 2 && k < p; k++)
     for (index j = 0; j < k; j++) {
       const index with = m | (index)1 << j | (index)1 << k;
-      change[pair_at(j, k) * stride] = vectors_at(c, 1, p, bits_of((uint64_t)with), with)[1] * scale;
+      change[pair_at(j, k) * stride] = vector_at(c, 2, p, bits_of((uint64_t)with), with) * scale;
     }
-  differences(c, p, both[0] * scale, B, change, stride);
+  differences(c, p, vector_at(c, 0, p, q, m) * scale, B, change, stride);
 }
 
 /* The same by tables of all m. */
@@ -889,8 +962,8 @@ static index classes(const visit *v, const level *here, uint64_t *m, uint32_t *o
    .points = points}
 
 /* Arrays in scratch: `most` is the largest number of sets up to 16, and the number of words is
- * 32 depths + (depths (6 M + 2 N) + M + N) / 4 + (18 << most) + 2 M + 2 N + 2^15 + 3 2^12 + 9, and N for each
- * change of a leaf, at least 62 N. */
+ * 32 depths + (depths (6 M + 2 N) + M + N) / 4 + (18 << most) + 512 + 2 M + 2 N + 2^15 + 3 2^12 + 9, and N
+ * for each change of a leaf, at least 62 N. */
 typedef struct {
   double *count, *cells, *table, *change;
   uint64_t *words, *m;
@@ -908,7 +981,7 @@ static arrays carve(visit *v, index depths, index most, uint64_t *scratch) {
   scratch += 32 * depths + (depths * (6 * M + 2 * N) + larger) / 4 + 1;
   a.count = (double *)scratch;
   a.cells = a.count + (2 << most);
-  a.words = (uint64_t *)(a.cells + (16 << most));
+  a.words = (uint64_t *)(a.cells + (16 << most) + 512);
   a.m = a.words + M;
   a.table = (double *)(a.m + N + 1);
   a.of_row = (uint32_t *)(a.table + (3 << 12));
@@ -998,9 +1071,9 @@ EXPORT void propopt_shapley(TREES, index order, index task, const double *gains,
   visit v = VISIT;
   const arrays a = carve(&v, depths, task == LOOK_UP ? 0 : most, scratch);
   if (task != LOOK_UP) memset(a.count, 0, sizeof *a.count * ((size_t)2 << most));
-  counting c = {order, weighted ? weight : NULL, gains, total, 0.0, a.count, a.cells, {{{{0}}}}};
+  counting c = {order, weighted ? weight : NULL, gains, total, 0.0, a.count, a.cells, {{{0.0}}}};
   index leaf = 0;
-  if (task != LOOK_UP) pair_gains(&c);
+  if (task != LOOK_UP) near_gains(&c);
   for (index t = 0; t < T; t++)
     for (index depth = 0, i = roots[t]; i < roots[t + 1];) {
       const level *here = enter(&v, i, depth, roots[t + 1]);

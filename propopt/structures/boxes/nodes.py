@@ -275,7 +275,7 @@ class TreeNodes:
         lengths = self.lengths[self.leaves_of(trees)]
         most = int(lengths[lengths <= TABLE_SETS].max(initial=0))
         sizes = self.n_players, n_rows, n_points, depths, most, len(counts) > 0
-        words = depths * (32 + (3 * n_rows + n_points) // 2 + 1) + (18 << most)
+        words = depths * (32 + (3 * n_rows + n_points) // 2 + 1) + (18 << most) + 512
         n_changes = max(MOST_SETS, math.comb(int(lengths.max(initial=0)), order))
         words += 3 * n_rows + (n_changes + 4) * n_points + sizes[0] + 2**16
         return (
