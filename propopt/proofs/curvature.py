@@ -111,6 +111,30 @@ class Quadratic:
             constants = _constants(constants.T, self.feature_parts).T
         return constants
 
+    @cached_property
+    def feature_basis(self) -> Eigenbasis:
+        """The eigenbasis V of Q."""
+        return Eigenbasis(self.Q, self.feature_parts, self.G.shape[1])
+
+    def split(self, W: Attributions) -> tuple[Array, Array]:
+        """Means over parts of points (D, p) and the rest (D, N), in the basis V.
+
+        The constants of G are subtracted first.
+        """
+        rest = W - self.constants
+        means = np.zeros((0, W.shape[1]))
+        if self.point_parts is not None:
+            means, rest = self.point_parts.split(rest)
+        return self.feature_basis.forward(means.T), self.feature_basis.forward(rest.T)
+
+    def joined(self, means: Array, rest: Array) -> Attributions:
+        """The attributions (N, D) with these means and rest, as in :meth:`split`."""
+        W = np.ascontiguousarray(self.feature_basis.backward(rest).T)
+        if self.point_parts is not None:
+            W += self.point_parts.spread(self.feature_basis.backward(means).T)
+        W += self.constants
+        return W
+
     def coefficients(self, weights: Array) -> tuple[float, float, float]:
         """The weights (a, b, c) of the three losses in a program."""
         matching, *others = self.positions
@@ -421,13 +445,10 @@ QuadraticBasis: TypeAlias = Eigenbasis | Waves
 
 def eigenbases(quadratic: Quadratic) -> tuple[QuadraticBasis, QuadraticBasis]:
     """The eigenbases U over points and V over features."""
-    n_points, n_features = quadratic.G.shape
     points, features = quadratic.lattices
     return (
         Waves(points)
         if points is not None
-        else Eigenbasis(quadratic.P, quadratic.point_parts, n_points),
-        Waves(features)
-        if features is not None
-        else Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features),
+        else Eigenbasis(quadratic.P, quadratic.point_parts, len(quadratic.G)),
+        Waves(features) if features is not None else quadratic.feature_basis,
     )

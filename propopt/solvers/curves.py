@@ -78,7 +78,6 @@ from propopt.losses.linear_algebra import (
     EPSILON,
     SLAB,
     Components,
-    centred,
     conjugate_gradients,
     slabs,
 )
@@ -89,7 +88,6 @@ from propopt.losses.maps import (
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import Restriction, has_exact_zeros
 from propopt.proofs.curvature import (
-    Eigenbasis,
     Quadratic,
     QuadraticBasis,
     Waves,
@@ -484,12 +482,8 @@ class Diagonal(Curve):
         a, b, c = abc
         points, features = self.bases
         k = b * points.values.max() + c * features.values.max()
-        moved = rate * float(np.sqrt(self._mass * a * k / (a + k)))
+        moved = rate * float(np.sqrt(self._nodes.tau.sum() * a * k / (a + k)))
         return moved * (2.0 * float(np.sqrt(abc @ losses)) + moved)
-
-    @cached_property
-    def _mass(self) -> float:
-        return float(np.vdot(self._G_hat, self._G_hat))
 
     @cached_property
     def _nodes(self) -> Nodes:
@@ -736,16 +730,10 @@ class _KrylovSpaces(Curve):
         self._quadratic = quadratic
         self._most_steps = most_steps or MOST_STEPS
         self._most_gradients = most_steps or MOST_GRADIENTS
-        n_features = quadratic.G.shape[1]
-        self._basis = Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features)
+        self._basis = quadratic.feature_basis
         self._nu = self._basis.values
         self._parts = quadratic.point_parts
-        self._means = np.zeros((n_features, 0))
-        R = quadratic.G - quadratic.constants
-        if self._parts is not None:
-            means, R = self._parts.split(R)
-            self._means = self._basis.forward(means.T)
-        self._columns = self._basis.forward(R.T)
+        self._means, self._columns = quadratic.split(quadratic.G)
         P = quadratic.P
         self._batches = [] if P is None else _batches_of(P, self._parts)
         self._gauss = self._earlier = self._radau = NO_NODES
@@ -822,7 +810,7 @@ class _KrylovSpaces(Curve):
         means = a * self._means / shifts
         begin = W_hat
         if start is not None:
-            begin = self._basis.forward(centred(start.W, self._parts).T)
+            _, begin = self._quadratic.split(start.W)
 
         def column(k: int) -> None:
             P, nodes = self._batches[k // len(begin)]
@@ -838,11 +826,7 @@ class _KrylovSpaces(Curve):
             W_hat[j, nodes] = system.solve(begin[j, nodes], tolerance)
 
         for_each_column(column, len(self._batches) * len(begin), begin.shape[1])
-        W = np.ascontiguousarray(self._basis.backward(W_hat).T)
-        if self._parts is not None:
-            W += self._parts.spread(self._basis.backward(means).T)
-        W += self._quadratic.constants
-        return Solution(W=W)
+        return Solution(W=self._quadratic.joined(means, W_hat))
 
 
 # ---- Choosing the fastest solver with a curve

@@ -41,7 +41,7 @@ from propopt.base.resources import few_threads, memory_refusal
 from propopt.base.text import Reason
 from propopt.losses import Program
 from propopt.losses.maps import OverPoints
-from propopt.proofs.curvature import Eigenbasis, Quadratic, curve_refusal
+from propopt.proofs.curvature import Quadratic, curve_refusal
 from propopt.solvers.solver import (
     Curve,
     Dispatcher,
@@ -293,28 +293,12 @@ class _Factors(Curve):
         self._graph = graph
         self._name = name
         self._elimination = elimination
-        self._basis = Eigenbasis(
-            quadratic.Q, quadratic.feature_parts, quadratic.G.shape[1]
-        )
-        self._means, self._G = self._split(quadratic.G)
+        self._basis = quadratic.feature_basis
+        means, rest = quadratic.split(quadratic.G)
+        self._means = means.T
+        self._G = rest.T
         parts = graph.components
         self._sizes = np.zeros(0) if parts is None else parts.sizes
-
-    def _split(self, W: Attributions) -> tuple[Array, Array]:
-        """Means of components and the rest, in the basis of features."""
-        rest = W - self._quadratic.constants
-        means = np.zeros((0, W.shape[1]))
-        if self._graph.components is not None:
-            means, rest = self._graph.components.split(rest)
-        return self._basis.forward(means.T).T, self._basis.forward(rest.T).T
-
-    def _joined(self, means: Array, rest: Array) -> Attributions:
-        """The inverse of :meth:`_split`."""
-        W = np.ascontiguousarray(self._basis.backward(rest.T).T)
-        if self._graph.components is not None:
-            W += self._graph.components.spread(self._basis.backward(means.T).T)
-        W += self._quadratic.constants
-        return W
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         abc = self._quadratic.coefficients(weights)
@@ -331,14 +315,14 @@ class _Factors(Curve):
         systems = self._systems(self._quadratic.coefficients(weights))
         rest, _ = self._optimum(systems, tolerance)
         means = systems.abc[0] * self._means / systems.shifts
-        W = self._joined(means, rest)
+        W = self._quadratic.joined(means.T, rest.T)
         return Solution(W=W, duals=self._duals(W, systems, tolerance))
 
     def _duals(
         self, W: Attributions, systems: _Systems, tolerance: float
     ) -> dict[str, Array]:
         """Duals 2bB(W − δ) without the rounding error δ of W, if b makes it matter."""
-        _, rest = self._split(W)
+        rest = self._quadratic.split(W)[1].T
         residual = systems.product(rest) - systems.abc[0] * self._G
         enough = 0.1 * tolerance * self._value(rest, systems.abc)
         if systems.norm(residual) ** 2 <= enough:
