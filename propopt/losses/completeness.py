@@ -31,10 +31,11 @@ from propopt.base.errors import Infeasible, InvalidInput, Refused
 from propopt.base.suggestions import suggests_arguments
 from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss, _RecastLoss
 from propopt.losses.custom import ConstraintFunction, Custom, constraints_of
+from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import (
-    Composed,
     Identity,
     ImplicitOverPoints,
+    LinearMap,
     OverFeatures,
     OverPoints,
     RowSums,
@@ -405,9 +406,9 @@ class Totals:
         """The loss of W = V + z uᵀ as a function of V."""
         if loss.is_squared:
             match loss.map:
-                case Identity() as same:
-                    return self._matching(loss, same)
-                case OverPoints() | ImplicitOverPoints() as coupled if self.is_shared:
+                case Identity() | OverPoints() | ImplicitOverPoints() as coupled if (
+                    self.is_shared or loss.is_direct
+                ):
                     return self._over_points(loss, coupled)
                 case OverFeatures() as coupled if (
                     self.is_shared and not loss.has_target
@@ -422,9 +423,9 @@ class Totals:
         if is_open or not loss.is_squared:
             return None
         match loss.map:
-            case Identity():
-                return self.loss(loss).constant
-            case OverPoints() | ImplicitOverPoints() if not loss.has_target:
+            case Identity() | OverPoints() | ImplicitOverPoints() if (
+                loss.is_direct or not loss.has_target
+            ):
                 return self.loss(loss).constant
             case OverFeatures() as coupled if not loss.has_target:
                 if self._costs_nothing(coupled):
@@ -462,16 +463,8 @@ class Totals:
                 slope += loss.map.adjoint(duals[loss.name])
         return along(slope, self.axis) / -self.norm
 
-    def _matching(self, loss: PropertyLoss, same: Identity) -> _RecastLoss:
-        if not loss.has_target:
-            constant = float(self.heights @ self.heights)
-            return _RecastLoss(loss, same, constant=constant)
-        G = np.asarray(loss.target)
-        missed = self.heights - along(G, self.axis)
-        return _RecastLoss(loss, same, self.coordinates(G), float(missed @ missed))
-
     def _over_points(
-        self, loss: PropertyLoss, coupled: OverPoints | ImplicitOverPoints
+        self, loss: PropertyLoss, coupled: Identity | OverPoints | ImplicitOverPoints
     ) -> _RecastLoss:
         """The loss over V: ‖B W − T‖² = ‖B V − T(I − uuᵀ)‖² + ‖B z − T u‖²."""
         if not loss.has_target:
@@ -505,21 +498,38 @@ class Totals:
 
 @final
 @dataclass(frozen=True, eq=False)
-class OffAxis(Composed):
+class OffAxis(LinearMap):
     """The map V ↦ A(V − (V u)uᵀ)."""
 
+    outer: LinearMap  # A
     # (D,) or (N, D): u, of length one; or u_n of each row, of length one or zero
     axis: Array
 
-    def into(self, W: Any) -> Any:
+    def __call__(self, W: Any) -> Any:
         if isinstance(W, np.ndarray):
-            return self.back(W)
+            return self.outer(self._off(W))
         if self.axis.ndim == 1:
-            return W @ self._projection
+            return self.outer(W @ self._projection)
         flat = self._flat_projection(W.shape) @ W.flatten(order="C")
-        return flat.reshape(W.shape, order="C")
+        return self.outer(flat.reshape(W.shape, order="C"))
 
-    def back(self, W: Attributions) -> Attributions:
+    def adjoint(self, R: Array) -> Attributions:
+        return self._off(self.outer.adjoint(R))
+
+    def energy(self, W: Attributions) -> float:
+        return self.outer.energy(self._off(W))
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self._off(self.outer.normal(self._off(W)))
+
+    def gradient(self, W: Attributions) -> Attributions:
+        return self._off(self.outer.gradient(self._off(W)))
+
+    def rounding(self, W: Attributions) -> Rounding:
+        return self.outer.rounding(self._off(W))
+
+    def _off(self, W: Attributions) -> Attributions:
+        """The projection W − (W u)uᵀ, which is its own adjoint."""
         return W - spread(along(W, self.axis), self.axis)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:

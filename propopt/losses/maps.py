@@ -383,39 +383,6 @@ class PerPoint(LinearMap):
         return sp.csr_array((self.designs.ravel(), columns.ravel(), rows), shape=shape)
 
 
-@dataclass(frozen=True, eq=False)
-class Composed(LinearMap):
-    """The map V ↦ A(J V), for a linear J between attributions."""
-
-    outer: LinearMap  # A
-
-    @abstractmethod
-    def into(self, W: Any) -> Any:
-        """Apply J to a NumPy array or a cvxpy expression V."""
-
-    @abstractmethod
-    def back(self, W: Attributions) -> Attributions:
-        """Apply the adjoint Jᵀ to W."""
-
-    def __call__(self, W: Any) -> Any:
-        return self.outer(self.into(W))
-
-    def adjoint(self, R: Array) -> Attributions:
-        return self.back(self.outer.adjoint(R))
-
-    def energy(self, W: Attributions) -> float:
-        return self.outer.energy(self.into(W))
-
-    def normal(self, W: Attributions) -> Attributions:
-        return self.back(self.outer.normal(self.into(W)))
-
-    def gradient(self, W: Attributions) -> Attributions:
-        return self.back(self.outer.gradient(self.into(W)))
-
-    def rounding(self, W: Attributions) -> Rounding:
-        return self.outer.rounding(self.into(W))
-
-
 def dense_matrix(matrix: Sparse | Array | Operator) -> Array:
     """Convert a sparse or dense matrix to a NumPy array."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
