@@ -17,7 +17,7 @@ recurrence drifts from b − Hx by rounding; for more digits, restart from x.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, final
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
-from propopt.base.arrays import Array, Edges, Indices, Sparse
+from propopt.base.arrays import Array, Edges, Sparse
 from propopt.base.checks import largest_entry
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import BATCH_BUDGET
@@ -301,41 +301,23 @@ def inverse_size(parts: Components) -> float:
 def inverse_by_parts(H: Sparse, parts: Components) -> Sparse:
     """The inverse (P, P) of a matrix with uncoupled parts, in Σ n_c³ operations."""
     sizes = parts.sizes.astype(np.intp)
-    of_node = sizes[parts.labels]
     order = np.argsort(parts.labels, kind="stable")
     starts = np.cumsum(sizes) - sizes
     within = np.empty(len(order), np.intp)  # index of each node within its part
     within[order] = np.arange(len(order)) - np.repeat(starts, sizes)
-    rows = np.concatenate([[0], np.cumsum(of_node)])
+    rows = np.concatenate([[0], np.cumsum(sizes[parts.labels])])
     columns = np.empty(rows[-1], np.intp)
     values = np.empty(rows[-1])
-    number = np.empty(parts.count, np.intp)  # among parts of the same size
-    for size, entries in _by_size(sp.csr_array(H), of_node):
-        equal_parts = np.flatnonzero(sizes == size)
-        number[equal_parts] = np.arange(len(equal_parts))
-        blocks = np.zeros((len(equal_parts), size, size))
-        first, second = entries.coords
-        blocks[number[parts.labels[first]], within[first], within[second]] = (
-            entries.data
-        )
-        nodes = order[starts[equal_parts][:, None] + np.arange(size)]
+    for size in np.unique(sizes):
+        nodes = order[starts[sizes == size][:, None] + np.arange(size)]
+        entries = H[nodes.ravel()].tocoo()
+        row, column = entries.coords
+        blocks = np.zeros((nodes.size, size))
+        blocks[row, within[column]] = entries.data
         here = rows[nodes][:, :, None] + np.arange(size)
-        values[here] = _inverses(blocks)
+        values[here] = _inverses(blocks.reshape(-1, size, size))
         columns[here] = nodes[:, None, :]
     return sp.csr_array((values, columns, rows), shape=H.shape)
-
-
-def _by_size(H: Sparse, of_node: Indices) -> Iterator[tuple[int, Sparse]]:
-    """Yield the entries of H grouped by the size of the part of their row."""
-    listed = H.tocoo()
-    keys = of_node[listed.coords[0]]
-    order = np.argsort(keys, kind="stable")
-    unique, firsts = np.unique(keys[order], return_index=True)
-    ends = [*firsts[1:].tolist(), len(order)]
-    for size, first, end in zip(unique.tolist(), firsts.tolist(), ends, strict=True):
-        selected = order[first:end]
-        coords = tuple(indices[selected] for indices in listed.coords)
-        yield size, sp.coo_array((listed.data[selected], coords), shape=H.shape)
 
 
 def _inverses(blocks: Array) -> Array:

@@ -298,24 +298,19 @@ class Support:
     def program(self, program: Program) -> Program:
         """The program of the entries (P, 1)."""
         losses = tuple(map(self.loss, program.losses))
-        bounds = tuple(map(self.bound, program.bounds))
+        bounds = tuple([Bound(self.loss(b.loss), b.limit) for b in program.bounds])
         return Program.trusted(losses, bounds, (len(self.positions), 1))
 
     def loss(self, loss: PropertyLoss) -> _RecastLoss:
         """A loss of W as a loss of its entries."""
-        match loss.map, loss.target:
-            case OverEntries() as coupled, np.ndarray() as target:
-                return _RecastLoss(loss, _over_points(coupled, self), target[:, None])
-            case OverEntries() as coupled, _:
-                return _RecastLoss(loss, _over_points(coupled, self))
-            case over, np.ndarray() as target:
-                return _RecastLoss(loss, over, self.values(target))
-            case over, _:
-                return _RecastLoss(loss, over)
-
-    def bound(self, bound: Bound) -> Bound:
-        """A bound on W as a bound on its entries."""
-        return Bound(self.loss(bound.loss), bound.limit)
+        over = loss.map
+        target = loss.target
+        if isinstance(over, OverEntries):
+            over = _over_points(over, self)
+            target = target[:, None] if isinstance(target, np.ndarray) else target
+        elif isinstance(target, np.ndarray):
+            target = self.values(target)
+        return _RecastLoss(loss, over, target)
 
     def duals(
         self,
