@@ -165,16 +165,12 @@ class ConicProgram:
     def bound(self, z: Array, most: float) -> float | Reason:
         """The lower bound by the duals z, moved into the dual cone."""
         low, high = self.box(most - self.d)
-        best: float | Reason = Reason("")
-        for dual in (z, self._repaired(z)):
-            bound = self._bound_of(self.in_dual_cone(dual), low, high)
-            if isinstance(bound, Reason):
-                best = bound if isinstance(best, Reason) else best
-            elif isinstance(best, Reason) or bound > best:
-                best = bound
-        if isinstance(best, Reason):
-            return best
-        return min(best + self.d - 4.0 * EPSILON * abs(self.d), most)
+        duals = map(self.in_dual_cone, (z, self._repaired(z)))
+        bounds = [self._bound_of(dual, low, high) for dual in duals]
+        numbers = [bound for bound in bounds if not isinstance(bound, Reason)]
+        if not numbers:
+            return bounds[-1]
+        return min(max(numbers) + self.d - 4.0 * EPSILON * abs(self.d), most)
 
     def _bound_of(self, z: Array, low: Array, high: Array) -> float | Reason:
         pull = self.A.T @ z

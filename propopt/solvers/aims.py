@@ -190,12 +190,15 @@ class AimCase:
     tolerance: float
     began: float
 
-    def having(self, keys: Sequence[_Key]) -> tuple[AimCase, list[PropertyLoss]]:
-        """The case with new losses added, and the losses of these keys."""
+    def having(
+        self, keys: Sequence[_Key]
+    ) -> tuple[AimCase, list[PropertyLoss], tuple[tuple[float, PropertyLoss], ...]]:
+        """The case with new losses added, the losses of these keys, other terms."""
         losses = [self.objective.loss(key, "aim") for key in keys]
         new = tuple((1.0, x) for x in losses if x not in self.objective.losses)
         whole = Objective.weighed((*self.objective.terms, *new))
-        return replace(self, objective=whole), losses
+        rest = tuple(t for t in whole.terms if t[1] not in losses)
+        return replace(self, objective=whole), losses, rest
 
     @cached_property
     def program(self) -> Program:
@@ -244,8 +247,7 @@ class AimCase:
 
 
 def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
-    case, losses = case.having(list(shares))
-    rest = tuple(t for t in case.objective.terms if t[1] not in losses)
+    case, losses, rest = case.having(list(shares))
     if not any(weight for weight, _ in rest):
         raise InvalidInput(
             "aim: a reduction is given for all losses of the objective, so no loss "
@@ -266,8 +268,7 @@ def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
 
 
 def _reach_order(order: tuple[_Key, ...], within: float, case: AimCase) -> Explanation:
-    case, losses = case.having(order)
-    rest = tuple(t for t in case.objective.terms if t[1] not in losses)
+    case, losses, rest = case.having(order)
     first = losses
     if not any(weight for weight, _ in rest):
         *first, last = losses

@@ -531,17 +531,11 @@ def _laplacian(
     tails: Indices, heads: Indices, s: Array, size: int, dense: bool
 ) -> Sparse | Array:
     """The weighted Laplacian Σ_e s_e b_e b_eᵀ."""
-    if dense:
-        flat = np.bincount(tails * size + heads, s, size * size)
-        upper = flat.reshape(size, size)
-        similarities = upper + upper.T
-        laplacian = -similarities
-        laplacian.flat[:: size + 1] += similarities.sum(axis=1)
-        return laplacian
     rows = np.concatenate([tails, heads, tails, heads])
     columns = np.concatenate([tails, heads, heads, tails])
     entries = np.concatenate([s, s, -s, -s])
-    return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(size, size)))
+    laplacian = sp.coo_array((entries, (rows, columns)), shape=(size, size))
+    return laplacian.toarray() if dense else sp.csr_array(laplacian)
 
 
 def _ends(term: Term) -> tuple[Indices, Indices]:

@@ -31,7 +31,6 @@ from propopt.proofs.curvature import (
 )
 from propopt.solvers.lasso_newton import (
     Curvature,
-    LassoOptimum,
     for_products,
     lasso_optimum,
 )
@@ -107,15 +106,10 @@ class _Sparse(Prepared):
         if 2.0 * a * largest_entry(G) <= weight:  # 0 ∈ −2aG + λ∂‖0‖₁
             return self._solution(np.zeros_like(G), (2.0 * a) * G)
         H = Curvature.of(self._P, self._quadratic.Q, b / a, c / a)
-        W, Y = lasso_optimum(H, G, weight / a, tolerance, self._begin(start, a))
+        begin = None if start is None else start.W
+        W, Y = lasso_optimum(H, G, weight / a, tolerance, begin)
         # clip again: by rounding a·Y may exceed λ
         return self._solution(W, np.clip(a * Y, -weight, weight))
-
-    def _begin(self, start: Solution | None, a: float) -> LassoOptimum | None:
-        if start is None:
-            return None
-        dual = start.duals.get(self._name, np.zeros_like(start.W))
-        return start.W, dual / a
 
     def _solution(self, W: Attributions, Y: Array) -> Solution:
         return Solution(W=W, duals={self._name: Y})

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 import scipy.linalg as la
@@ -44,10 +44,6 @@ from propopt.losses.algebra import objective_scale
 from propopt.losses.linear_algebra import Action, conjugate_gradients
 from propopt.losses.maps import dense_matrix
 from propopt.losses.operators import LatticeLaplacian, Operator, ProductKernelLaplacian
-
-
-LassoOptimum: TypeAlias = tuple[Attributions, Array]
-"""W (N, D) with exact zeros, and its dual Y (N, D): |Y| ≤ λ, close to −∇q(W)."""
 
 
 def best_dual(W: Array, slope: Array, weight: float) -> Array:
@@ -224,11 +220,11 @@ def lasso_optimum(
     target: Attributions,
     weight: float,  # λ ≥ 0
     tolerance: float,  # the gap, relative to objective_scale of F(W) and F(0)
-    start: LassoOptimum | None,
-) -> LassoOptimum:
-    """The optimum, from that for weights nearby where one is given."""
+    start: Attributions | None,  # the optimum for weights nearby
+) -> tuple[Attributions, Array]:
+    """W (N, D) with exact zeros, and its dual Y: |Y| ≤ λ, close to −∇q(W)."""
     G = H.in_layout(target)
-    W = np.zeros_like(G) if start is None else H.in_layout(start[0])
+    W = np.zeros_like(G) if start is None else H.in_layout(start)
     # the optimum for λ = 0, if available, minus the shift by λ
     if start is None and (guess := H.guess(2.0 * G)) is not None:
         W = _soft(guess, np.array(0.5 * weight))

@@ -34,6 +34,7 @@ from propopt.losses.completeness import OffAxis, Totals, is_completeness
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
+    Coupling,
     Identity,
     ImplicitOverPoints,
     OverFeatures,
@@ -219,13 +220,11 @@ def _exchanged(loss: PropertyLoss) -> _RecastLoss:
     """The loss φ(A(Vᵀ) − T) as a loss of V."""
     target = loss.target
     transposed = target.T.copy() if isinstance(target, np.ndarray) else target
-    match loss.map:
-        case OverPoints(matrix=B, components=components, lattice=lattice):
-            return _RecastLoss(loss, OverFeatures(B, components, lattice), transposed)
-        case OverFeatures(matrix=C, components=components, lattice=lattice):
-            return _RecastLoss(loss, OverPoints(C, components, lattice), transposed)
-        case other:
-            return _RecastLoss(loss, other, transposed)
+    over = loss.map
+    if isinstance(over, Coupling):
+        kind = OverFeatures if isinstance(over, OverPoints) else OverPoints
+        over = kind(over.matrix, over.components, over.lattice)
+    return _RecastLoss(loss, over, transposed)
 
 
 def _transposed(solution: Solution) -> Solution:
