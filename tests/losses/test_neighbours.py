@@ -5,7 +5,7 @@ import pytest
 from contribution_program import nearest_of, reach_of, similarities_of
 
 from propopt.losses.graphs import neighbours as module
-from propopt.losses.graphs.neighbours import RowNeighbours, nearest_with_ties
+from propopt.losses.graphs.neighbours import RowNeighbours, shares_of_ties
 
 
 def rows_with_ties(n=60, seed=0):
@@ -56,14 +56,16 @@ def test_before_it_falls_similarity_has_the_mean_degree_k():
 
 
 def test_ties_share_the_last_places():
-    chosen, shares = nearest_with_ties(np.array([3.0, 1.0, 2.0, 2.0, 2.0, 5.0]), 3)
+    row = np.array([[3.0, 1.0, 2.0, 2.0, 2.0, 5.0]])
+    _, chosen, shares, _ = shares_of_ties(row, 3)
     assert chosen.tolist() == [1, 2, 3, 4]
     np.testing.assert_allclose(shares, [1.0, 2 / 3, 2 / 3, 2 / 3])
-    chosen, shares = nearest_with_ties(np.array([2.0, 1.0]), 3)
-    assert chosen.tolist() == [1, 0]
+    _, chosen, shares, _ = shares_of_ties(np.array([[2.0, 1.0]]), 2)
+    assert chosen.tolist() == [0, 1]
     assert shares.tolist() == [1.0, 1.0]
     # up to rounding
-    _, shares = nearest_with_ties(np.array([1.0, 1.0 + 1e-13, 1.0 - 1e-13]), 2)
+    row = np.array([[1.0, 1.0 + 1e-13, 1.0 - 1e-13]])
+    _, _, shares, _ = shares_of_ties(row, 2)
     np.testing.assert_allclose(shares, 2 / 3)
 
 

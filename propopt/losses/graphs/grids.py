@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import final
 
@@ -102,11 +102,11 @@ class LatticeGraph(Graph):
     @cached_property
     def components(self) -> Components:
         coupled = {axis for axis, _ in self.lattice.axes}
-        labels = np.zeros(1, dtype=np.intp)
-        for axis, n in enumerate(self.box):
-            apart = np.zeros(n, np.intp) if axis in coupled else np.arange(n)
-            labels = np.add.outer(labels * (apart[-1] + 1), apart).ravel()
-        return Components(labels) if labels[-1] else Components.single(self.n_nodes)
+        parts = _parts_of_grid(
+            np.zeros(n, np.intp) if axis in coupled else np.arange(n)
+            for axis, n in enumerate(self.box)
+        )
+        return parts if parts.labels[-1] else Components.single(self.n_nodes)
 
     @cached_property
     def similarities(self) -> Sparse:
@@ -165,11 +165,7 @@ class GridGaussianGraph(Graph):
 
     @cached_property
     def components(self) -> Components:
-        labels = np.zeros(1, dtype=np.intp)
-        for axis, kernel in zip(self.axes, self._laplacian.kernels, strict=True):
-            parts = _parts(axis, kernel)
-            labels = np.add.outer(labels * (parts.max() + 1), parts).ravel()
-        return Components(labels)
+        return _parts_of_grid(map(_parts, self.axes, self._laplacian.kernels))
 
     @cached_property
     def similarities(self) -> Sparse:
@@ -238,6 +234,14 @@ def grid_gaussian_graph(
         )
     scale = median_distance(points) if lengthscale is None else lengthscale
     return GridGaussianGraph(axes, scale)
+
+
+def _parts_of_grid(parts: Iterable[NDArray[np.intp]]) -> Components:
+    """The parts of a grid, products of the parts of its axes."""
+    labels = np.zeros(1, dtype=np.intp)
+    for along in parts:
+        labels = np.add.outer(labels * (along.max() + 1), along).ravel()
+    return Components(labels)
 
 
 def _parts(axis: Array, kernel: Array) -> NDArray[np.intp]:

@@ -104,8 +104,10 @@ class RowNeighbours:
         return Distances(self.coordinates)
 
     def _nearest(self, apart: Array) -> RowMatches:
-        chosen, shares = nearest_with_ties(apart, self.count)
-        return RowMatches(chosen, shares * self.falling(apart[chosen]))
+        _, chosen, shares, _ = shares_of_ties(apart[None], self.count)
+        order = np.argsort(apart[chosen], kind="stable")
+        nearest = chosen[order]
+        return RowMatches(nearest, shares[order] * self.falling(apart[nearest]))
 
     def falling(self, apart: Array) -> Array:
         """The similarity min(1, (h/d)⁴) at distances d."""
@@ -206,8 +208,9 @@ class RowNeighbours:
 def shares_of_ties(apart: Array, count: int) -> tuple[Indices, Indices, Array, Array]:
     """The ``count`` smallest distances above zero of each row (n, m), with ties.
 
-    Row, column and share of each, as in :func:`nearest_with_ties`, and the last
-    distance of each row, infinite if it has fewer. Equal rows are no neighbours.
+    Row, column and share of each, and the last distance of each row, infinite if it has
+    fewer. Ties at the last distance share the remaining count. Equal rows are no
+    neighbours.
     """
     apart = np.where(apart == 0.0, np.inf, apart)
     last = np.partition(apart, count - 1, axis=1)[:, count - 1]
@@ -218,20 +221,3 @@ def shares_of_ties(apart: Array, count: int) -> tuple[Indices, Indices, Array, A
     shares = np.where(inside, 1.0, ((count - n_inside) / tied)[:, None])
     row, column = np.nonzero(chosen)
     return row, column, shares[row, column], last
-
-
-def nearest_with_ties(apart: Array, count: int) -> tuple[Indices, Array]:
-    """Indices of the ``count`` smallest distances (n,) in order, with shares.
-
-    Ties at the last distance share the remaining count.
-    """
-    if len(apart) <= count:
-        order = np.argsort(apart, kind="stable")
-        return order, np.ones(len(order))
-    last = float(np.partition(apart, count - 1)[count - 1])
-    chosen = np.flatnonzero(apart <= last * (1.0 + _TIED))
-    chosen = chosen[np.argsort(apart[chosen], kind="stable")]
-    inside = apart[chosen] < last * (1.0 - _TIED)
-    n_inside = int(inside.sum())
-    share = (count - n_inside) / max(len(chosen) - n_inside, 1)
-    return chosen, np.where(inside, 1.0, share)
