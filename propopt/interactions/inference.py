@@ -222,24 +222,14 @@ def moments(
     the factor is that of C independent sums).
     """
     counted = weights > 0.0
-    if not counted.all():
-        counted_weights = weights[counted]
-        codes = None
-        if groups is not None:
-            codes = np.unique(groups[counted], return_inverse=True)[1]
-        return moments(
-            scores[counted],
-            counted_weights * (len(counted_weights) / counted_weights.sum()),
-            codes,
-        )
-    n_rows = len(scores)
+    n_rows = n_sums = int(counted.sum())
+    weights = weights * (n_rows / weights.sum())
     means = weights @ scores / n_rows
     deviations = weights[:, None] * (scores - means)
     if groups is not None:
-        deviations = (
-            sp.csr_array((np.ones(n_rows), (groups, np.arange(n_rows)))) @ deviations
-        )
-    n_sums = len(deviations)
+        n_sums = len(np.unique(groups[counted]))
+        rows = np.arange(len(scores))
+        deviations = sp.csr_array((np.ones(len(rows)), (groups, rows))) @ deviations
     sizes = np.abs(deviations).max(axis=0)
     unit = np.abs(quotient(deviations, sizes))  # no cube underflows
     square = unit * unit

@@ -295,7 +295,10 @@ class RefitErrors(ABC):
         """Scores of Q sets with their standard errors."""
         moments_of_sets = set_scores(self, sets)
         not_used = self.not_used
-        counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
+        unused = np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
+        for name in ("scores", "standard_errors", "monte_carlo"):
+            moments_of_sets[name][unused] = 0.0
+        moments_of_sets["effective_rows"][unused] = np.nan
         weighed = self.row_weights > 0.0
         groups = () if self.row_groups is None else self.row_groups[weighed]
         outcome = None if quantity is None else quantity.outcome
@@ -303,11 +306,7 @@ class RefitErrors(ABC):
             sets=sets,
             names=self.features.names,
             columns=self.features.column_names,
-            scores=np.where(counted, moments_of_sets["scores"], 0.0),
-            standard_errors=np.where(counted, moments_of_sets["standard_errors"], 0.0),
-            monte_carlo=np.where(counted, moments_of_sets["monte_carlo"], 0.0),
-            counts=moments_of_sets["counts"],
-            effective_rows=np.where(counted, moments_of_sets["effective_rows"], np.nan),
+            **moments_of_sets,
             n_groups=len(self.errors(WHOLE).replicates),
             n_rows=int(np.count_nonzero(weighed)),
             n_candidates=len(sets),

@@ -809,14 +809,6 @@ class InteractionScores(
 # ---- Clear scores: intervals without the scores of a model without interactions
 
 
-_ADJUSTED: Final = {
-    "bonferroni": "Bonferroni",
-    "holm": "Holm",
-    "benjamini-hochberg": "Benjamini–Hochberg",
-    "benjamini-yekutieli": "Benjamini–Yekutieli",
-}
-
-
 def clear_scores(result: InteractionScores) -> tuple[Mask, Mask]:
     """Masks (Q,) of clear joint contributions, and of features that replace others.
 
@@ -830,9 +822,9 @@ def intervals_in_words(
     result: InteractionScores, level: float, adjust: Adjustment
 ) -> str:
     """Level and correction of intervals, such as "90 % intervals, uncorrected"."""
-    name = _ADJUSTED.get(adjust)
     correction = "uncorrected"
-    if name is not None:
+    if adjust != "none":
+        name = adjust.title().replace("-", "–")
         correction = f"{name} of {result.n_candidates:,}"
     return f"{level_in_words(level)} intervals, {correction}"
 

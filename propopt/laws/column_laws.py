@@ -305,9 +305,6 @@ class NumericLaw:
             law[-1] = 1.0
             contrast[-1] = 0.0
         different, where = np.unique(x, return_inverse=True)
-        if len(different) == len(x):
-            different = x
-            where = np.arange(len(x))
         sums, slopes = self.cumulative(different, cuts)
         law[:-1] = sums[where].T
         contrast[:-1] = slopes[where].T
