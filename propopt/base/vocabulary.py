@@ -136,6 +136,11 @@ TERMS: Final[Mapping[str, Definition]] = {
     "sampling error": Definition(
         "Root mean square error of sampled values, relative to their size; 0 if exact."
     ),
+    "95% intervals": Definition(
+        "Intervals of sampled values, of which 95 % hold the value without sampling.",
+        "",
+        "estimated",
+    ),
     "model evaluations": Definition(
         "Rows that the model was given, in the fit too, and the seconds that it took."
     ),

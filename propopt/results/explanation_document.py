@@ -32,7 +32,7 @@ from propopt.base.text import gap_cell, in_short, plural, printable
 from propopt.base.vocabulary import Basis
 from propopt.losses.algebra import PropertyLoss, kind_of
 from propopt.proofs.optimum import Optimum, gap_fact, is_sampled, sampling_fact
-from propopt.results.clear import clear_rows, unit_text
+from propopt.results.clear import clear_rows, half_widths, unit_text
 from propopt.results.stable import N_REASONS
 from propopt.tables.frames import name_of_group, sums_of_groups
 
@@ -278,6 +278,9 @@ def _proof(best: Optimum) -> Iterator[Fact]:
         yield gap_fact(best)
     if best.certificate is not None or best.target is not None:
         yield sampling_fact(best.target)
+    if is_sampled(best) and best.standard_errors is not None:
+        half = float(np.median(half_widths(best)))
+        yield Fact("95% intervals", half, basis="estimated", note="median half-width")
     if is_sampled(best) and best.evaluations:
         seconds = best.model_seconds
         note = f"{number_text(seconds)} s" if seconds else ""

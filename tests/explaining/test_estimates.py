@@ -341,6 +341,10 @@ def test_the_card_has_all_evaluations_and_their_seconds(tmp_path):
     assert explainer.reference_.evaluations == of_fit
     assert 0.0 < explainer.reference_.model_seconds < best.model_seconds
     assert explainer.explain(WIDE[:2] + 0.05).evaluations == best.evaluations
+    of_values = best.document().facts["95% intervals"]
+    lower, upper = np.moveaxis(best.intervals(), -1, 0)
+    assert of_values.value == pytest.approx(np.median(upper - lower) / 2.0)
+    assert of_values.basis == "estimated"
     fact = best.document().facts["model evaluations"]
     assert fact.value == best.evaluations
     assert fact.note == f"{number_text(best.model_seconds)} s"
@@ -348,7 +352,7 @@ def test_the_card_has_all_evaluations_and_their_seconds(tmp_path):
     loaded = po.results.Explanation.load(tmp_path / "best.npz")
     assert loaded.document().facts["model evaluations"] == fact
     exact = po.explain(OF_WIDE, WIDE[:2], data=WIDE)
-    assert "model evaluations" not in exact.document().facts
+    assert not {"model evaluations", "95% intervals"} & set(exact.document().facts)
 
 
 def test_batches_are_pooled_by_their_draws():
