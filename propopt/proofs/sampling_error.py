@@ -22,7 +22,7 @@ so that excess/(tr K/(B n)) ~ F(ν, nν). Both sums are unbiased:
     E tr² S = (Σ λ)² + 2 Σ λ²/n,  E tr S² = (1 + 1/n) Σ λ² + (Σ λ)²/n,  S = K/n.
 
 If K is too expensive, the energies of n = B − 1 combinations of blocks suffice
-(:func:`contrasts`): their mean is tr K/n, their variance 2 Σ λ².
+(of Helmert): their mean is tr K/n, their variance 2 Σ λ².
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias, final
 
 import numpy as np
+from scipy.linalg import helmert
 from scipy.special import fdtri
 
 from propopt.base.arrays import Array
@@ -251,18 +252,6 @@ def _degrees(S: Array, n: int) -> float:
     )
 
 
-def contrasts(n_blocks: int) -> Array:
-    """B − 1 orthonormal combinations of B blocks without their mean, (B − 1, B).
-
-    For independent blocks they are independent, each with the variance of a block.
-    """
-    # Helmert: each block against those before it
-    rows = np.tril(np.ones((n_blocks - 1, n_blocks)))
-    indices = np.arange(1, n_blocks)
-    rows[indices - 1, indices] = -indices
-    return rows / np.sqrt(indices * (indices + 1.0))[:, None]
-
-
 @final
 class DrawCovariance:
     """Covariance of the draws of a target, weighted by the inverse Hessian."""
@@ -291,7 +280,9 @@ class DrawCovariance:
         """Energy functions of the contrasts, for any weights."""
         if self._energy is None:
             return None
-        rows = contrasts(len(self._deviations))
+        # B − 1 orthonormal contrasts, of independent blocks independent, each with
+        # the variance of a block
+        rows = helmert(len(self._deviations))
         return [self._energy(np.tensordot(row, self._deviations, 1)) for row in rows]
 
     def gram(self, a: float, weights: Array) -> Array:

@@ -55,7 +55,7 @@ the gradients among those at no cost, means over the components.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -65,6 +65,7 @@ import numpy as np
 import scipy.linalg as la
 import scipy.optimize as opt
 import scipy.sparse as sp
+from numpy.polynomial.chebyshev import chebpts1, chebvander
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -363,12 +364,11 @@ def condensed(theta: Array, tau: Array) -> tuple[Array, Array]:
     for rows in range(0, len(theta), SLAB):
         here = slice(rows, rows + SLAB)
         columns = tau[here].T
-        t = x[here]
-        for n, T in enumerate(_chebyshev(t)):
+        for n, T in enumerate(chebvander(x[here], _NODES - 1).T):
             for k, masses in enumerate(columns):
                 moments[n, :, k] += np.bincount(part[here], masses * T, count + 1)
-    points = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-    basis = np.array([*_chebyshev(points)]) * (2.0 / _NODES)
+    points = chebpts1(_NODES)
+    basis = chebvander(points, _NODES - 1).T * (2.0 / _NODES)
     basis[0] *= 0.5
     occupied = np.unique(part[positive])
     tau = np.einsum("nj,npk->pjk", basis, moments[:, occupied]).reshape(
@@ -378,15 +378,6 @@ def condensed(theta: Array, tau: Array) -> tuple[Array, Array]:
     middles = 0.5 + (parts[:, None] + 0.5 * (1.0 + points)) / (2 * _PARTS)
     theta = np.ldexp(middles, (octaves + first)[:, None]).ravel()
     return np.append(theta, 0.0), np.concatenate([tau, moments[0, -1:]])
-
-
-def _chebyshev(x: Array) -> Iterator[Array]:
-    """Yield the Chebyshev polynomials T_0, T_1, … at x."""
-    last = x
-    this = np.ones_like(x)
-    for _ in range(_NODES):
-        yield this
-        last, this = this, 2.0 * x * this - last
 
 
 # ---- Gradient matching, one robustness and one smoothness loss, in closed form

@@ -9,6 +9,7 @@ import pytest
 from exact_forests import TABLES, ForestCase
 from refusals import refusals
 from scipy import stats
+from scipy.linalg import helmert
 
 import propopt as po
 from propopt.base.document import number_text
@@ -16,7 +17,7 @@ from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs import hessian
 from propopt.proofs.hessian import QuadraticPart
-from propopt.proofs.sampling_error import DrawCovariance, TargetError, contrasts
+from propopt.proofs.sampling_error import DrawCovariance, TargetError
 
 
 N, D, B = 9, 2, 10
@@ -247,7 +248,7 @@ def gaussian_gram(rng, roots, n_blocks=B):
 
 
 def test_the_interval_covers_the_excess_of_the_mean():
-    rng, C = np.random.default_rng(2), contrasts(B)
+    rng, C = np.random.default_rng(2), helmert(B)
     for roots in (np.ones(3), np.ones(60), 0.8 ** np.arange(40)):
         covered = []
         for _ in range(1000):
