@@ -42,24 +42,20 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
     The m candidates include sets without a p-value here; these and NaN count as p = 1.
     """
     adjust = read_option(adjust, Adjustment, "adjust")
-    m = n_candidates
-    order = np.argsort(p, kind="stable")
-    ranks = np.arange(1, len(p) + 1)
-    raised = p[order]  # NaN come last
+    candidates = np.ones(n_candidates)
+    candidates[: len(p)] = np.where(np.isnan(p), 1.0, p)
     match adjust:
         case "bonferroni":
-            raised = raised * m
+            candidates *= n_candidates
         case "holm":
-            raised = raised * (m - ranks + 1.0)
-        case "benjamini-hochberg" | "benjamini-yekutieli":
-            raised = raised * (_price(adjust, m) * m / ranks)
-    if adjust.startswith("benjamini"):  # steps up: one that is rejected rejects all
-        raised = np.fmin.accumulate(raised[::-1])[::-1]
-    else:
-        raised = np.fmax.accumulate(raised)
-    result = np.empty_like(p)
-    result[order] = np.minimum(raised, 1.0)
-    return np.where(np.isnan(p), np.nan, result)
+            order = np.argsort(candidates, kind="stable")
+            raised = candidates[order] * np.arange(n_candidates, 0, -1)
+            candidates[order] = np.maximum.accumulate(raised)
+        case "benjamini-hochberg":
+            candidates = stats.false_discovery_control(candidates, method="bh")
+        case "benjamini-yekutieli":
+            candidates = stats.false_discovery_control(candidates, method="by")
+    return np.where(np.isnan(p), np.nan, np.minimum(candidates[: len(p)], 1.0))
 
 
 def interval_alpha(
