@@ -43,7 +43,7 @@ def _slopes(
     left_out: NDArray[np.intp],  # some of the pairs
 ) -> Attributions:
     """Slopes and effects at n rows, (n, D), without some of the pairs."""
-    slopes = pairs.slopes_without(odd, left_out) if len(left_out) else pairs.slopes(odd)
+    slopes = pairs.slopes(odd, left_out)
     for column, rows, changes in effects:
         slopes[rows, column] = np.delete(changes, left_out, axis=1).mean(axis=1)
     return slopes

@@ -189,10 +189,15 @@ class Reference:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the rows in float64: equal for equal rows in any order."""
-        rows = canonical_rows(self.points)
-        content = hashlib.sha256(repr((rows.shape, self.n_codes)).encode())
-        content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
-        return content.hexdigest()
+        return _hash_of_rows(self.points, self.n_codes).hexdigest()
+
+
+def _hash_of_rows(points: Points, *others: object) -> Any:
+    """SHA-256 of rows in float64, of their shape and of other values."""
+    content = hashlib.sha256(repr((points.shape, *others)).encode())
+    rows = np.ascontiguousarray(canonical_rows(points), dtype="<f8")
+    content.update(rows.tobytes())
+    return content
 
 
 def canonical_rows(points: Points) -> Points:
@@ -393,10 +398,8 @@ class Background:
     def digest(self) -> str:
         """SHA-256 of the set of rows, their weights and the number of table rows."""
         ordered = self.ordered()
-        rows = canonical_rows(ordered.points)
         drawn = ("by weight",) if self.by_weight else ()
-        content = hashlib.sha256(repr((rows.shape, self.n_rows, *drawn)).encode())
-        content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
+        content = _hash_of_rows(ordered.points, self.n_rows, *drawn)
         if ordered.weights is not None:  # as shares, to nine digits
             shares = [f"{share:.8e}" for share in ordered.weights.tolist()]
             content.update(" ".join(shares).encode())

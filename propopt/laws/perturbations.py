@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, TypeVar, final
 
 import numpy as np
@@ -173,31 +172,22 @@ class AntitheticPairs:
             ahead[block], behind[block] = np.split(values, 2)
         return ahead.reshape(shape), behind.reshape(shape)
 
-    def slopes(self, odd: Array) -> Attributions:
-        """Least-squares slopes of (f(x + e_s) − f(x − e_s)) / 2 on e_s, (n, D)."""
-        slopes = np.zeros((len(odd), len(self.moved)))
-        slopes[:, self.moved] = odd @ self._inverse
-        return slopes
+    def slopes(self, odd: Array, left_out: NDArray[np.intp]) -> Attributions:
+        """Slopes of least squares of (f(x + e_s) − f(x − e_s)) / 2 on e_s, (n, D).
 
-    def slopes_without(self, odd: Array, left_out: NDArray[np.intp]) -> Attributions:
-        """The slopes without some of the pairs, (n, D)."""
-        design = np.delete(self.noise[:, self.moved], left_out, axis=0)
-        products = np.delete(odd, left_out, axis=1) @ design
-        slopes = np.zeros((len(odd), len(self.moved)))
-        slopes[:, self.moved] = np.linalg.solve(design.T @ design, products.T).T
-        return slopes
-
-    @cached_property
-    def _inverse(self) -> Array:
-        """The matrix P = E (EᵀE)⁻¹, (S, d), for the d perturbed columns."""
-        design = self.noise[:, self.moved]
-        n_moved = design.shape[1]
+        Without some of the pairs.
+        """
+        n_moved = np.count_nonzero(self.moved)
         if self.n_pairs < 2 * n_moved:
             raise InvalidInput(
                 f"n_samples: {self.n_pairs} pairs are too few for the slopes of "
                 f"{n_moved} features; give at least {2 * n_moved}"
             )
-        return np.asarray(np.linalg.solve(design.T @ design, design.T).T, np.float64)
+        design = np.delete(self.noise[:, self.moved], left_out, axis=0)
+        products = np.delete(odd, left_out, axis=1) @ design
+        slopes = np.zeros((len(odd), len(self.moved)))
+        slopes[:, self.moved] = np.linalg.solve(design.T @ design, products.T).T
+        return slopes
 
 
 # ---- Neighbourhoods of noise, for regressions on it

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
-from sklearn.base import clone
 
 from propopt import inductive
 from propopt.explaining.trade_offs import TradeOffs
@@ -190,8 +189,7 @@ class InductiveSection(Section):
             n_shared = 0  # the first rows, which are in both
         for rule, inducing, count, index in self._rules():
             with part("inductive", "inducing", index):
-                explainer = self._explainer(pairs, problem)
-                model = clone(explainer).set_params(inducing=inducing)
+                model = self._explainer(pairs, problem).set_params(inducing=inducing)
                 model.fit(inputs[:count], gradients[:count])
                 path = model.explain_path(points, pairs)
                 if rule.with_gradients:

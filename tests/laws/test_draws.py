@@ -312,11 +312,12 @@ def test_as_few_pairs_as_the_message_allows_give_slopes(rng):
     noise = rng.normal(size=(6, 4)) * moved
     slopes = np.array([1.0, 0.0, -2.0, 0.5])
     enough = AntitheticPairs(noise, moved)
-    result = enough.slopes((noise @ slopes)[None])
+    nothing = np.zeros(0, dtype=np.intp)
+    result = enough.slopes((noise @ slopes)[None], nothing)
     np.testing.assert_allclose(result, slopes[None], atol=1e-12)
     few = AntitheticPairs(noise[:5], moved)
     with pytest.raises(InvalidInput, match="give at least 6"):
-        few.slopes(np.ones((1, 5)))
+        few.slopes(np.ones((1, 5)), nothing)
 
 
 # ---- Shapley values of called functions, against enumeration by hand

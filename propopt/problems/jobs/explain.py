@@ -191,7 +191,7 @@ class ExplainSection(JobSection):
             return super().run(file, folder, quiet=quiet, verbose=verbose)
         files = file.files
         suffixes = (".npz", ".json", *[".html"] * file.report)
-        run = JobRun.of_file(self.key, file, suffixes, files, folder, quiet=quiet)
+        run = JobRun.of_file(file, suffixes, files, folder, quiet=quiet)
         run.verbose = verbose
         return run.do(partial(self._solve_rows, file, run), partial(self._rows, run))
 

@@ -162,7 +162,7 @@ class JobSection(Section):
         if file.report:
             require("jinja2")
             suffixes = (*suffixes, ".html")
-        run = JobRun.of_file(self.key, file, suffixes, files, folder, quiet=quiet)
+        run = JobRun.of_file(file, suffixes, files, folder, quiet=quiet)
         run.verbose = verbose
         run.problem = digest_of_problem(file, files)
         if file.resume is not None and run.was_finished():
@@ -306,7 +306,6 @@ class JobRun:
     @classmethod
     def of_file(
         cls,
-        job: str,
         file: ProblemFile,
         suffixes: Iterable[str],
         files: Sequence[Path],
@@ -316,7 +315,7 @@ class JobRun:
     ) -> JobRun:
         """A run of a problem file; errors are those of the folder, not of a key."""
         with file.source.locating_errors():
-            run = cls(job, file.name, suffixes, files, folder, quiet=quiet)
+            run = cls(file.job.key, file.name, suffixes, files, folder, quiet=quiet)
         run.file = file
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         return run

@@ -467,19 +467,6 @@ class ModelScore:
     rows: str = HELD_OUT
     constant: float = 0.0  # score of the most frequent label, or R² of the mean
 
-    @classmethod
-    def of(cls, model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore:
-        """The score of a fitted estimator on rows with their target."""
-        with threads_of_run(len(X)):
-            predictions = model.predict(X)
-        if is_classifier(model):
-            value = accuracy_score(y, predictions)
-            most_frequent = Counter(y).most_common(1)
-            return cls(
-                "accuracy", float(value), len(y), rows, most_frequent[0][1] / len(y)
-            )
-        return cls("R²", float(r2_score(y, predictions)), len(y), rows)
-
     def in_words(self) -> str:
         """The score with its rows, on one line."""
         verdict = "" if self.value > self.constant else ", no better than a constant"
@@ -487,11 +474,18 @@ class ModelScore:
 
 
 def score_of(model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore | Reason:
-    """The score of an estimator, or the reason why it has none."""
-    if not is_classifier(model) and len(y) < 2:
+    """The score of a fitted estimator on rows, or the reason why it has none."""
+    n_rows = len(y)
+    if not is_classifier(model) and n_rows < 2:
         return Reason("one held-out row, too few for R²")
     try:
-        return ModelScore.of(model, X, y, rows)
+        with threads_of_run(n_rows):
+            predictions = model.predict(X)
+        if not is_classifier(model):
+            return ModelScore("R²", float(r2_score(y, predictions)), n_rows, rows)
+        value = float(accuracy_score(y, predictions))
+        share = Counter(y).most_common(1)[0][1] / n_rows
+        return ModelScore("accuracy", value, n_rows, rows, share)
     except ValueError as error:  # such as labels of another type
         return Reason(f"no score: {error}")
 

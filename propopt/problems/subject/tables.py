@@ -441,7 +441,7 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
     numeric = [c for c in numbers if pd.api.types.is_numeric_dtype(table[c].dtype)]
     floats = table[numeric].astype(float)
     categories = table[data.categorical]
-    sizes = np.array([_largest(floats[name]) for name in floats])
+    sizes = floats.abs().max().to_numpy(float)  # NaN if all are missing
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
     with part(data.source), collect_errors() as errors:
@@ -465,11 +465,6 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
     if not data.categorical:
         return floats
     return joined(floats, categories.astype("category"))[list(table)]
-
-
-def _largest(column: pd.Series[float]) -> float:
-    """The largest size of a number; 0 if all are missing."""
-    return float(np.fmax.reduce(np.abs(column.to_numpy()), initial=0.0))
 
 
 def joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

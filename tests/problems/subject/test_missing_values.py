@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.problems.subject.models import Code
-from propopt.problems.subject.subject import ModelScore
+from propopt.problems.subject.subject import score_of
 
 
 TEXT = """\
@@ -76,15 +76,15 @@ X, Y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 
 
 def test_a_model_that_beats_no_constant_is_told_so_and_no_other():
-    mean = ModelScore.of(DummyRegressor().fit(X[:300], Y[:300]), X[300:], Y[300:])
+    mean = score_of(DummyRegressor().fit(X[:300], Y[:300]), X[300:], Y[300:])
     assert mean.value <= 0 == mean.constant
     assert mean.in_words().endswith("on 142 held-out rows, no better than a constant")
     labels = np.where(Y > 200, "high", "low")
     dummy = DummyClassifier().fit(X[:300], labels[:300])
-    common = ModelScore.of(dummy, X[300:], labels[300:])
+    common = score_of(dummy, X[300:], labels[300:])
     assert common.constant == common.value == (labels[300:] == "low").mean()
     assert "no better than a constant" in common.in_words()
-    good = ModelScore.of(LinearRegression().fit(X[:300], Y[:300]), X[300:], Y[300:])
+    good = score_of(LinearRegression().fit(X[:300], Y[:300]), X[300:], Y[300:])
     assert good.value > 0
     assert good.in_words().endswith("on 142 held-out rows")
 
