@@ -657,7 +657,7 @@ class Objective(Atom):
 
     def __repr__(self) -> str:
         return " + ".join(
-            f"{rate:.6g} * {loss.name}" if _is_number(rate) else f"{rate} * {loss.name}"
+            f"{f'{rate:.6g}' if _is_number(rate) else rate} * {loss.name}"
             for rate, loss in self.rates
         )
 

@@ -93,7 +93,6 @@ class Estimate:
         *,
         source: str,
         n_draws: int,
-        evaluations: int = 0,
         labels: Labels | None = None,
     ) -> Estimate:
         """Make the mean of B unbiased estimates (B, N, D) from blocks of draws."""
@@ -102,7 +101,6 @@ class Estimate:
             source=source,
             blocks=blocks,
             n_draws=n_draws,
-            evaluations=evaluations,
             labels=labels or Labels(),
         )
 

@@ -432,13 +432,15 @@ class Penalty(ABC):
     def conjugate(self, Y: Array, weight: float) -> float:
         """The conjugate sup_R ⟨Y, R⟩ − weight·φ(R), for Y from :meth:`shrink`."""
 
-    @abstractmethod
     def polar(self, Y: Array) -> float:
-        """The smallest weight for which the conjugate at Y is finite."""
+        """The smallest weight for which the conjugate at Y is finite, here any."""
+        del Y
+        return 0.0
 
-    @abstractmethod
     def shrink(self, Y: Array, weight: float) -> Array:
         """A point close to Y with a finite conjugate; Y itself if it has one."""
+        del weight
+        return Y
 
 
 @final
@@ -461,14 +463,6 @@ class Squared(Penalty):
 
     def conjugate(self, Y: Array, weight: float) -> float:
         return float(np.vdot(Y, Y)) / (4.0 * weight)
-
-    def polar(self, Y: Array) -> float:
-        del Y
-        return 0.0
-
-    def shrink(self, Y: Array, weight: float) -> Array:
-        del weight
-        return Y
 
 
 @final
@@ -538,14 +532,6 @@ class GroupMax(Penalty):
     def conjugate(self, Y: Array, weight: float) -> float:
         sums = np.add.reduceat(_row_sizes(Y), self.starts)
         return float((sums**2).sum()) / (4.0 * weight)
-
-    def polar(self, Y: Array) -> float:
-        del Y
-        return 0.0
-
-    def shrink(self, Y: Array, weight: float) -> Array:
-        del weight
-        return Y
 
     def _level(self, sizes: Array, slack: float) -> Array:
         """For each group the root r of Σ (s − r)₊ = slack·r.

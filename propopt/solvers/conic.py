@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, final
 
@@ -42,19 +42,20 @@ AUTOMATIC: Mapping[ProgramClass, str] = {
 }
 """The backend for each class of program, by measurement (see ``benchmarks/``)."""
 
-_OPTIONS: Mapping[str, Callable[[float], dict[str, Any]]] = {
-    "CLARABEL": lambda eps: {"tol_gap_abs": eps, "tol_gap_rel": eps, "tol_feas": eps},
-    "OSQP": lambda eps: {
-        "eps_abs": eps,
-        "eps_rel": eps,
-        "max_iter": 200_000,
-        "polishing": True,
-    },
-    "SCS": lambda eps: {"eps_abs": eps, "eps_rel": eps, "max_iters": 500_000},
-    "ECOS": lambda eps: {"abstol": eps, "reltol": eps, "feastol": eps},
-    "PIQP": lambda eps: {"eps_abs": eps, "eps_rel": eps},
+_ACCURACIES: Mapping[str, Sequence[str]] = {
+    "CLARABEL": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
+    "OSQP": ("eps_abs", "eps_rel"),
+    "SCS": ("eps_abs", "eps_rel"),
+    "ECOS": ("abstol", "reltol", "feastol"),
+    "PIQP": ("eps_abs", "eps_rel"),
 }
 """Accuracy options of each backend; backends not listed keep their default."""
+
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "OSQP": {"max_iter": 200_000, "polishing": True},
+    "SCS": {"max_iters": 500_000},
+}
+"""Other options of backends."""
 
 _COLD = frozenset({"PIQP"})
 """Started afresh each time: PIQP 0.6 diverges where only the matrix of a cached program
@@ -90,8 +91,8 @@ def other_backends(failed: str) -> str:
 
 def options_of(backend: str, accuracy: float) -> dict[str, Any]:
     """Accuracy options of a backend; none for a backend that is not listed."""
-    options = _OPTIONS.get(backend)
-    return {} if options is None else options(accuracy)
+    accuracies = dict.fromkeys(_ACCURACIES.get(backend, ()), accuracy)
+    return {**accuracies, **_OPTIONS.get(backend, {})}
 
 
 def accuracy_of(tolerance: float) -> float:
