@@ -15,7 +15,7 @@ from propopt.problems.jobs.job import (
     JobRun,
     JobSection,
     digest_of_file,
-    manifest,
+    model_manifest,
 )
 from propopt.problems.sections import (
     Finite,
@@ -180,8 +180,7 @@ class AuditSection(JobSection):
                 path, result.exact_to_frame(), names_of_rows=True
             )
         entries = {
-            **manifest(file.subject, None, gradient=None),
-            "model": file.model,
+            **model_manifest(file),
             "verdict": result.verdict,
             "checks": {x.name: x.verdict for x in result.findings if x.verdict},
             "numbers": {x.name: x.number for x in result.findings if not x.verdict},

@@ -12,14 +12,19 @@ from pydantic import Field
 
 from propopt.base.arrays import Mask
 from propopt.base.errors import ProblemFileError, PropoptError
-from propopt.base.files import write_svg
-from propopt.base.text import printable
 from propopt.explaining.comparison import compare, shared_output
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainer import Explainer
 from propopt.explaining.problem import Sampling, Settings
 from propopt.explaining.targets import LawChoice
-from propopt.problems.jobs.job import JobOutput, JobRun, JobSection, Writer, manifest
+from propopt.problems.jobs.job import (
+    JobOutput,
+    JobRun,
+    JobSection,
+    Writer,
+    figure_file,
+    model_manifest,
+)
 from propopt.problems.sections import Nonnegative, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.results.comparison import Comparison
@@ -142,8 +147,7 @@ class CompareSection(JobSection):
     def outputs(self, result: Comparison, run: JobRun) -> Iterator[JobOutput]:
         file: ProblemFile = run.file
         entries = {
-            **manifest(file.subject, None, gradient=None),
-            "model": file.model,
+            **model_manifest(file),
             "before": self.before,
             **_entries(result),
         }
@@ -187,12 +191,9 @@ def _writers(result: Comparison, name: str) -> dict[str, Writer]:
     """Writers of the archive, the table and the picture, by suffix."""
 
     def draw(path: str) -> None:
-        from matplotlib.figure import Figure
-
-        rows = min(len(result.features), 15)
-        figure = Figure(figsize=(6.4, 1.6 + 0.3 * rows), layout="constrained")
-        result.plot(ax=figure.subplots())
-        write_svg(figure, path, salt=printable(name))
+        size = (6.4, 1.6 + 0.3 * min(len(result.features), 15))
+        with figure_file(path, name, size) as figure:
+            result.plot(ax=figure.subplots())
 
     return {
         "_comparison.npz": result.save,

@@ -26,7 +26,7 @@ from propopt.problems.jobs.job import (
     JobOutput,
     JobRun,
     JobSection,
-    manifest,
+    model_manifest,
     page_writers,
     row_table_writer,
 )
@@ -227,8 +227,7 @@ class ExplainSection(JobSection):
         file = run.file
         header = result.header
         content = {
-            **manifest(file.subject, None, gradient=None),
-            "model": file.model,
+            **model_manifest(file),
             "units": result.units_in_words,
             "rows": {
                 "folder": Path(result.folder).name,
@@ -260,8 +259,7 @@ class ExplainSection(JobSection):
         file: ProblemFile = run.file
         aims = (result.parameters.get(name) for name in ("gradient", "contributions"))
         content = {
-            **manifest(file.subject, result, gradient=str(next(filter(None, aims)))),
-            "model": file.model,
+            **model_manifest(file, result, str(next(filter(None, aims)))),
             "units": result.units_in_words,
             **_output_parts(result),
         }

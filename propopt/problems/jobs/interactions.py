@@ -11,8 +11,7 @@ from pydantic import Field
 
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.files import write_csv, write_svg
-from propopt.base.text import printable
+from propopt.base.files import write_csv
 from propopt.interactions import (
     ILOCO,
     DataSplit,
@@ -31,6 +30,7 @@ from propopt.problems.jobs.job import (
     JobRun,
     JobSection,
     Writer,
+    figure_file,
     parts_folder,
 )
 from propopt.problems.sections import (
@@ -304,15 +304,13 @@ def write_interactions_figure(
 ) -> None:
     """Draw single features and the strongest sets, with their intervals."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
     settings = section.settings()
     how: dict[str, Any] = {name: settings[name] for name in ("level", "adjust")}
     some = [main_effects, result] if result.order > 1 else [result]
     heights = [max(3.4, 1.2 + 0.26 * min(len(one), _DRAWN)) for one in some]
-    with rc_context(_LETTERS):
-        figure = Figure((_WIDTH, 1.2 + sum(heights)), layout="constrained")
+    size = (_WIDTH, 1.2 + sum(heights))
+    with rc_context(_LETTERS), figure_file(path, name, size) as figure:
         panels = figure.subplots(len(heights), height_ratios=heights, squeeze=False)
         for scores, axes in zip(some, panels[:, 0], strict=True):
             scores.plot(_DRAWN, ax=axes, **how)
-        write_svg(figure, path, salt=printable(name))

@@ -34,6 +34,7 @@ from propopt.base.files import (
     remove_drafts,
     require_writable,
     writable_folder,
+    write_svg,
 )
 from propopt.base.html import HighlightedText
 from propopt.base.terminal import PlainConsole, silent
@@ -454,8 +455,29 @@ def write_json(content: Mapping[str, Any], path: str) -> None:
         draft.write_text(f"{text}\n", encoding="ascii")
 
 
+@contextmanager
+def figure_file(path: str, name: str, size: tuple[float, float]) -> Iterator[Any]:
+    """A figure of matplotlib of this size in inches, which is then written as SVG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    yield figure
+    write_svg(figure, path, salt=printable(name))
+
+
+def model_manifest(
+    file: ProblemFile,
+    explanation: Explanation | None = None,
+    gradient: str | None = None,
+) -> dict[str, Any]:
+    """The :func:`manifest` of a run, with the settings of the model."""
+    return {**manifest(file.subject, explanation, gradient), "model": file.model}
+
+
 def manifest(
-    subject: Subject, explanation: Explanation | None, gradient: str | None
+    subject: Subject,
+    explanation: Explanation | None = None,
+    gradient: str | None = None,
 ) -> dict[str, Any]:
     """The manifest of a run: its function, the score, and the selected explanation."""
     quantity = subject.function.quantity
@@ -475,10 +497,14 @@ def manifest(
 def _explanation(explanation: Explanation) -> dict[str, Any]:
     """Values of an explanation for JSON, with null for NaN and text for infinity."""
     target = explanation.target
-    errors = {}
+    sampling: dict[str, Any] = {"interval": None, "source": ""}
     if target is not None:
-        errors = {"share": target.share, "rms": target.rms, "excess": target.relative}
-    has_error = target is not None and not isnan(target.relative)
+        numbers = {"share": target.share, "rms": target.rms, "excess": target.relative}
+        sampling = {
+            **{name: None if isnan(x) else x for name, x in numbers.items()},
+            "interval": None if isnan(target.relative) else target.interval,
+            "source": target.source,
+        }
     return {
         "weights": _finite(explanation.rates),
         "losses": _finite(explanation.losses),
@@ -488,11 +514,7 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
         },
         "objective": explanation.objective,
         "gap": explanation.gap,
-        "sampling_error": {
-            **{name: None if isnan(x) else x for name, x in errors.items()},
-            "interval": target.interval if target is not None and has_error else None,
-            "source": "" if target is None else target.source,
-        },
+        "sampling_error": sampling,
         "solver": explanation.solver,
         "units": explanation.units,
         "attributions": explanation.units_in_words,

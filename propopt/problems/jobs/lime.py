@@ -15,8 +15,8 @@ from pydantic import Field
 
 from propopt.base.document import Document
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.files import write_csv, write_svg
-from propopt.base.text import Reason, plural, printable
+from propopt.base.files import write_csv
+from propopt.base.text import Reason, plural
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping import opened
@@ -37,6 +37,7 @@ from propopt.problems.jobs.job import (
     JobRun,
     JobSection,
     Writer,
+    figure_file,
     manifest,
 )
 from propopt.problems.losses import (
@@ -214,7 +215,7 @@ class LimeSection(JobSection):
             writers[".html"] = result.plot.text(result.row_names[:MOST_SHOWN]).to_html
         writers[".npz"] = result.save
         content = {
-            **manifest(file.subject, None, gradient=None),
+            **manifest(file.subject),
             "lime": self._manifest_entries(result),
             "findings": rules,
         }
@@ -300,8 +301,6 @@ def write_lime_figure(
     result: LimeExplanation, widths: Sequence[float], name: str, path: str
 ) -> None:
     """Draw coefficients of the first rows, and their paths over kernel widths."""
-    from matplotlib.figure import Figure
-
     draw: list[Callable[..., Any]] = [result.plot]
     named = zip(result.row_names, result.records, strict=True)
     rows = [name for name, row in named if row.has_coefficients]
@@ -310,12 +309,11 @@ def write_lime_figure(
     draw += [along] if is_path and len(widths) > 1 else []
     shown = rows[:DRAWN_ROWS]
     size = (5.6 * len(draw), 0.6 + 3.6 * len(shown))
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(len(shown), len(draw), squeeze=False)
-    for row, line in zip(shown, panels, strict=True):
-        for one, axes in zip(draw, line, strict=True):
-            one(row, ax=axes)
-    write_svg(figure, path, salt=printable(name))
+    with figure_file(path, name, size) as figure:
+        panels = figure.subplots(len(shown), len(draw), squeeze=False)
+        for row, line in zip(shown, panels, strict=True):
+            for one, axes in zip(draw, line, strict=True):
+                one(row, ax=axes)
 
 
 def path_frame(result: LimeExplanation, widths: Sequence[float]) -> pd.DataFrame:

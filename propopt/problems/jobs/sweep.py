@@ -18,7 +18,6 @@ from propopt.base.errors import (
     InvalidInput,
     PropoptError,
 )
-from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
 from propopt.base.text import plural, printable
 from propopt.explaining.explainers import Baseline
@@ -30,6 +29,7 @@ from propopt.problems.jobs.job import (
     JobRun,
     JobSection,
     Writer,
+    figure_file,
     manifest,
     page_writers,
     row_table_writer,
@@ -391,11 +391,8 @@ _MOST_OF_A_TABLE = 1_000_000
 
 
 def _write_plot(trade_offs: TradeOffs, problem: Problem, path: str) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.0, 5.0), layout="constrained")
-    trade_offs.plot(*problem.axes, ax=figure.subplots())
-    write_svg(figure, path, salt=printable(problem.name))
+    with figure_file(path, problem.name, (6.0, 5.0)) as figure:
+        trade_offs.plot(*problem.axes, ax=figure.subplots())
 
 
 def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
