@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Indices, Values
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput
+from propopt.base.text import repeated
 from propopt.tables.columns import OneHot
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
@@ -178,11 +179,9 @@ def read_sets(sets: SetChoice, order: int, features: Features) -> FeatureSets:
             f"sets: expected sets of one size, got sizes {listed(sizes)}; score each "
             "size by a call of interactions(sets=...)"
         )
-    if len(set(chosen)) < len(chosen):
-        repeated = next(
-            members for k, members in enumerate(chosen) if members in chosen[:k]
-        )
-        names = tuple(features.names[position] for position in repeated)
+    twice = repeated(chosen)
+    if twice:
+        names = tuple(features.names[position] for position in twice[0])
         raise InvalidInput(f"sets: {names!r} appears more than once")
     return np.array(chosen, dtype=np.intp)
 

@@ -57,29 +57,24 @@ class Perturbations:
         split : bool
             Whether the S draws of a row may come in several blocks, to save memory.
 
-        Yields
-        ------
-        tuple of slice and array (n, s, D)
+        Returns
+        -------
+        iterator of tuples of slice and array (n, s, D)
             The n rows and their draws, in units of the columns. s = S unless draws are
             split; then several blocks in succession may have the same rows.
         """
-        yield from prefetch(self._blocks(shape, rng, units, split))
-
-    def _blocks(
-        self,
-        shape: tuple[int, int],
-        rng: np.random.Generator,
-        units: Array | None,
-        split: bool,
-    ) -> Iterator[tuple[slice, Array]]:
         row_bytes = 8 * shape[1]
         room = PERTURBED_POINTS.rows(row_bytes) if split else self.n_samples
         samples = min(room, self.n_samples)
-        for rows in PERTURBED_POINTS.blocks(shape[0], row_bytes, self.n_samples):
-            for done in range(0, self.n_samples, samples):
-                count = min(samples, self.n_samples - done)
-                block_shape = rows.stop - rows.start, count, shape[1]
-                yield rows, self._draw_in_units(block_shape, rng, units)
+
+        def drawn() -> Iterator[tuple[slice, Array]]:
+            for rows in PERTURBED_POINTS.blocks(shape[0], row_bytes, self.n_samples):
+                for done in range(0, self.n_samples, samples):
+                    count = min(samples, self.n_samples - done)
+                    block_shape = rows.stop - rows.start, count, shape[1]
+                    yield rows, self._draw_in_units(block_shape, rng, units)
+
+        return prefetch(drawn())
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Draw perturbations of a given shape (..., D).
