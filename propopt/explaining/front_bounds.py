@@ -42,7 +42,6 @@ from propopt.base.arrays import Array
 from propopt.base.checks import largest_entry
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses import Program
-from propopt.losses.completeness import is_completeness
 from propopt.proofs.ideal_nadir import IdealNadir
 from propopt.results.explanation import Explanation
 
@@ -211,7 +210,7 @@ class Sandwich:
                 f"got {len(faithful)}"
             )
         pairs = [ends.range_of(loss.name) for loss in losses]
-        if not all(map(is_completeness, program.bounds)):
+        if program.limits:
             raise Refused(
                 "error: with it, subject_to takes only po.losses.Completeness"
             )

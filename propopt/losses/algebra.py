@@ -35,7 +35,7 @@ from propopt.base.checks import (
 )
 from propopt.base.errors import InvalidInput, Refused, WrongType
 from propopt.base.suggestions import suggests_arguments
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, repeated
 from propopt.losses.linear_algebra import SLAB, plus_row, slabs
 from propopt.losses.maps import (
     Absolute,
@@ -663,13 +663,12 @@ class Objective(Atom):
 
 
 def _refuse_equal_names(names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(
-                f"two losses are called {name!r}: give one of them another name=, "
-                "as in PairwiseRobustness(graph, name='near_neighbours'), or use it "
-                "only in the objective or the bounds"
-            )
+    for name in repeated(names):
+        raise InvalidInput(
+            f"two losses are called {name!r}: give one of them another name=, as in "
+            "PairwiseRobustness(graph, name='near_neighbours'), or use it only in the "
+            "objective or the bounds"
+        )
 
 
 def common_labels(losses: Iterable[PropertyLoss]) -> Labels:
@@ -877,6 +876,16 @@ class Program:
         """The values of all losses at W (N, D), losses of bounds last."""
         return np.array([loss.value_at(W) for loss in self.all_losses])
 
+    @cached_property
+    def row_sums(self) -> tuple[Bound, ...]:
+        """The bounds that fix row sums, the only limits of zero."""
+        return tuple([bound for bound in self.bounds if bound.limit == 0.0])
+
+    @cached_property
+    def limits(self) -> tuple[Bound, ...]:
+        """The other bounds, which are limits above zero."""
+        return tuple([bound for bound in self.bounds if bound.limit > 0.0])
+
     def problem_data(self, shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
         """Make the arrays of all losses, by loss and key, and the limits of bounds.
 
@@ -885,9 +894,8 @@ class Program:
         arrays: dict[str, NDArray[Any]] = {}
         for loss in self.all_losses:
             arrays |= {f"{loss.name}.{key}": x for key, x in loss.arrays(shape)}
-        for bound in self.bounds:
-            if bound.limit > 0.0:
-                arrays[f"{bound.loss.name}.limit"] = np.array(bound.limit)
+        for bound in self.limits:
+            arrays[f"{bound.loss.name}.limit"] = np.array(bound.limit)
         return arrays
 
     def weighed(self, weights: Array) -> Objective:
@@ -913,6 +921,13 @@ class Program:
                     "points, and po.Smoothness one of features"
                 )
         return int(first)
+
+
+def positive_terms(
+    weights: Iterable[float], losses: Iterable[PropertyLoss]
+) -> list[tuple[float, PropertyLoss]]:
+    """Losses with their weights, where these are positive."""
+    return [(float(c), loss) for c, loss in zip(weights, losses, strict=True) if c > 0]
 
 
 # ---- The cost of trivial explanations: zero, and the mean gradient at every point

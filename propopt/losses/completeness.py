@@ -335,9 +335,9 @@ class Totals:
     norm: float | Array  # (N,): ‖v‖, or ‖v_n‖
 
     @classmethod
-    def of(cls, bounds: Sequence[Bound]) -> Totals | None:
+    def of(cls, program: Program) -> Totals | None:
         """The row sums of a :class:`Completeness` among the bounds, or None."""
-        losses = [bound.loss for bound in bounds if is_completeness(bound)]
+        losses = [bound.loss for bound in program.row_sums]
         if len(losses) > 1:
             raise InvalidInput(
                 f"subject_to: {losses[0].name} and {losses[1].name} both prescribe row "
@@ -391,13 +391,11 @@ class Totals:
 
     def program(self, program: Program) -> Program:
         """The program of V without the constraint."""
-        complete = [bound for bound in program.bounds if is_completeness(bound)]
         return Program(
             tuple(map(self.loss, program.losses)),
             tuple(
-                reduced_bound(bound, self.loss(bound.loss), complete)
-                for bound in program.bounds
-                if bound not in complete
+                reduced_bound(bound, self.loss(bound.loss), program.row_sums)
+                for bound in program.limits
             ),
             program.shape,
         )

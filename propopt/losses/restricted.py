@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Mask, Sparse
 from propopt.base.text import Reason
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _RecastLoss
-from propopt.losses.completeness import is_completeness
 from propopt.losses.faithfulness import GradientMatching
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
@@ -254,14 +253,13 @@ def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
 
 def entry_support(program: Program) -> Support | None:
     """The entries in use, such as words in documents; None if all are."""
-    sums = [bound.loss for bound in program.bounds if is_completeness(bound)]
-    losses = [loss for loss in program.all_losses if loss not in sums]
+    losses = [*program.losses, *(bound.loss for bound in program.limits)]
     if entries_refusal(losses) is not None:
         return None
     counts = Support.of(losses, program.shape).mask
-    for loss in sums:
-        assert isinstance(loss.map, RowSums), "see is_completeness"
-        counts |= np.broadcast_to(loss.map.weights, program.shape) != 0.0
+    for bound in program.row_sums:
+        assert isinstance(bound.loss.map, RowSums), "see Bound"
+        counts |= np.broadcast_to(bound.loss.map.weights, program.shape) != 0.0
     return Support(np.flatnonzero(counts), program.shape)
 
 

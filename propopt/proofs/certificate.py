@@ -42,6 +42,7 @@ from propopt.base.checks import largest_entry
 from propopt.base.declared import field
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
+from propopt.losses.algebra import positive_terms
 from propopt.losses.completeness import Totals, is_completeness
 from propopt.losses.linear_algebra import least_squares, slabs
 from propopt.losses.maps import (
@@ -416,7 +417,7 @@ def certificate_of(
         kind=kind,
         violation=max(excesses, default=0.0),
         # with bounds it is the distance to the optimum of the Lagrangian
-        distance=distance if all(map(is_completeness, bounds)) else None,
+        distance=None if program.limits else distance,
     )
 
 
@@ -444,8 +445,8 @@ def _lower_bound(
     rates = weights.tolist()
     for mu, bound in zip(prices, bounds, strict=True):  # row sums restrict V instead
         rates.append(0.0 if is_completeness(bound) else mu)
-    terms = [(c, loss) for c, loss in zip(rates, losses, strict=True) if c > 0]
-    totals = Totals.of(bounds) if bounds else None
+    terms = positive_terms(rates, losses)
+    totals = Totals.of(program)
     if totals is None:
         by_loss = dict(zip(map(id, losses), values.tolist(), strict=True))
         lower, kind, distance = Lagrangian(terms, W, duals, by_loss).lower_bound()

@@ -46,8 +46,8 @@ from propopt.base.arrays import Array, Attributions, Indices, Sparse
 from propopt.base.errors import Refused
 from propopt.base.resources import Budget
 from propopt.losses import GradientMatching, Program, PropertyLoss
-from propopt.losses.algebra import _RecastLoss
-from propopt.losses.completeness import Totals, along, is_completeness, spread
+from propopt.losses.algebra import _RecastLoss, positive_terms
+from propopt.losses.completeness import Totals, along, spread
 from propopt.losses.linear_algebra import (
     Components,
     conjugate_gradients,
@@ -375,8 +375,7 @@ class QuadraticPart:
         """H for weights in the order of the losses, or H on the subspace of sums."""
         if self.totals is not None:
             return self._complete(self.totals, weights)
-        pairs = zip(weights.tolist(), self.program.losses, strict=True)
-        terms = [(c, loss) for c, loss in pairs if c > 0.0 and loss.is_squared]
+        terms = self._terms(weights)
         if not any(loss.is_direct for _, loss in terms):
             raise Refused(
                 "the quadratic part has no inverse: no squared gradient-matching loss "
@@ -399,10 +398,14 @@ class QuadraticPart:
         totals = self.totals
         start = np.zeros(self.program.shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
-        for c, loss in zip(weights.tolist(), self.program.losses, strict=True):
-            if c > 0.0 and loss.is_squared:
-                slope += 0.5 * c * loss.gradient_at(start)
+        for c, loss in self._terms(weights):
+            slope += 0.5 * c * loss.gradient_at(start)
         return start - self.hessian(weights).solve(slope)
+
+    def _terms(self, weights: Array) -> list[tuple[float, PropertyLoss]]:
+        """The squared losses with positive weights."""
+        terms = positive_terms(weights, self.program.losses)
+        return [(c, loss) for c, loss in terms if loss.is_squared]
 
     def free(self, E: Array) -> Array:
         """Errors (..., D) without their part along u, which W cannot follow."""
@@ -414,7 +417,7 @@ class QuadraticPart:
     @cached_property
     def totals(self) -> Totals | None:
         """The given row sums, or None."""
-        return Totals.of(self.program.bounds)
+        return Totals.of(self.program)
 
     @cached_property
     def inner(self) -> QuadraticPart:
@@ -479,9 +482,8 @@ def smoothest(
         return None
     maps = [loss.map for loss in coupled if isinstance(loss.map, OverEntries)]
     most = max(float(x.gram.diagonal().max(initial=0.0)) for x in maps) or 1.0
-    bounds = tuple(bound for bound in program.bounds if is_completeness(bound))
     distance = GradientMatching(G, name="distance from the target")
-    part = QuadraticPart(Program((distance, *coupled), bounds, program.shape))
+    part = QuadraticPart(Program((distance, *coupled), program.row_sums, program.shape))
     weights = np.ones(1 + len(coupled))
     result = []
     for share in (_LITTLE, _LITTLE / 2.0):

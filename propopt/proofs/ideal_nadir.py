@@ -38,7 +38,7 @@ from propopt.losses import (
     PropertyLoss,
 )
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.completeness import Totals, along, is_completeness
+from propopt.losses.completeness import Totals, along
 from propopt.losses.maps import (
     Absolute,
     GroupMax,
@@ -111,8 +111,7 @@ class IdealNadir:
         G = offset_of(every)
         if not isinstance(G, Reason):  # the ends of the program of W − G
             program = without_offset(program, G)
-        totals = [bound.loss for bound in program.bounds if is_completeness(bound)]
-        losses = [loss for loss in program.all_losses if loss not in totals]
+        losses = [*program.losses, *(bound.loss for bound in program.limits)]
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
         others = [loss for loss in losses if loss not in faithful]
         joined = [loss for loss in others if loss.name in weighted]
@@ -200,7 +199,7 @@ def _both(
 ) -> tuple[Callable[[PropertyLoss], float], Callable[[PropertyLoss], float]]:
     """Functions to losses at G and at the other end."""
     G = matched_target(program)
-    totals = Totals.of(program.bounds) if program.bounds else None
+    totals = Totals.of(program)
     if totals is not None:
         nearest = farthest = None if G is None else totals.expanded(G)
         if totals.is_shared:

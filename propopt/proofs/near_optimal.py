@@ -39,7 +39,6 @@ from scipy.special import ndtri, stdtrit
 from propopt.base.arrays import Array, Attributions, Indices, Mask, quotient
 from propopt.base.errors import InvalidInput
 from propopt.losses import GradientMatching, Objective, Program
-from propopt.losses.completeness import is_completeness
 from propopt.proofs.hessian import (
     FeatureSumHessian,
     Hessian,
@@ -73,21 +72,20 @@ class NearOptimal:
                 "without certificate; certified(objective) gives one"
             )
         # the Lagrangian weights all losses, bounded ones too; row sums stay constraints
-        totals = tuple(bound for bound in program.bounds if is_completeness(bound))
-        bounds = tuple(bound for bound in program.bounds if bound not in totals)
-        losses = (*program.losses, *(bound.loss for bound in bounds))
+        losses = (*program.losses, *(bound.loss for bound in program.limits))
         rates = np.array([best.rates.get(loss.name, 0.0) for loss in losses])
         # the modulus is of squared losses of W itself; the excess of F, and of the
         # Lagrangian F + Σ μ (loss − limit), over the minimum
         of_W = (x.is_direct and x.is_squared for x in losses)
         above = math.fsum(
             best.multipliers.get(name, 0.0) * (best.losses[name] - bound.limit)
-            for bound in bounds
+            for bound in program.limits
             for name in [bound.loss.name]
         )
         value = certificate.value + max(above, 0.0)
+        quadratic = QuadraticPart(Program(losses, program.row_sums, program.shape))
         return cls(
-            QuadraticPart(Program(losses, totals, program.shape)).hessian(rates),
+            quadratic.hessian(rates),
             math.fsum(compress(rates.tolist(), of_W)),
             max(value - certificate.lower_bound, 0.0),
             math.inf if certificate.distance is None else certificate.distance,
@@ -205,8 +203,7 @@ def target_half_widths(
         return TargetHalfWidths(np.zeros(best.shape))
     blocks = estimates[0].blocks if estimates and estimates[0] is not None else None
     # W is linear in its target: squared losses and given row sums only
-    is_linear = all(loss.is_squared for loss in program.losses)
-    is_linear &= all(map(is_completeness, program.bounds))
+    is_linear = all(loss.is_squared for loss in program.losses) and not program.limits
     if len(estimates) == 1 and blocks is not None and is_linear:
         part = DrawCovariance(QuadraticPart(program), blocks)
         inner = near_optimal.hessian

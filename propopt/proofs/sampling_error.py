@@ -28,7 +28,7 @@ If K is too expensive, the energies of n = B − 1 combinations of blocks suffic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, final
@@ -41,8 +41,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_only
 from propopt.base.declared import field, transient
 from propopt.losses import FunctionMatching, GradientMatching, Program, PropertyLoss
-from propopt.losses.algebra import Faithfulness
-from propopt.losses.completeness import is_completeness
+from propopt.losses.algebra import Faithfulness, positive_terms
 from propopt.losses.faithfulness import Estimate
 from propopt.proofs.curvature import QuadraticBasis
 from propopt.proofs.hessian import (
@@ -328,10 +327,10 @@ class TargetErrorOperator:
     ) -> TargetError:
         """The cost of the error of the target at the optimum for these weights."""
         matching = self._matching_losses(weights)
+        exact = exact_targets(matching, scale)
+        if exact is not None:
+            return exact
         inexact = [loss for loss in matching if exact_source(loss) is None]
-        if not inexact:
-            sources = dict.fromkeys(exact_source(loss) or "" for loss in matching)
-            return exact_target(" and ".join(sources) or "not used", scale)
         if len(inexact) > 1:
             names = " and ".join(loss.name for loss in inexact)
             return unknown_target(
@@ -377,17 +376,15 @@ class TargetErrorOperator:
 
     def _matching_losses(self, weights: Array) -> list[PropertyLoss]:
         """The faithfulness losses that determine the optimum."""
-        pairs = zip(weights, self.program.losses, strict=True)
-        losses = [loss for weight, loss in pairs if weight > 0]
+        losses = [loss for _, loss in positive_terms(weights, self.program.losses)]
         losses += [bound.loss for bound in self.program.bounds]
         return [loss for loss in losses if isinstance(loss, Faithfulness)]
 
     def _relation(self, weights: Array) -> Relation:
-        squared = (x.is_squared for x in self.program.losses)
-        pairs = zip(weights[: len(self.program.losses)], squared, strict=True)
-        is_quadratic = all(fits for weight, fits in pairs if weight > 0)
-        is_free = all(map(is_completeness, self.program.bounds))
-        return "about" if is_quadratic and is_free else "at most"
+        losses = self.program.losses
+        terms = positive_terms(weights[: len(losses)], losses)
+        is_quadratic = all(loss.is_squared for _, loss in terms)
+        return "at most" if self.program.limits or not is_quadratic else "about"
 
     def _priced(self, weights: Array, multipliers: Sequence[float]) -> Array:
         """Weights of all losses of :attr:`_constrained`."""
@@ -417,12 +414,10 @@ class TargetErrorOperator:
     @cached_property
     def _constrained(self) -> QuadraticPart:
         """The quadratic part of losses and bounded losses, with given row sums."""
-        bounds = self.program.bounds
-        bounded = (bound.loss for bound in bounds if bound.limit > 0.0)
-        losses = (*self.program.losses, *bounded)
-        totals = tuple(bound for bound in bounds if is_completeness(bound))
-        bases = None if totals else self.bases
-        return QuadraticPart(Program(losses, totals, self.program.shape), bases)
+        program = self.program
+        losses = (*program.losses, *(bound.loss for bound in program.limits))
+        bases = None if program.row_sums else self.bases
+        return QuadraticPart(Program(losses, program.row_sums, program.shape), bases)
 
 
 def exact_source(loss: PropertyLoss) -> str | None:
@@ -434,6 +429,15 @@ def exact_source(loss: PropertyLoss) -> str | None:
             return "exact (function values)"
         case _:
             return None
+
+
+def exact_targets(losses: Iterable[PropertyLoss], scale: float) -> TargetError | None:
+    """The sampling error (zero) of exact targets; None if one of them is not."""
+    sources = [exact_source(loss) for loss in losses]
+    if None in sources:
+        return None
+    names = dict.fromkeys(source or "" for source in sources)
+    return exact_target(" and ".join(names) or "not used", scale)
 
 
 def sampled_blocks(loss: PropertyLoss) -> Array | None:

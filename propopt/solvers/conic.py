@@ -148,7 +148,7 @@ class Conic(Solver):
 def program_class(program: Program) -> ProgramClass:
     """The smallest class of convex programs that holds this one."""
     penalties = [loss.penalty for loss in program.losses]
-    limited = [b.loss.penalty for b in program.bounds if not is_completeness(b)]
+    limited = [bound.loss.penalty for bound in program.limits]
     second_order = any(isinstance(p, GroupMax) for p in penalties)
     if second_order or any(p.degree == 2 for p in limited):
         return "SOCP"
@@ -257,7 +257,7 @@ class _Compiled(Prepared):
 
         Not where rows have given sums, which have separate multipliers.
         """
-        if any(map(is_completeness, self._program.bounds)):
+        if self._program.row_sums:
             return False
         direct = [
             other
@@ -305,7 +305,7 @@ class _Compiled(Prepared):
                 self._program.bounds, self._bounds, strict=True
             )
         )
-        totals = Totals.of(self._program.bounds)
+        totals = Totals.of(self._program)
         W = self._size * np.asarray(self._W.value)
         return Solution(
             W=W if totals is None else totals.expanded(W),

@@ -70,11 +70,12 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from propopt.base.arrays import Array, Attributions, Sparse
-from propopt.base.errors import Refused, SolverFailure
+from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads, for_each_column, memory_refusal
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program
+from propopt.losses.algebra import positive_terms
 from propopt.losses.linear_algebra import (
     EPSILON,
     SLAB,
@@ -922,10 +923,8 @@ class OneBound(Dispatcher):
     def curve_of(self, program: Program) -> Curve:
         """Prepare the curve of the objective with the bounded loss as a loss."""
         free = _with_bound_as_loss(program)
-        solver = self.solver or choose_curve_solver(free)
-        if isinstance(solver, Reason):
-            raise Refused(solver.reason)
-        curve = solver.prepare(free)
+        assert self.solver is not None, "see take"
+        curve = self.solver.prepare(free)
         assert isinstance(curve, Curve), "spectral and krylov prepare curves"
         return curve
 
@@ -1011,7 +1010,7 @@ class _OnCurve(Prepared):
     def _free_attributions(self, weights: Array, tolerance: float) -> Attributions:
         if not self._bound.loss.is_direct:
             return self._curve.solve(np.append(weights, 0.0), tolerance).W
-        costly = [loss for loss, c in zip(self._losses, weights, strict=True) if c > 0]
+        costly = [loss for _, loss in positive_terms(weights, self._losses)]
         costless = Restriction.to_zero(costly, self._shape)
         if costless.only is not None:
             return costless.only

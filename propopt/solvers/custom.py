@@ -24,8 +24,7 @@ from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.proofs.conic_bound import CustomProgram, Solved, clarabel_options
 from propopt.proofs.sampling_error import (
     TargetError,
-    exact_source,
-    exact_target,
+    exact_targets,
     unknown_target,
 )
 from propopt.results.explanation import Explanation
@@ -160,12 +159,8 @@ def _run(
 def _target(standard: Program, scale: float) -> TargetError:
     """The error of the target, if it is available."""
     matched = [loss for loss in standard.all_losses if isinstance(loss, Faithfulness)]
-    sources = [exact_source(loss) for loss in matched]
-    if None in sources:
-        given = any(
-            isinstance(x, GradientMatching) and x.estimate is None for x in matched
-        )
-        how = "given as numbers" if given else "estimated"
-        return unknown_target(how, scale)
-    names = dict.fromkeys(source or "" for source in sources)
-    return exact_target(" and ".join(names) or "not used", scale)
+    exact = exact_targets(matched, scale)
+    if exact is not None:
+        return exact
+    given = any(isinstance(x, GradientMatching) and x.estimate is None for x in matched)
+    return unknown_target("given as numbers" if given else "estimated", scale)

@@ -544,10 +544,8 @@ def _ends(term: Term) -> tuple[Indices, Indices]:
     matrix = sp.csr_array(term.map.matrix)
     ends = matrix.indices.reshape(-1, 2).astype(np.intp)
     forward = matrix.data[::2] > 0
-    return (
-        np.where(forward, ends[:, 0], ends[:, 1]),
-        np.where(forward, ends[:, 1], ends[:, 0]),
-    )
+    tails, heads = np.where(forward[:, None], ends, ends[:, ::-1]).T
+    return tails, heads
 
 
 # ---- Weights of the binding edges, from the dual of a max-difference loss
@@ -572,8 +570,7 @@ def _edge_of_row(loss: MaxDifferenceRobustness) -> Indices:
     """Index in ``graph.edges`` of each row of the map."""
     assert isinstance(loss.map, OverPoints)
     ends = np.sort(sp.csr_array(loss.map.matrix).indices.reshape(-1, 2), axis=1)
-    edges = loss.graph.edges
+    edges = loss.graph.edges  # in order
     codes = edges[:, 0] * loss.n_points + edges[:, 1]
-    order = np.argsort(codes)
     wanted = ends[:, 0].astype(np.intp) * loss.n_points + ends[:, 1]
-    return order[np.searchsorted(codes, wanted, sorter=order)]
+    return np.searchsorted(codes, wanted)

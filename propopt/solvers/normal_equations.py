@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, final, get_args
@@ -36,7 +36,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Indices, quotient
 from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.algebra import objective_scale
+from propopt.losses.algebra import objective_scale, positive_terms
 from propopt.losses.completeness import is_completeness
 from propopt.losses.linear_algebra import conjugate_gradients
 from propopt.losses.maps import (
@@ -118,13 +118,6 @@ class _NormalEquations(Prepared):
         """For each loss the blocks of AᵀA, of a shape that broadcasts to (N, D, D)."""
         eye = np.eye(self._shape[1])
         return {loss.name: _blocks(loss, eye) for loss in self._losses}
-
-
-def positive_terms(
-    weights: Array, losses: Iterable[PropertyLoss]
-) -> list[tuple[float, PropertyLoss]]:
-    """Losses with their weights, where these are positive."""
-    return [(float(c), loss) for c, loss in zip(weights, losses, strict=True) if c > 0]
 
 
 @dataclass(frozen=True, eq=False)

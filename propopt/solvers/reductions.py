@@ -19,6 +19,7 @@ entry for each point (:mod:`propopt.losses.restricted`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast, final
@@ -29,8 +30,8 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import largest_entry
 from propopt.base.text import Reason
 from propopt.losses import Bound, Program, PropertyLoss
-from propopt.losses.algebra import _RecastLoss
-from propopt.losses.completeness import OffAxis, Totals, is_completeness
+from propopt.losses.algebra import _RecastLoss, positive_terms
+from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
@@ -55,7 +56,6 @@ from propopt.solvers.solver import (
     PreparedReduction,
     Reduction,
     Solution,
-    restored_multipliers,
 )
 
 
@@ -96,8 +96,8 @@ def _exact_duals(
         return {}
     return {
         loss.name: 2.0 * c * np.asarray(loss.map(W))
-        for c, loss in zip(weights, program.losses, strict=True)
-        if c > 0 and loss.is_squared and not loss.has_target
+        for c, loss in positive_terms(weights, program.losses)
+        if loss.is_squared and not loss.has_target
         if isinstance(loss.map, OverPoints | OverFeatures)
     }
 
@@ -246,7 +246,7 @@ class CompletenessReduction(Reduction):
     how = "complete"
 
     def reduced(self, program: Program) -> Program | Reason:
-        totals = Totals.of(program.bounds)
+        totals = Totals.of(program)
         if totals is None:
             return Reason("no constraint fixes row sums")
         reduced = totals.program(program)
@@ -259,18 +259,22 @@ class CompletenessReduction(Reduction):
         return reduced
 
     def prepare(self, program: Program) -> Prepared:
-        totals = Totals.of(program.bounds)
+        totals = Totals.of(program)
         assert totals is not None, "see take"
         reduced = totals.program(program)
         losses = cast(tuple[_RecastLoss, ...], reduced.losses)
-        is_sum = [is_completeness(bound) for bound in program.bounds]
+        place = program.bounds.index(program.row_sums[0])
         return PreparedReduction.of(
             self.inner(reduced),
             lambda start: replace(start, W=totals.coordinates(start.W)),
             lambda solution: replace(
                 solution,
                 W=totals.expanded(solution.W),
-                multipliers=restored_multipliers(solution.multipliers, is_sum),
+                multipliers=(
+                    *solution.multipliers[:place],
+                    math.inf,
+                    *solution.multipliers[place:],
+                ),
             ),
             reduced,
             np.array([loss.constant for loss in losses]),

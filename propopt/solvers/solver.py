@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -265,14 +265,6 @@ class PreparedCurveReduction(PreparedReduction, Curve):
         assert isinstance(self._inner, Curve), "it is chosen for curves"
         measured = self._inner.measure(weights, tolerance)
         return replace(measured, losses=measured.losses + self._constants)
-
-
-def restored_multipliers(
-    multipliers: Iterable[float], is_removed: Iterable[bool]
-) -> tuple[float, ...]:
-    """Multipliers of all bounds, infinite for the removed ones."""
-    remaining = iter(multipliers)
-    return tuple(math.inf if removed else next(remaining) for removed in is_removed)
 
 
 # ---- The jackknife: errors of optimal attributions due to draws of their target

@@ -36,7 +36,7 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.completeness import Totals, is_completeness
+from propopt.losses.completeness import Totals
 from propopt.losses.maps import (
     Absolute,
     Identity,
@@ -259,7 +259,7 @@ class _Split(Prepared):
     def __init__(self, program: Program) -> None:
         self._program = program
         self._quadratic = Quadratic.of(program)
-        self._totals = Totals.of(program.bounds)
+        self._totals = Totals.of(program)
         self._size = _size(self._quadratic.G, self._totals)
         self._layout = choose_layout(_grams(program.losses))
         as_dense = self._layout == "dense"
@@ -385,11 +385,10 @@ def _size(G: Array, totals: Totals | None) -> float:
 
 def _bounds_refusal(program: Program) -> str | None:
     """The reason why there are bounds other than given row sums, or None."""
-    totals = Totals.of(program.bounds)
+    totals = Totals.of(program)
     if totals is not None and not totals.is_shared:
         return "rows add up with different weights"
-    others = [bound for bound in program.bounds if not is_completeness(bound)]
-    return bounds_refusal(replace(program, bounds=tuple(others)))
+    return bounds_refusal(replace(program, bounds=program.limits))
 
 
 def _grams(losses: tuple[PropertyLoss, ...]) -> list[Sparse | Array]:

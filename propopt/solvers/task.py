@@ -26,7 +26,7 @@ from propopt.base.resources import few_threads
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Reason
 from propopt.losses import MaxDifferenceRobustness, Program
-from propopt.losses.algebra import Faithfulness
+from propopt.losses.algebra import Faithfulness, positive_terms
 from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.graphs.points import Graph
@@ -339,7 +339,7 @@ class Task:
         shape = self.program.shape
         self.program.trivial.refuse_underflow(weights)
         if self._zero_is_free(weights):
-            tied = [loss for c, loss in self.program.weighed(weights).terms if c > 0]
+            tied = [loss for _, loss in positive_terms(weights, self.program.losses)]
             tied += [bound.loss for bound in self.program.bounds]
             if not any(isinstance(loss, Faithfulness) for loss in tied):
                 warnings.warn(
@@ -604,7 +604,7 @@ class Task:
     @cached_property
     def _totals(self) -> Totals | None:
         """The given row sums, or None."""
-        return Totals.of(self.program.bounds) if self.program.bounds else None
+        return Totals.of(self.program)
 
     @cached_property
     def _irreducible(self) -> dict[str, Array]:

@@ -38,7 +38,7 @@ class FeatureKernel(PropertyLoss):
 def test_the_least_of_a_loss_among_complete_ones_is_that_of_clarabel(seed):
     rng = np.random.default_rng(seed)
     total, C = rng.normal(size=4), rng.normal(size=(D + 2, D))
-    ours = Totals.of([po.losses.Completeness(total).bound(D)])
+    ours = Totals.of(po.losses.Program((), (po.losses.Completeness(total).bound(D),)))
     W = cp.Variable((4, D))
     value = cp.Problem(
         cp.Minimize(cp.sum_squares(W @ C.T)), [cp.sum(W, axis=1) == total]
