@@ -10,6 +10,7 @@ from typing import Any, Final, cast, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Indices, Points, Values, quotient
+from propopt.base.errors import Refused
 from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
@@ -185,10 +186,14 @@ def _mean(shares: Array, means: Array) -> Values:
 # ---- Means of a function by the bin of one column, and coefficients along its bins
 
 
+NO_PROFILE: Final = "weights depend on distances, so that bins have no profile"
+
+
 def bin_profiles(exact: ExactLimits, points: Points) -> tuple[Array, ...]:
     """The profiles h_j(b) = E_Q[f | V_j in b], (n, B_j) each; NaN in empty bins."""
-    binned = binned_columns(exact.law)
-    columns = tuple(column for column in binned if column is not None)
+    columns = binned_columns(exact.law)
+    if columns is None:
+        raise Refused(NO_PROFILE)
     row_widths = exact.law.widths(points)
     parts = [
         _means(exact, columns, points[block], row_widths[block])

@@ -38,16 +38,15 @@ from propopt.lime.sampled_limits import (
     limits_or_estimates,
 )
 from propopt.lime.text.sampled_words import (
-    SampledWords,
     SizePlan,
     TextSubject,
     WordMeans,
+    coefficients_of,
     estimate_words,
 )
 from propopt.lime.text.word_limits import (
     CheckedDocument,
     TextLaw,
-    WordRegression,
     check_documents,
 )
 from propopt.losses.faithfulness import relative_size
@@ -719,10 +718,7 @@ def _explained(
     if means is None or refusal:
         return record, None
     words = checked.words
-    if isinstance(means, SampledWords):
-        result = means.at(np.array([law.bandwidth]))
-    else:
-        result = WordRegression(means).weighed(law.shares(d)[None])
+    result = coefficients_of(means, np.array([law.bandwidth]))
     bits = law.bits(d)
     errors = result.standard_errors
     record = replace(

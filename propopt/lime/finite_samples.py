@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final, TypeAlias, final
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from propopt.base.arrays import (
     Array,
@@ -369,15 +369,13 @@ def expected_run(
     law: TextLaw,
     value: float,  # f of the document
     n_samples: int,
-    ridge: float = 1.0,
-    first_row: bool = True,
 ) -> FiniteFit:
     """The mean of runs of ``lime`` on a text, to the first order in d / n."""
     limits = WordRegression(function).at(np.array([law.bandwidth]))
     bits = law.bits(function.n_words)
     mean = limits.intercept + bits.share * limits.coefficients.sum(axis=1)
-    values = np.array([value]) if first_row else None
-    return FiniteFit(limits.coefficients, mean, bits, values, n_samples, ridge)
+    values = np.array([value])
+    return FiniteFit(limits.coefficients, mean, bits, values, n_samples)
 
 
 def single_text_run(
@@ -411,8 +409,8 @@ def single_text_run(
 
 def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Mask:
     """Uniform random sets with sizes stratified by their shares (d + 1,)."""
-    shares = np.exp(log_shares - log_shares.max())
-    ends = np.cumsum(shares) / shares.sum()
+    shares = softmax(log_shares)
+    ends = np.cumsum(shares)
     even = (np.arange(read_count(n_draws, "n_draws")) + rng.random()) / n_draws
     sizes = np.minimum(np.searchsorted(ends, even), np.flatnonzero(shares).max())
     d = len(shares) - 1
@@ -422,10 +420,7 @@ def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Ma
 def _set_weights(bits: Mask, log_shares: Values) -> Values:
     """The weight of each set, by the share of its size, (S,), with the sum 1."""
     sizes = bits.sum(axis=1)
-    counts = np.bincount(sizes, minlength=len(log_shares))
-    logs = np.where(counts > 0, log_shares, -np.inf)
-    each = np.exp(logs - logs.max()) / np.maximum(counts, 1)
-    return each[sizes] / each[sizes].sum()
+    return softmax(log_shares[sizes] - np.log(np.bincount(sizes)[sizes]))
 
 
 def used_words(function: SetFunction) -> Indices:

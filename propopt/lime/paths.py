@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, TypeAlias, final
 
 import numpy as np
@@ -20,7 +20,7 @@ from propopt.base.arrays import Array, Indices, Mask, Points, Values, largest_fi
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.exact_limits import ExactLimits, Limits
-from propopt.lime.text.sampled_words import SampledWords, WordMeans
+from propopt.lime.text.sampled_words import WordMeans, coefficients_of
 from propopt.lime.text.word_limits import WordCoefficients, WordRegression
 from propopt.structures.subsets.sets import SizeMeans
 
@@ -135,8 +135,8 @@ def path_of_words(
     means: WordMeans, width: float = 0.25, widths: ArrayLike | None = None
 ) -> BandwidthPath:
     """The coefficients of a document at many bandwidths (M,)."""
-    limits = means if isinstance(means, SampledWords) else WordRegression(means)
-    return _path(limits.at, width if np.isfinite(width) else 1.0, widths)
+    at = partial(coefficients_of, means)
+    return _path(at, width if np.isfinite(width) else 1.0, widths)
 
 
 def _path(at: LimitsAt, width: float, widths: ArrayLike | None) -> BandwidthPath:

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any, Final, final
 
 import numpy as np
+from scipy.special import eval_sh_legendre, softmax
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Values, quotient
 from propopt.base.errors import InvalidInput, Refused
@@ -28,7 +29,7 @@ from propopt.laws.draws import cross_fitted
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.regressions import Neighbourhood
 from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled, stream_of
-from propopt.lime.exact_limits import ExactLimits, Limits, bin_profiles
+from propopt.lime.exact_limits import NO_PROFILE, ExactLimits, Limits, bin_profiles
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import Draws, LimeLaw, draws_at
 from propopt.losses.faithfulness import error_of_blocks
@@ -56,12 +57,10 @@ def values_around(
     points: Points,
     widths: Values,
     uniforms: Array,  # (S, D): the same for all rows
-    budget: Budget | None = None,
+    budget: Budget = BATCH_BUDGET,
 ) -> Iterator[tuple[slice, Draws, Array]]:
     """Samples of Q around blocks of rows, with the values of f, (m, S)."""
-    for block in (BATCH_BUDGET if budget is None else budget).blocks(
-        len(points), 3 * uniforms.nbytes
-    ):
+    for block in budget.blocks(len(points), 3 * uniforms.nbytes):
         rows = points[block]
         copies = np.broadcast_to(uniforms, (len(rows), *uniforms.shape))
         draws = draws_at(law.columns, rows, widths[block], copies)
@@ -149,22 +148,16 @@ def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
     rest = np.where(a < 1.0, 1.0 - a, 1.0)
     many_inside = a * n_draws >= _FEWEST
     many_outside = (1.0 - a) * n_draws >= _FEWEST
-    within = inside * many_inside / np.sqrt(one) * _polynomials(uniforms / one)[0]
+    within = inside * many_inside / np.sqrt(one) * _polynomial(1, uniforms / one)
     position = (uniforms - a) / rest
     scale = ~inside * many_outside / np.sqrt(rest)
-    without = [scale * P for P in _polynomials(position)[:n_outside]]
+    without = [scale * _polynomial(k + 1, position) for k in range(n_outside)]
     return np.concatenate([bits, within, *without], axis=-1)
 
 
-def _polynomials(v: Array) -> tuple[Array, Array, Array]:
-    """Legendre polynomials on [0, 1]: mean 0, variance 1, uncorrelated."""
-    line = 2.0 * v - 1.0
-    parabola = v * (v - 1.0)
-    return (
-        np.sqrt(3.0) * line,
-        np.sqrt(5.0) * (6.0 * parabola + 1.0),
-        np.sqrt(7.0) * line * (10.0 * parabola + 1.0),
-    )
+def _polynomial(degree: int, v: Array) -> Array:
+    """A Legendre polynomial on [0, 1]: mean 0, variance 1, uncorrelated."""
+    return np.sqrt(2.0 * degree + 1.0) * eval_sh_legendre(degree, v)
 
 
 # ---- Samples of a law without weights, shared by all rows: f is evaluated once
@@ -194,9 +187,8 @@ class CommonDraws:
         cls, law: LimeLaw, evaluate: Callable[[Points], Values], n_draws: int = N_COMMON
     ) -> CommonDraws | None:
         """Draws that depend only on the law, not on rows; None if it has no bins."""
-        binned = binned_columns(law)
-        columns = tuple(column for column in binned if column is not None)
-        if len(columns) < len(binned):
+        columns = binned_columns(law)
+        if columns is None:
             return None
         rng = np.random.default_rng(0)
         uniforms = stratified_uniforms(1, n_draws, len(columns), rng)
@@ -207,13 +199,11 @@ class CommonDraws:
 
     def weights(self, points: Points, widths: Values) -> Array:
         """The weights π over their sum, around rows (n, D): (S, n)."""
-        # log π = Σ_j (z_j − 1) / (2 ν²), and the largest is 0 at most
+        # log π = Σ_j (z_j − 1) / (2 ν²)
         agreed = np.zeros((len(self.samples), len(points)))
         for bins, others in zip(self.bins, self._bins_of(points), strict=True):
             agreed += bins[:, None] == others
-        logs = 0.5 * (agreed - len(self.columns)) / widths**2
-        weights = np.exp(logs - logs.max(axis=0))
-        return weights / weights.sum(axis=0)
+        return softmax(0.5 * (agreed - len(self.columns)) / widths**2, axis=0)
 
     def enough(self, points: Points, widths: Values) -> Mask:
         """Whether the samples around rows are worth half of their number, (n,)."""
@@ -246,12 +236,8 @@ class CommonDraws:
         n = len(self.samples)
         centred = self.values[:, None] - self.values @ weights
         for x in self.samples.T:
-            rank = np.empty(n, np.intp)
-            rank[np.argsort(x, kind="stable")] = np.arange(n)
-            ties = np.unique(x, return_inverse=True)[1].ravel()
-            first = np.full(ties.max() + 1, n)
-            np.minimum.at(first, ties, rank)
-            stratum = first[ties] * _STRATA // n  # equal values share a stratum
+            # equal values share a stratum
+            stratum = np.searchsorted(np.sort(x), x) * _STRATA // n
             inside = np.eye(_STRATA)[stratum]
             mass = inside.T @ weights
             level = quotient(inside.T @ (weights * centred), mass)
@@ -534,22 +520,20 @@ class LimeSubject:
             self._estimated(self.law.with_width(w), points[widths == w], False, alone)
             for w in several.tolist()
         ]
-        order = np.concatenate([np.flatnonzero(widths == w) for w in several])
+        order = np.argsort(widths, kind="stable")
         return Limits.joined(parts).at(np.argsort(order))
 
     def profiles(self, points: Points) -> tuple[Array, ...]:
         """The profiles h_j(b) = E_Q[f | b_j = b], (n, B_j) each; NaN in empty bins."""
         if self.exact is None:
             return tuple([means for means, _ in self.estimated_profiles(points)])
-        if None in binned_columns(self.law):
-            raise Refused("weights depend on distances, so that bins have no profile")
         return bin_profiles(self.exact, points)
 
     def estimated_profiles(self, points: Points) -> list[tuple[Array, Array]]:
         """Profiles from draws that all rows share, and their errors."""
         common = self.common
         if common is None:
-            raise Refused("weights depend on distances, so that bins have no profile")
+            raise Refused(NO_PROFILE)
         widths = self.law.widths(points)
         if not common.enough(points, widths).all():
             raise Refused("at some row nearly all samples have a weight of zero")

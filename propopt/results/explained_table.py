@@ -456,12 +456,11 @@ class ExplainedTable(
             raise InvalidInput(f"rows: expected positions from 0 to {n - 1:,}")
         columns = [*header.features, *header.numbers, *header.cells]
         part_of = positions // header.part_rows
-        read = list[pd.DataFrame]()
-        places = list[Any]()
-        for part in np.unique(part_of).tolist():
-            places.append(np.flatnonzero(part_of == part))
-            read.append(self._part(part, columns).loc[positions[places[-1]]])
-        table = pd.concat(read).iloc[np.argsort(np.concatenate(places))]
+        read = [
+            self._part(part, columns).loc[np.unique(positions[part_of == part])]
+            for part in np.unique(part_of).tolist()
+        ]
+        table = pd.concat(read).loc[positions]
         before, errors = (np.stack([*table[name]]) for name in header.cells)
         *ends, gap, error = (table[name].to_numpy() for name in header.numbers)
         targets: dict[str, Any] = dict(

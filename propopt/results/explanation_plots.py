@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Indices, Values, largest_first
+from propopt.base.arrays import Values, largest_first
 from propopt.base.charts import Grid, Scatter, Steps, Swarm
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
@@ -46,11 +46,6 @@ _RULES: Final[tuple[WordRule, ...]] = (
 
 _SHOWN: Final = 10
 """Documents that are shown unless rows are given."""
-
-
-def _by_size(sizes: Array, most: int) -> Indices:
-    """Indices of the largest |sizes|, in falling order."""
-    return largest_first(np.abs(sizes))[:most]
 
 
 @final
@@ -112,7 +107,7 @@ class ExplanationPlots:
         if best.shape[0] == 1:
             return self.waterfall(n_features=n_features, ax=ax)
         most = read_count(n_features, "n_features")
-        order = _by_size(np.abs(best.attributions).mean(axis=0), most)
+        order = largest_first(np.abs(best.attributions).mean(axis=0))[:most]
         sample = RowSample.of(best.shape[0])
         some = np.ix_(sample.rows, order)
         caption = best.units_in_words
@@ -120,7 +115,7 @@ class ExplanationPlots:
             caption += f"\n{sample.in_words()}"
         return draw(
             Swarm(
-                names=[self.explanation.features[j] for j in order],
+                names=[best.features[j] for j in order],
                 attributions=best.attributions[some],
                 values=None if best.points is None else best.points[some],
                 categories=best.categories,
@@ -180,7 +175,7 @@ class ExplanationPlots:
         if row is not None or best.shape[0] > 1:
             n = best.labels.position(row, best.shape[0])
         w = best.attributions[n]
-        order = _by_size(w, read_count(n_features, "n_features"))
+        order = largest_first(np.abs(w))[: read_count(n_features, "n_features")]
         order = order[w[order] != 0.0] if w.any() else order
         names = [self._named(n, j) for j in order]
         parts = w[order]

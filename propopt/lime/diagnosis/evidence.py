@@ -35,7 +35,6 @@ from propopt.lime.finite_samples import (
     single_text_run,
     used_words,
 )
-from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, draws_at
 from propopt.lime.paths import SignsAround, signs_around, signs_of_words
 from propopt.lime.sampled_limits import (
@@ -274,18 +273,6 @@ class RowsEvidence(Evidence):
             expected,
             progress,
         )
-
-    @cached_property
-    def n_bins(self) -> list[int]:
-        """The bins of numbers of each column, without that of missing ones, (D,)."""
-        columns = binned_columns(self.law)
-        return [0 if column is None else len(column.edges) + 1 for column in columns]
-
-    @cached_property
-    def coded(self) -> Mask:
-        """Whether columns hold categories, (D,)."""
-        columns = binned_columns(self.law)
-        return np.array([column is not None and column.coded for column in columns])
 
 
 # ---- One document, its words, and the features that they feed

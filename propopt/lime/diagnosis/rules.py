@@ -18,8 +18,8 @@ from propopt.lime.diagnosis.evidence import (
 )
 from propopt.lime.exact_limits import bit_steps, share_outside, split_by_columns
 from propopt.lime.finite_samples import first_row_shift
-from propopt.lime.laws.gaussian_law import GaussianLaw, NormalColumn
-from propopt.lime.laws.lime_law import GlimeLaw
+from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.gaussian_law import NormalColumn
 
 
 # ---- Alignment artifacts: coefficients that come from cells in the row or column of
@@ -79,10 +79,11 @@ def against_profile(case: RowsEvidence) -> RuleOutcome:
     standard_errors = case.limits.standard_errors
     exact = standard_errors is None
     for j, (profile, errors) in enumerate(case.profiles):
-        if case.coded[j]:
+        column = case.law.columns[j]
+        if not isinstance(column, BinnedColumn) or column.coded:
             continue  # categories have no order
         # without the bin of missing numbers, which comes last, and empty ones
-        n_bins = case.n_bins[j]
+        n_bins = len(column.edges) + 1
         filled = ~np.isnan(profile[:, :n_bins]).any(axis=0)
         h = profile[:, :n_bins][:, filled]
         error = errors[:, :n_bins][:, filled]
@@ -206,14 +207,14 @@ _LEAST_OUTSIDE: Final = 30.0
 
 def _normal(case: RowsEvidence) -> list[tuple[int, NormalColumn]]:
     """The columns of normal numbers that are never missing, by position."""
-    law = case.law
-    if not isinstance(law.law if isinstance(law, GlimeLaw) else law, GaussianLaw):
-        raise Refused("samples are not normal")
-    return [
+    columns = [
         (j, column)
-        for j, column in enumerate(law.columns)
-        if isinstance(column, NormalColumn) and not column.missing
+        for j, column in enumerate(case.law.columns)
+        if isinstance(column, NormalColumn)
     ]
+    if not columns:
+        raise Refused("samples are not normal")
+    return [(j, column) for j, column in columns if not column.missing]
 
 
 def _gains(case: RowsEvidence) -> Array:

@@ -269,11 +269,10 @@ def _deviation(part: Array) -> float:
     return float((part / scale).std() * scale)
 
 
-def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:
-    """The columns in bins, (D,); None for columns of normal numbers."""
-    return tuple(
-        column if isinstance(column, BinnedColumn) else None for column in law.columns
-    )
+def binned_columns(law: LimeLaw) -> tuple[BinnedColumn, ...] | None:
+    """The columns in bins, (D,); None if some are of normal numbers."""
+    columns = tuple(x for x in law.columns if isinstance(x, BinnedColumn))
+    return columns if len(columns) == len(law.columns) else None
 
 
 # ---- Bins of the columns of a table, with their shares

@@ -62,9 +62,9 @@ class NormalColumn:
         missing: float = 0.0,
     ) -> NormalColumn:
         """A column with B bins of equal mass under N(μ, σ²), or with given edges."""
-        if not isinstance(rule, int):
-            return cls(mean, scale, rule, unit, missing)
-        edges = mean + scale * ndtri(np.arange(1, rule) / rule)
+        edges = rule
+        if isinstance(edges, int):
+            edges = mean + scale * ndtri(np.arange(1, edges) / edges)
         return cls(mean, scale, edges, unit, missing)
 
     @cached_property

@@ -309,6 +309,12 @@ WordMeans: TypeAlias = SetFunction | SampledWords
 """The means of f by number of words, which give coefficients at any bandwidth."""
 
 
+def coefficients_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
+    """The coefficients of a document at bandwidths ν (K,)."""
+    limits = means if isinstance(means, SampledWords) else WordRegression(means)
+    return limits.at(bandwidths)
+
+
 def _mean_by_size(sets: ValuedSets) -> Values:
     """The sums of values by number of remaining words, (d + 1,)."""
     bits, sizes, products = sets

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Final, final
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
-from propopt.base.arrays import Array, Attributions, Indices, Mask, Values
+from propopt.base.arrays import Array, Attributions, Indices, Mask, Values, quotient
 from propopt.base.checks import read_positive
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
@@ -49,15 +50,12 @@ class ExchangeableBits:
     @cached_property
     def log_weight(self) -> Values:
         """Log E π, (n,)."""
-        most = self.log_sizes.max(axis=1)
-        total = np.exp(self.log_sizes - most[:, None]).sum(axis=1)
-        return most + np.log(total)
+        return logsumexp(self.log_sizes, axis=1)
 
     @cached_property
     def _shares(self) -> Array:
         """The probabilities of sizes, (n, d + 1)."""
-        weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
+        return softmax(self.log_sizes, axis=1)
 
     @cached_property
     def _lost(self) -> Values:
@@ -232,9 +230,8 @@ class TextLaw:
         float
             Between 0 and 1.
         """
-        logs = self.log_weights(n_words)
-        weights = np.exp(logs - logs.max())
-        return float(weights.sum() ** 2 / (weights**2).sum() / n_words)
+        shares = softmax(self.log_weights(n_words))
+        return float(1.0 / (shares**2).sum() / n_words)
 
     def draw(
         self, n_words: int, n_samples: int, rng: np.random.Generator
@@ -318,8 +315,7 @@ class WordRegression:
         square = (w * (u - u_mean[:, None]) ** 2).sum(axis=1)
         product = (w * (u - u_mean[:, None]) * level).sum(axis=1)
         tiny = square < _NEGLIGIBLE
-        fall = np.divide(product, square, out=np.zeros(len(w)), where=~tiny)
-        fall[tiny] = level[d - 2]
+        fall = quotient(product, square, level[d - 2], ~tiny)
         slope = -fall
         at_full = means[d - 1] + np.where(tiny, 0.0, level_mean - fall * u_mean)
         m = np.arange(d + 1.0)

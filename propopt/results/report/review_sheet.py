@@ -123,7 +123,7 @@ class ReviewSheet:
             most = differences.max(axis=1)
             columns[f"largest difference from {self.other}"] = [*map(float, most)]
             columns["in column"] = [
-                str(self._names[j]) if x else ""
+                self.result.features[j] if x else ""
                 for j, x in zip(indices, most, strict=True)
             ]
         if self.tolerance is not None:
@@ -147,7 +147,7 @@ class ReviewSheet:
             words.append(f"{self.noun} ({self.other}, where they differ)")
         if self.tolerance is not None and self._fails.any():
             words.append("✗: beyond the tolerance")
-        parts = [(str(self._names[j]), [j]) for j in columns]
+        parts = [(self.result.features[j], [j]) for j in columns]
         if rest := [*{*range(D)} - {*columns}]:
             parts.append(("others", rest))
         rows = self._failing_first(max(CELLS_ON_PAGE // (len(parts) + 1), 1))
@@ -202,15 +202,9 @@ class ReviewSheet:
             rows += "; the CSV files have all"
         return " · ".join(filter(None, (self.unit, rows, *words)))
 
-    @property
-    def _names(self) -> Sequence[Any]:
-        return self.result.labels.feature_names(self._values.shape[1])
-
-    def _row(self, n: int) -> str:
-        return str(self.result.labels.row(n))
-
     def _index(self, rows: Sequence[int]) -> pd.Index[Any]:
-        return pd.Index([*map(self._row, rows)], name="row")
+        labels = self.result.labels
+        return pd.Index([str(labels.row(n)) for n in rows], name="row")
 
 
 # ---- The record and fields for signatures
