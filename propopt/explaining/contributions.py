@@ -335,10 +335,9 @@ class ContributionRule:
 
     def _linked(self, points: Points, prediction: Values) -> Array | None:
         """Exact values for a link of trees, if all sets of columns can be afforded."""
-        ready = self._ready_link
-        checked = self._checked_link
-        if ready is None or checked is None:
+        if self._link is None:
             return None
+        checked, ready = self._link
         if not link_holds(*checked, points, prediction):
             return None
         return self._values(ready, points)
@@ -379,18 +378,15 @@ class ContributionRule:
         return {}
 
     @cached_property
-    def _checked_link(self) -> CheckedLink | None:
+    def _link(self) -> tuple[CheckedLink, LinkedShapley] | None:
+        """A link of trees, and its values if all sets of columns can be afforded."""
         names = self.reference.labels.of_columns()
-        return checked_link(self.function, self.reference.points, names)
-
-    @cached_property
-    def _ready_link(self) -> LinkedShapley | None:
-        checked = self._checked_link
+        checked = checked_link(self.function, self.reference.points, names)
         background = self.background
         n_rows = len(background.points)
         if checked is None or checked[0].steps_of_row(n_rows) > MOST_LINK_STEPS:
             return None
-        return LinkedShapley(checked[0], background.game(self.players))
+        return checked, LinkedShapley(checked[0], background.game(self.players))
 
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:

@@ -74,10 +74,11 @@ class PartWriter:
 
     def write(self, parts: Sequence[int]) -> Iterator[int]:
         """Write some parts, in ascending order; yields numbers of finished rows."""
-        for run in _runs(parts):
-            yield from self._write_run(run)
+        gaps = np.flatnonzero(np.diff(parts) > 1) + 1
+        for run in np.split(np.array(parts, np.intp), gaps) if parts else ():
+            yield from self._write_run(run.tolist())
 
-    def _write_run(self, parts: range) -> Iterator[int]:
+    def _write_run(self, parts: Sequence[int]) -> Iterator[int]:
         """Write consecutive parts, reading their rows once."""
         sizes = [self._sizes(part) for part in parts]
         first = self.header.rows_of(parts[0]).start
@@ -145,15 +146,6 @@ def _rows_within(n_bytes: int, most: int, n_columns: int) -> int:
     """The rows that so many bytes hold, at most ``most``, as a power of two."""
     rows = min(max(n_bytes // (8 * n_columns), 1), most)
     return int(2 ** (rows.bit_length() - 1))
-
-
-def _runs(parts: Sequence[int]) -> Iterator[range]:
-    """Consecutive numbers among ascending ones."""
-    first = 0
-    for k in range(1, len(parts) + 1):
-        if k == len(parts) or parts[k] != parts[k - 1] + 1:
-            yield range(parts[first], parts[k - 1] + 1)
-            first = k
 
 
 # ---- A folder of explained rows: started, continued or finished

@@ -202,12 +202,13 @@ class CheckedSettings(Settings):
         read_option(settings.metric, MetricChoice, "metric")
         if settings.kind is not None:
             read_option(settings.kind, KindChoice, "kind")
-        if isinstance(settings.groups, str):
-            read_option(settings.groups, GroupsChoice, "groups")
-        if isinstance(settings.offset, str):
-            read_option(settings.offset, OffsetChoice, "offset")
-        if isinstance(settings.contributions, str):
-            read_option(settings.contributions, ContributionChoice, "contributions")
+        for name, words in (
+            ("groups", GroupsChoice),
+            ("offset", OffsetChoice),
+            ("contributions", ContributionChoice),
+        ):
+            if isinstance(values[name], str):
+                read_option(values[name], words, name)
         return cls(**values)
 
     @property

@@ -323,7 +323,7 @@ class RandomInputs(InducingRule):
     count: int
 
     def select(self, candidates: Candidates, /) -> Points:
-        different = _distinct(candidates.X)
+        different = np.unique(candidates.X, axis=0)
         count = min(read_count(self.count, "count"), len(different))
         return different[
             np.sort(candidates.rng.choice(len(different), count, replace=False))
@@ -427,7 +427,3 @@ def read_inducing(inducing: object) -> InducingRule | None:
             f"GreedyVariance({inducing!r}) is a rule"
         )
     return GivenInputs(inducing)
-
-
-def _distinct(X: Points) -> Points:
-    return np.unique(X, axis=0)

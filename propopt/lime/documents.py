@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Indices, Values
+from propopt.base.arrays import Array, Indices
 from propopt.base.checks import errors_of
 from propopt.base.declared import field, transient
 from propopt.base.document import Block, Markup
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, run_rules
-from propopt.lime.diagnosis.evidence import Evidence, TextEvidence
+from propopt.lime.diagnosis.diagnosis import run_rules
+from propopt.lime.diagnosis.evidence import Evidence, LimeFinding, TextEvidence
 from propopt.lime.diagnosis.rules import TEXT_RULES
 from propopt.lime.explanation import (
     OTHER_RUNS,
@@ -159,11 +159,6 @@ class LimeDocuments(
         """The distinct words of all documents, in order of first occurrence."""
         return vocabulary_of(self.documents)
 
-    @property
-    def base(self) -> Values:
-        """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
-        return np.array([record.base for record in self.records])
-
     def marked_text(self, n: int) -> MarkedText:
         """Document n with its coefficients, ready to be highlighted.
 
@@ -254,7 +249,9 @@ class LimeDocuments(
             raise Refused(f"path: {self.reasons[n]}")
         return path_of_words(means, subject.law.bandwidth, widths)
 
-    def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
+    def _findings(
+        self, n_samples: int, progress: bool | None
+    ) -> tuple[list[LimeFinding], Labels]:
         cases = {
             n: case
             for n, case in enumerate(self.evidence(n_samples))
@@ -270,8 +267,7 @@ class LimeDocuments(
         findings = run_rules(
             TEXT_RULES, lambda rule: rule.in_documents(cases, column), progress
         )
-        labels = Labels(self.labels.points, self.vocabulary)
-        return self._diagnosis_of(findings, labels, n_samples)
+        return findings, Labels(self.labels.points, self.vocabulary)
 
     # ---- the table and the document
 

@@ -687,10 +687,12 @@ def _explained(
 
     d = document.n_words
     source = EXACT
-    means: WordMeans | None = None
+    means: WordMeans | None
     try:
-        if refusal or not isinstance(checked.words, Reason):
-            means = None if isinstance(checked.words, Reason) else checked.words
+        if refusal:
+            means = None
+        elif not isinstance(checked.words, Reason):
+            means = checked.words
         elif isinstance(plan, int):
             means = Enumerated.of(evaluate, d)
             source = f"{EXACT} (all {plan:,} sets of words)"
@@ -700,6 +702,7 @@ def _explained(
             means = drawn = drawn.enough(subject.draws)
             source = f"estimate ({drawn.plan.evaluations:,} sets of words)"
     except InvalidInput as error:
+        means = None
         refusal = str(error)
     unknown = np.full(d, np.nan)
     record = LimeRecord(
@@ -715,7 +718,7 @@ def _explained(
         source=NO_COEFFICIENTS,
         reason=refusal,
     )
-    if means is None or refusal:
+    if means is None:
         return record, None
     words = checked.words
     result = coefficients_of(means, np.array([law.bandwidth]))

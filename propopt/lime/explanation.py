@@ -292,9 +292,9 @@ class LimeExplanation(
         return np.exp(self.log_weight)
 
     @property
-    @abstractmethod
     def base(self) -> Values:
         """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
+        return np.array([record.base for record in self.records])
 
     @property
     def at_row(self) -> Values:
@@ -699,24 +699,21 @@ class LimeExplanation(
         n = self._read_samples(n_samples)
         if rows is not None:
             return self.loc[[*rows]].diagnose(n, progress=progress)
-        return self._diagnosed(n, progress)
-
-    @abstractmethod
-    def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
-        """The findings of all rules about runs of n samples."""
-
-    def _diagnosis_of(
-        self, findings: list[LimeFinding], labels: Labels, n_samples: int
-    ) -> LimeDiagnosis:
-        """The results of all rules as a diagnosis."""
+        findings, labels = self._findings(n, progress)
         return LimeDiagnosis(
             items=tuple(sorted(findings, key=severity_order)),
             shape=self.shape,
             labels=labels,
-            n_samples=n_samples,
+            n_samples=n,
             sampling_error=self.sampling_error,
             quantity=self.quantity,
         )
+
+    @abstractmethod
+    def _findings(
+        self, n_samples: int, progress: bool | None
+    ) -> tuple[list[LimeFinding], Labels]:
+        """The findings of all rules about runs of n samples; the names they use."""
 
     # ---- as a table, as lists, as one line and as a document
 

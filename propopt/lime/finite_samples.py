@@ -32,7 +32,6 @@ from propopt.lime.sampled_limits import (
     values_around,
 )
 from propopt.lime.text.word_limits import ExchangeableBits, TextLaw, WordRegression
-from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
 
 
@@ -421,10 +420,3 @@ def _set_weights(bits: Mask, log_shares: Values) -> Values:
     """The weight of each set, by the share of its size, (S,), with the sum 1."""
     sizes = bits.sum(axis=1)
     return softmax(log_shares[sizes] - np.log(np.bincount(sizes)[sizes]))
-
-
-def used_words(function: SetFunction) -> Indices:
-    """The words that f depends on, (u,): all words if that is unknown."""
-    if not isinstance(function, Conjunctions):
-        return np.arange(function.n_words)
-    return function.columns

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Indices, Mask, Points, Values
 from propopt.base.declared import field, transient
 from propopt.base.errors import InvalidInput, Refused
-from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, run_rules
-from propopt.lime.diagnosis.evidence import Evidence, RowsEvidence
+from propopt.lime.diagnosis.diagnosis import run_rules
+from propopt.lime.diagnosis.evidence import Evidence, LimeFinding, RowsEvidence
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.exact_limits import Limits
 from propopt.lime.explanation import (
@@ -25,6 +25,7 @@ from propopt.lime.finite_samples import RunScatter, expected
 from propopt.lime.paths import BandwidthPath, path_of_row
 from propopt.lime.plots import LimePlots
 from propopt.lime.sampled_limits import LimeSubject
+from propopt.tables.frames import Labels
 
 
 _COLUMNS: Final = (
@@ -120,11 +121,6 @@ class LimeRows(
         """The rows as encoded numbers, (N, D)."""
         return self.require_subject("points").points
 
-    @property
-    def base(self) -> Values:
-        """The mean of f over weighted samples, E_Q f = β_0 + Σ_j α_j β_j, (N,)."""
-        return self.intercept + np.einsum("nd,nd->n", self.alpha, self.coefficients)
-
     @cached_property
     def limits(self) -> Limits:
         """The arrays of coefficients for infinitely many samples."""
@@ -195,12 +191,14 @@ class LimeRows(
             raise Refused(f"path: coefficients are estimated, as {self.reason}")
         return path_of_row(subject.exact, subject.points[n], widths)
 
-    def _diagnosed(self, n_samples: int, progress: bool | None) -> LimeDiagnosis:
+    def _findings(
+        self, n_samples: int, progress: bool | None
+    ) -> tuple[list[LimeFinding], Labels]:
         (case,) = self.evidence(n_samples)
         assert isinstance(case, RowsEvidence), "see _evidence"
         with case.announced(progress):
             findings = run_rules(LIME_RULES, lambda rule: rule.findings(case), progress)
-        return self._diagnosis_of(findings, self.labels, n_samples)
+        return findings, self.labels
 
     # ---- the table and the document
 

@@ -557,10 +557,7 @@ class LimeSubject:
         variance = np.empty(len(points))
         if common is not None:
             shared = common.enough(points, widths)
-            if shared.any():
-                variance[shared] = common.variances(points[shared], widths[shared])
-        if shared.all():
-            return variance
+            variance[shared] = common.variances(points[shared], widths[shared])
         rows = np.flatnonzero(~shared)
         rng = np.random.default_rng(self.draws.seed)
         (uniforms,) = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)

@@ -544,13 +544,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=4):
         return f"Audit({printable(verdicts)})"
 
 
-_ROWS_DO_NOT_ADD_UP: Final = (
-    "The sums of {count} of {n_rows} rows differ from the prediction minus the base."
-)
-_COMPUTE_AGAIN: Final = "Compute these values again, with this model, rows and base."
-
 _DANGERS: Final[Mapping[str, tuple[str, str]]] = {
-    "wrong sums": (_ROWS_DO_NOT_ADD_UP, _COMPUTE_AGAIN),
+    "wrong sums": (
+        "The sums of {count} of {n_rows} rows differ from the prediction minus the "
+        "base.",
+        "Compute these values again, with this model, rows and base.",
+    ),
     "another base": (
         "The base {value} should be {expected}, to which these values add up.",
         "Replace the base.",

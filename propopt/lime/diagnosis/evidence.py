@@ -33,7 +33,6 @@ from propopt.lime.finite_samples import (
     expected_run,
     single_run,
     single_text_run,
-    used_words,
 )
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, draws_at
 from propopt.lime.paths import SignsAround, signs_around, signs_of_words
@@ -46,6 +45,7 @@ from propopt.lime.sampled_limits import (
 )
 from propopt.lime.text.sampled_words import SampledWords, WordMeans
 from propopt.lime.text.word_limits import TextLaw
+from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import TextDocument
 
@@ -141,7 +141,6 @@ class RowsEvidence(Evidence):
     """The numbers that rules use, for rows of a table."""
 
     subject: LimeSubject  # the model and the law of an explanation
-    ridge: float  # of one run
     first_row: bool  # whether the row itself is a sample of a run
     limits: Limits
     scatter: Callable[[], RunScatter]  # of runs of the explanation, with Var_Q f
@@ -347,7 +346,10 @@ class TextEvidence(Evidence):
 
     @cached_property
     def depends(self) -> Mask:
-        used = np.isin(np.arange(len(self.names)), used_words(self._means))
+        means = self._means
+        used = np.ones(len(self.names), bool)
+        if isinstance(means, Conjunctions):
+            used = np.isin(np.arange(len(used)), means.columns)
         if self.features is not None:
             used &= self.features.used
         return used[None]
@@ -458,20 +460,30 @@ class Rule(Generic[AnyEvidence]):
 
     name: str  # in tables
     measure: str  # what its number is, in words
-    limit: float  # beyond it a number is a finding
-    below: bool = False  # whether numbers below the limit are findings
+    # numbers beyond one of these limits are findings
+    above: float = np.inf
+    below: float = -np.inf
     # the severity if everything is at stake, 0 to 1, and if nothing is
     weight: float
     least: float = 0.0
-    per_row: bool = True  # whether each row has a number
-    per_column: bool = True
+    per: Literal["cell", "row", "all"] = "cell"  # what has a number
     # measures; returns None if the rule does not apply
     check: Callable[[AnyEvidence], RuleOutcome | None]
 
     @property
+    def limit(self) -> float:
+        """The limit beyond which numbers are findings."""
+        return self.above if self.below == -np.inf else self.below
+
+    @property
+    def _sign(self) -> float:
+        """1 if numbers above the limit are findings, −1 if those below it are."""
+        return 1.0 if self.below == -np.inf else -1.0
+
+    @property
     def criterion(self) -> str:
         """The numbers that are findings, such as "< 0.1"."""
-        return f"{'<' if self.below else '>'} {self.limit:.3g}"
+        return f"{'>' if self._sign > 0.0 else '<'} {self.limit:.3g}"
 
     def findings(self, case: AnyEvidence) -> list[LimeFinding]:
         """All findings of the rule; or the closest number if there is none."""
@@ -503,19 +515,18 @@ class Rule(Generic[AnyEvidence]):
         table = np.asarray(part)
         if table.ndim == 2:
             return table
-        return table.reshape((1, -1) if self.per_column else (-1, 1))
+        return table.reshape((1, -1) if self.per == "cell" else (-1, 1))
 
     def exceeds(self, numbers: Any) -> Any:
         """True if numbers are beyond the limit."""
         with np.errstate(invalid="ignore"):
-            return numbers < self.limit if self.below else numbers > self.limit
+            return (numbers < self.below) | (numbers > self.above)
 
     def _closest(self, case: AnyEvidence, numbers: Array) -> LimeFinding:
         """The number closest to the limit, of a rule without findings."""
         if np.isnan(numbers).all():
             return self._finding(case)
-        sign = -1.0 if self.below else 1.0
-        n, j = divmod(int(np.nanargmax(sign * numbers)), numbers.shape[1])
+        n, j = divmod(int(np.nanargmax(self._sign * numbers)), numbers.shape[1])
         return self._finding(case, float(numbers[n, j]), n, j)
 
     def _finding(
@@ -527,8 +538,8 @@ class Rule(Generic[AnyEvidence]):
         severity: float = np.nan,
     ) -> LimeFinding:
         """A number at a row and a column; by default that of a rule not checked."""
-        row = n if self.per_row else None
-        column = j if self.per_column else None
+        row = None if self.per == "all" else n
+        column = j if self.per == "cell" else None
         is_of_cell = row is not None and column is not None
         return LimeFinding(
             rule=self.name,
@@ -552,35 +563,17 @@ class Rule(Generic[AnyEvidence]):
             for n, case in cases.items()
             for item in self.findings(case)
         ]
-        sign = -1.0 if self.below else 1.0
-        numbers = np.array([sign * item.number for item in items])
+        numbers = self._sign * np.array([item.number for item in items])
         worst = items[int(np.argmax(np.where(np.isnan(numbers), -np.inf, numbers)))]
         findings = [item for item in items if item.is_reported]
-        if len(findings) > 1 and not self.per_row:
+        if len(findings) > 1 and self.per == "all":
             # it depends only on the law and the number of words
             return [replace(worst, row=None)]
         return findings or [worst]
 
 
 def rule(
-    name: str,
-    measure: str,
-    *,
-    above: float = np.inf,
-    below: float = -np.inf,
-    weight: float,
-    least: float = 0.0,
-    per: Literal["cell", "row", "all"] = "cell",
+    name: str, measure: str, **settings: Any
 ) -> Callable[[Callable[[AnyEvidence], RuleOutcome | None]], Rule[AnyEvidence]]:
-    """Decorate a measurement as a rule with a limit and a severity."""
-    return lambda check: Rule(
-        name=name,
-        measure=measure,
-        limit=below if below > -np.inf else above,
-        below=below > -np.inf,
-        weight=weight,
-        least=least,
-        per_row=per != "all",
-        per_column=per == "cell",
-        check=check,
-    )
+    """Decorate a measurement as a rule with the limit and severity of its fields."""
+    return lambda check: Rule(name=name, measure=measure, check=check, **settings)

@@ -77,7 +77,7 @@ def against_profile(case: RowsEvidence) -> RuleOutcome:
     """Measure β_j over the rise of a monotone profile: negative if signs differ."""
     numbers = np.full(case.beta.shape, np.nan)
     standard_errors = case.limits.standard_errors
-    exact = standard_errors is None
+    n_errors = 1.0 if standard_errors is None else _ERRORS
     for j, (profile, errors) in enumerate(case.profiles):
         column = case.law.columns[j]
         if not isinstance(column, BinnedColumn) or column.coded:
@@ -89,11 +89,11 @@ def against_profile(case: RowsEvidence) -> RuleOutcome:
         error = errors[:, :n_bins][:, filled]
         if h.shape[1] < 3:
             continue  # for two bins the coefficient is the difference of their means
-        allowed = (1.0 if exact else _ERRORS) * np.hypot(error[:, 1:], error[:, :-1])
+        allowed = n_errors * np.hypot(error[:, 1:], error[:, :-1])
         rise = h[:, -1] - h[:, 0]
         steps = np.diff(h, axis=1)
         direction = np.sign(rise)
-        noise = (1.0 if exact else _ERRORS) * np.hypot(error[:, 0], error[:, -1])
+        noise = n_errors * np.hypot(error[:, 0], error[:, -1])
         monotone = (direction[:, None] * steps >= -allowed).all(axis=1)
         monotone &= np.abs(rise) > noise
         zero = error.max(axis=1)

@@ -368,7 +368,7 @@ NAMES = sorted(rule.name for rule in LIME_RULES)
 
 def passes(item):
     (rule,) = [rule for rule in LIME_RULES if rule.name == item.rule]
-    return item.number < rule.limit if rule.below else item.number > rule.limit
+    return item.number < rule.below or item.number > rule.above
 
 
 def outcomes(rule, numbers, **settings):
@@ -379,7 +379,7 @@ def outcomes(rule, numbers, **settings):
 
 @pytest.mark.parametrize("rule", LIME_RULES, ids=lambda rule: rule.name)
 def test_a_number_beyond_its_threshold_is_found_or_excused(rule):
-    sign = -1.0 if rule.below else 1.0
+    sign = 1.0 if rule.below == -np.inf else -1.0
     for seed in range(5):
         rng = np.random.default_rng(seed)
         numbers = rule.limit + rng.normal(size=(4, 3)) * 10.0 ** rng.integers(-9, 2)
