@@ -78,8 +78,14 @@ def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     base = float(np.median(e.base))
     given = next(e.hypotheses)
     implied = float(np.median(e.implied_base))
-    finding = AuditFinding("base", base - given.base, e.unit, "exact", value=base)
-    finding = replace(finding, expected=given.base)
+    finding = AuditFinding(
+        "base",
+        base - given.base,
+        e.unit,
+        "exact",
+        value=base,
+        expected=given.base,
+    )
     no_row_adds_up = not (np.abs(e.missed) <= e.row_tolerance).any()
     if e.is_exact and e.adds_up.all() and no_row_adds_up:
         return replace(finding, verdict="wrong", cause="another base", expected=implied)
@@ -87,13 +93,12 @@ def _base(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     if diagnosis.is_exact and abs(implied - base) <= tolerance:
         is_given = abs(base - given.base) <= tolerance
         source = "" if is_given else diagnosis.finding.source
-        finding = replace(finding, source=source, expected=implied)
-        return replace(finding, number=base - implied)
+        return replace(finding, number=base - implied, source=source, expected=implied)
     for one in e.hypotheses:
         if abs(one.base - base) <= tolerance:
             source = "" if one is given else one.words
-            finding = replace(finding, source=source, expected=one.base)
-            return replace(finding, number=base - one.base)
+            number = base - one.base
+            return replace(finding, number=number, source=source, expected=one.base)
     is_cause = not (e.is_given and diagnosis.is_wrong)
     return replace(
         finding,

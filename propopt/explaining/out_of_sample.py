@@ -482,6 +482,7 @@ class FittedRows(FittedReference):
         if problem.players is not None:
             group_labels = problem.players.labels(labels)
         measures = rows.measures
+        positions = [one.positions for one in rows.neighbours]
         W, largest = self._in_units(rows)
         proof = joint_proof(measures, largest)
         return self.answer(
@@ -503,9 +504,7 @@ class FittedRows(FittedReference):
                 "joint_excess": measures["joint_excess"],
                 "joint_distance": largest * measures["joint_distance"],
                 "similarity": read_only(measures["similarity"]),
-                "reference_rows": read_only(
-                    padded(rows.neighbours, problem.n_neighbors)
-                ),
+                "reference_rows": read_only(padded(positions, problem.n_neighbors, -1)),
             },
             **wide.problem.metadata(points),
             **self._errors(rows),
@@ -756,14 +755,13 @@ class FittedRows(FittedReference):
         faithfulness, pairs = self.reference.weights
         targets = rows.targets
         phi = rows.targets.estimate.values
-        count = max([len(neighbours.positions) for neighbours in rows.neighbours])
-        similarities = np.zeros((len(phi), count))
-        for row, neighbours in zip(similarities, rows.neighbours, strict=True):
-            row[: len(neighbours.positions)] = neighbours.similarities
+        positions = [one.positions for one in rows.neighbours]
+        similarities = [one.similarities for one in rows.neighbours]
+        count = max(map(len, positions))
         problem_data = {
             f"{faithfulness}.target": phi,
-            f"{pairs}.neighbours": padded(rows.neighbours, count),
-            f"{pairs}.similarities": similarities,
+            f"{pairs}.neighbours": padded(positions, count, -1),
+            f"{pairs}.similarities": padded(similarities, count, 0.0),
             f"{pairs}.fixed": self._left,
             f"{pairs}.offset": rows.main_effects,
         }
@@ -930,12 +928,12 @@ def _in_order(
     return ordered
 
 
-def padded(neighbours: Sequence[RowMatches], count: int) -> NDArray[np.intp]:
-    """Places of the k nearest of each row, (m, k); −1 where there are fewer."""
-    positions = np.full((len(neighbours), count), -1, np.intp)
-    for row, matches in zip(positions, neighbours, strict=True):
-        row[: len(matches.positions)] = matches.positions[:count]
-    return positions
+def padded(rows: Sequence[NDArray[Any]], count: int, absent: float) -> NDArray[Any]:
+    """The first entries of each row, (m, k); a number where there are fewer."""
+    table = np.full((len(rows), count), absent)
+    for line, entries in zip(table, rows, strict=True):
+        line[: len(entries)] = entries[:count]
+    return table
 
 
 def neighbours_in_words(problem: RowsProblem) -> dict[str, str]:

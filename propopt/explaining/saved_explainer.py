@@ -174,9 +174,16 @@ class SavedExplainer(
                 raise InvalidInput(f"reference: {name}: some saved numbers are missing")
         if len(self.reference.weights) != 2:
             raise InvalidInput("reference: weights: expected two, one for each loss")
-        together: list[Any] = [self.contributions, self.metric, self.background]
-        together += [self.targets, self.metric_name, self.omega]
-        together += [self.moves, self.n_background]
+        together: list[Any] = [
+            self.contributions,
+            self.metric,
+            self.background,
+            self.targets,
+            self.metric_name,
+            self.omega,
+            self.moves,
+            self.n_background,
+        ]
         if 0 < sum(part is None for part in together) < len(together):
             raise InvalidInput("contributions: some of their fields are missing")
         parts = (self.targets, self.main_effects)

@@ -460,8 +460,10 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         The first is infinite where F* is zero to rounding while F(b) is not.
         """
         rates = self._rates(best)
-        value = sum(c * baseline.losses[name] for name, c in rates.items())
-        optimum = sum(c * best.losses[name] for name, c in rates.items())
+        value, optimum = (
+            sum(c * one.losses[name] for name, c in rates.items())
+            for one in (baseline, best)
+        )
         nothing = _NOTHING * best.certificate.scale if best.certificate else 0.0
         if optimum > nothing:
             return value / optimum - 1.0, value - optimum, rates

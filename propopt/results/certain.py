@@ -361,14 +361,15 @@ def _separated(
     _, D = W.shape
     low = np.where(present, keys - widths, -np.inf)
     high = np.where(present, keys + widths, np.inf)
-    above = np.empty(W.shape, np.int64)
-    below = np.empty(W.shape, np.int64)
-    # intervals that touch have a common point
-    lows = np.sort(low, axis=1)
-    highs = np.sort(high, axis=1)
-    for n in range(len(W)):
-        above[n] = D - np.searchsorted(lows[n], high[n], side="right")
-        below[n] = np.searchsorted(highs[n], low[n], side="left")
+    # of equal ends the lower one is first: intervals that touch have a common point
+    ends = np.concatenate([low, high], axis=1)
+    order = np.argsort(ends, axis=1, kind="stable")
+    n_low = np.empty(ends.shape, np.int64)
+    position = np.empty(ends.shape, np.int64)
+    np.put_along_axis(n_low, order, np.cumsum(order < D, axis=1), axis=1)
+    np.put_along_axis(position, order, np.arange(1, 2 * D + 1)[None], axis=1)
+    above = D - n_low[:, D:]  # lower ends beyond the upper end of a feature
+    below = position[:, :D] - n_low[:, :D]  # upper ends before its lower end
     return 1 + above, present.sum(axis=1, keepdims=True) - below
 
 

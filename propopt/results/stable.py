@@ -169,7 +169,8 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
         sums = np.eye(len(names))
         if groups is not None:
             sums, names = group_sums(groups, names)
-        sums = sums if direction == "higher" else -sums
+        side = 1.0 if direction == "higher" else -1.0
+        sums = side * sums
         of_model = [x @ sums.T for x in retrained.contributions()]
         refits = list[list[Array]]()
         for b, model in enumerate(tracked("retrained models", models, progress), 1):
@@ -188,7 +189,7 @@ class Stable(Result, kind="propopt stable", noun="saved stable reasons"):
         moved = _Shifts(phi, rows, reference, (of_model[1] ** 2).mean(axis=0))
         lines, first = moved.among_first(k)
         return cls(
-            contributions=phi if direction == "higher" else -phi,
+            contributions=side * phi,
             votes=_first_of(stacked[0], k).sum(axis=0),
             directions=moved.directions(_Z_LINE),
             lines=lines,

@@ -472,18 +472,18 @@ class LimeLaw:
         Draws
             Samples and bits (n, S, D), weights (n, S).
         """
-        draws = self._drawn(points, n_samples, rng)
+        uniforms = rng.random((len(points), n_samples, len(self.columns)))
+        draws = self._drawn(points, uniforms)
         if first_row:
             draws.samples[:, 0] = points
             draws.bits[:, 0] = 1.0
             draws.weights[:, 0] = 1.0
         return draws
 
-    def _drawn(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
+    def _drawn(self, points: Points, uniforms: Array) -> Draws:
         # samples without weights are those of an infinite width
         wide = np.full(len(points), np.inf)
         widths = self.widths(points)
-        uniforms = rng.random((len(points), n_samples, len(self.columns)))
         draws = draws_at(self.columns, points, wide, uniforms)
         logs = np.zeros(draws.weights.shape)
         for j, (column, x) in enumerate(zip(self.columns, points.T, strict=True)):
@@ -580,8 +580,7 @@ class GlimeLaw(LimeLaw):
         tilts = self.law.tilts(points, row_widths)
         return tuple([replace(tilt, log_weight=none) for tilt in tilts])
 
-    def _drawn(self, points: Points, n_samples: int, rng: np.random.Generator) -> Draws:
-        uniforms = rng.random((len(points), n_samples, len(self.columns)))
+    def _drawn(self, points: Points, uniforms: Array) -> Draws:
         return draws_at(self.columns, points, self.widths(points), uniforms)
 
     def __repr__(self) -> str:
