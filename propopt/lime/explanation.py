@@ -299,8 +299,7 @@ class LimeExplanation(
     @property
     def at_row(self) -> Values:
         """The value of the surrogate at the row itself, β_0 + Σ_j β_j, (N,)."""
-        sums = np.array([beta.sum() for beta in self.coefficients])
-        return self.intercept + sums
+        return np.array([record.at_row for record in self.records])
 
     @property
     def local_gap(self) -> Values:

@@ -54,7 +54,7 @@ def findings_of_limits(
     errors = limits.standard_errors
     details = {
         "intercept": limits.intercept,
-        "local_gap": values - (limits.intercept + limits.coefficients.sum(axis=1)),
+        "local_gap": values - limits.at_row,
         "alpha": limits.alpha,
         "mean_weight": np.exp(limits.log_weight),
         "effective_share": effective_share(law, subject.points, limits.log_weight),

@@ -224,10 +224,9 @@ class LimePackage(Baseline):
                 feature_selection="none",  # all are kept; the default refits to rank
                 random_state=seed,
             )
-            slopes, intercept, score = package_fit(
-                explainer, row, request.value, len(row), self.n_samples
+            fits.append(
+                package_fit(explainer, row, request.value, len(row), self.n_samples)
             )
-            fits.append((slopes, intercept, score))
             request.advance(1)
         slopes, intercepts, scores = map(np.array, zip(*fits, strict=True))
         details = {"intercept": intercepts, "r2": scores}
