@@ -60,13 +60,11 @@ class ColouredText:
 
     def _pieces(self) -> list[tuple[str, str, float]]:
         """Words, the same with what stands between it and the next, and weights."""
-        text, result = self.document.text, self.document.occurrences
-        ends = [*(o.start for o in result[1:]), len(text)]
+        text, spans = self.document.text, self.document.spans
+        ends = [*(start for start, _, _ in spans[1:]), len(text)]
         return [
-            (o.word, text[o.start : end].strip(), float(self.weights[place]))
-            for o, end, place in zip(
-                result, ends, self.document.word_indices, strict=True
-            )
+            (self.document.words[j], text[start:end].strip(), float(self.weights[j]))
+            for (start, _, j), end in zip(spans, ends, strict=True)
         ]
 
 

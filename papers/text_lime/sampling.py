@@ -57,10 +57,8 @@ class TextChart:
     def draw(self, axes: Axes) -> None:
         """In lines."""
         line = start = 0
-        for occurrence, place in zip(
-            self.document.occurrences, self.document.word_indices, strict=True
-        ):
-            word = occurrence.word
+        for _, _, place in self.document.spans:
+            word = self.document.words[place]
             if start + len(word) > _LINE:
                 line, start = line + 1, 0
             removed = not self.retained[place]

@@ -108,9 +108,9 @@ class DocumentFunction(DerivedFunction):
         return points == 1.0
 
 
-def without_each(document: TextDocument, present: Mask | None = None) -> Iterator[str]:
-    """The text without one of its words, for each word in order."""
-    bits = np.ones(document.n_words, bool) if present is None else present.copy()
+def without_each(document: TextDocument, present: Mask) -> Iterator[str]:
+    """The text of the present words without one of them, for each in order."""
+    bits = present.copy()
     for j in np.flatnonzero(bits):
         bits[j] = False
         yield document.without(bits)
@@ -418,10 +418,7 @@ class TextFunction(WrappedModel):
         InvalidInput
             If an item is no text, or has a word that is not in the vocabulary.
         """
-        texts, _ = read_texts(X, "X")
-        documents = [self.text_schema.document_of(text) for text in texts]
-        self.text_schema.check_words(documents, "X")
-        return documents
+        return self.text_schema.read(X)[0]
 
     def documents_at(self, points: Points, labels: Labels) -> list[TextDocument]:
         """The documents of rows of counts, from the texts of their labels.

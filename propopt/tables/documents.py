@@ -37,6 +37,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from propopt.base.arrays import Array, Indices, Mask, Points, Sparse
+from propopt.base.checks import read_only
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
@@ -419,13 +420,6 @@ class TextDocument:
             raise InvalidInput("word_indices: expected an occurrence of each word")
 
     @cached_property
-    def occurrences(self) -> tuple[Occurrence, ...]:
-        """All occurrences of words, in order, (T,)."""
-        return tuple(
-            Occurrence(start, end, self.words[j]) for start, end, j in self.spans
-        )
-
-    @cached_property
     def n_words(self) -> int:
         """The number of distinct words, d."""
         return len(self.words)
@@ -595,14 +589,45 @@ class TextSchema:
         Refused
             If the table does not fit into memory.
         """
+        documents, names = self.read(X, what)
+        texts = tuple(document.text for document in documents)
+        labels = Labels(names, self.vocabulary, self.vocabulary, texts=texts)
+        return read_only(self.counts(documents)), labels
+
+    def read(
+        self, X: object, what: str = "X"
+    ) -> tuple[list[TextDocument], tuple[Hashable, ...] | None]:
+        """Split texts into documents; their names if they are a Series.
+
+        Parameters
+        ----------
+        X : sequence of str, Series or array (N,)
+            The texts.
+        what : str
+            Their name in errors.
+
+        Returns
+        -------
+        list of TextDocument, tuple or None
+            The N documents, and the names of the rows.
+
+        Raises
+        ------
+        InvalidInput
+            If an item is no text, or has a word that is not in the vocabulary; the
+            first such document is named.
+        """
         texts, names = read_texts(X, what)
-        result = [self.document_of(text) for text in texts]
-        self.check_words(result, what)
-        points = self.counts(result)
-        points.setflags(write=False)
-        return points, Labels(
-            names, self.vocabulary, self.vocabulary, texts=tuple(texts)
-        )
+        documents = [self.document_of(text) for text in texts]
+        for n, document in enumerate(documents):
+            unknown = [word for word in document.words if word not in self.column_index]
+            if unknown:
+                raise InvalidInput(
+                    f"{what}: document {n} has words that are not in `data`: "
+                    f"{listed(unknown)}; call wrap with data=documents, all that are "
+                    "to be explained"
+                )
+        return documents, names
 
     def document_of(self, text: str) -> TextDocument:
         """Split a text into words by the rule of the schema."""
@@ -651,35 +676,6 @@ class TextSchema:
         for row, document, values in zip(table, documents, of_words, strict=True):
             row[self.columns_of(document)] = values
         return table
-
-    def check_words(self, documents: Sequence[TextDocument], what: str) -> None:
-        """Raise an error for documents with words that the vocabulary lacks.
-
-        Parameters
-        ----------
-        documents : sequence of TextDocument
-            The documents to check.
-        what : str
-            Their name in errors.
-
-        Returns
-        -------
-        None
-            If all words are in the vocabulary.
-
-        Raises
-        ------
-        InvalidInput
-            If a document has another word; the first such document is named.
-        """
-        for n, document in enumerate(documents):
-            unknown = [word for word in document.words if word not in self.column_index]
-            if unknown:
-                raise InvalidInput(
-                    f"{what}: document {n} has words that are not in `data`: "
-                    f"{listed(unknown)}; call wrap with data=documents, all that are "
-                    "to be explained"
-                )
 
     def has_counts(self, document: TextDocument, point: Points) -> bool:
         """Whether a row (D,) has the word counts of a document, and no other words."""

@@ -67,7 +67,9 @@ def test_the_target_is_the_effect_of_deleting_each_word(model):
     for row, document in zip(best.gradient, documents, strict=True):
         columns, effects = function.text_schema.columns_of(document), []
         if document.n_words:
-            without = value_of(model, without_each(document))
+            without = value_of(
+                model, without_each(document, np.ones(document.n_words, bool))
+            )
             effects = value_of(model, [document.text])[0] - without
         np.testing.assert_allclose(row[columns], effects, atol=1e-12)
         assert np.count_nonzero(row) == np.count_nonzero(row[columns])

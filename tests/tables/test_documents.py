@@ -141,10 +141,10 @@ def test_odd_texts_keep_what_is_kept_and_are_given_back(rule):
         document = schema.document_of(text)
         assert schema.has_counts(document, point)
         assert document.without(np.ones(document.n_words)) == text
-        assert document.counts.sum() == len(document.occurrences)
+        assert document.counts.sum() == len(document.spans)
         nothing = document.without(np.zeros(document.n_words))
-        spans = sum(position.end - position.start for position in document.occurrences)
-        filled = len(document.filler) * len(document.occurrences)
+        spans = sum(end - start for start, end, _ in document.spans)
+        filled = len(document.filler) * len(document.spans)
         assert len(nothing) == len(text) - spans + filled
         expected = dict(zip(document.words, document.counts.tolist(), strict=True))
         results = {schema.names[j]: int(point[j]) for j in np.flatnonzero(point)}
