@@ -268,7 +268,7 @@ class FittedModel:
             return None
         scores = partial(getattr(self.core, rule.method), **rule.settings)
         if rule.weight is not None and (weight := rule.weight(self.core)) != 1.0:
-            scores = partial(_weighted, weight, scores)
+            scores = partial(weighted, weight, scores)
         return self.behind_steps(scores)
 
     @cached_property
@@ -418,8 +418,9 @@ _COUNT_WORDS: Final = "sklearn.CountVectorizer", "sklearn.HashingVectorizer"
 """``TfidfVectorizer`` is a subclass of ``CountVectorizer``."""
 
 
-def _weighted(weight: float, scores: Callable[[Any], Array], table: Any) -> Array:
-    return weight * np.asarray(scores(table))
+def weighted(weight: float, scores: Callable[[Any], object], table: Any) -> Array:
+    """Scores of a table times a number."""
+    return weight * np.asarray(scores(table), dtype=np.float64)
 
 
 def _after(

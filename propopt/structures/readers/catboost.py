@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Indices, Mask, Points
+from propopt.base.arrays import Array, Indices, Mask
 from propopt.base.extras import require
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree, node_shares
@@ -107,9 +106,9 @@ class _Splits:
     @cached_property
     def _before(self) -> int:
         """The number of splits with indices before those of statistics."""
-        counts = [len(feature.get("borders") or ()) for feature in self._floats]
-        counts += [len(feature.get("values") or ()) for feature in self._categories]
-        return sum(counts)
+        features = (*self._floats, *self._categories)
+        splits = [x.get("borders") or x.get("values") or () for x in features]
+        return sum(map(len, splits))
 
     def _elements(self, split: _Saved) -> list[_Saved]:
         """The elements that a split combines: categories, and numbers above borders."""
@@ -164,33 +163,32 @@ class _Splits:
         """Codes of categories that the model accepts; it may refuse missing ones."""
         accepted = {}
         for k in self.categorical:
-            codes = np.arange(
-                float(self.view.n_codes[self.view.sources[k].column] or 0)
-            )
-            if self._takes(k, codes):
-                accepted[k] = codes
-            else:
-                accepted[k] = np.array(
-                    [c for c in codes.tolist() if self._takes(k, [c])]
-                )
+            codes = np.arange(float(self._n_codes(k)))
+            if not self._takes(k, codes):
+                codes = codes[[self._takes(k, codes[[c]]) for c in range(len(codes))]]
+            accepted[k] = codes
         return accepted
 
-    def _takes(self, k: int, codes: ArrayLike) -> bool:
+    def _n_codes(self, k: int) -> int:
+        """The number of codes of a column; 0 for numbers."""
+        return self.view.n_codes[self.view.sources[k].column] or 0
+
+    def _takes(self, k: int, codes: Array) -> bool:
         """Whether the model accepts a column with these codes."""
         from catboost import CatBoostError
 
         try:
-            table = self.view.transform(self._rows(k, codes))
-            self.model.calc_leaf_indexes(table, 0, 1)
+            self.model.calc_leaf_indexes(self._table([k], [codes]), 0, 1)
         except (CatBoostError, TypeError):  # None may raise either
             return False
         return True
 
-    def _rows(self, k: int, values: ArrayLike) -> Points:
-        """Rows that differ only in column k."""
-        points = np.tile(self.view.start, (np.size(values), 1))
-        points[:, self.view.sources[k].column] = values
-        return points
+    def _table(self, columns: Sequence[int], values: Sequence[Array]) -> Any:
+        """The model's input where some of its columns have these values (n,)."""
+        points = np.tile(self.view.start, (len(values[0]), 1))
+        for k, of_column in zip(columns, values, strict=True):
+            points[:, self.view.sources[k].column] = of_column
+        return self.view.transform(points)
 
     # ---- Outcomes of splits
 
@@ -209,21 +207,15 @@ class _Splits:
         return {columns: self._leaf_indices(columns) for columns in combinations}
 
     def _leaf_indices(self, columns: tuple[int, ...]) -> Indices:
-        levels = [self._levels(k) for k in columns]
-        shape = tuple(map(len, levels))
-        points = np.tile(self.view.start, (math.prod(shape), 1))
-        mesh = np.meshgrid(*levels, indexing="ij")
-        for k, values in zip(columns, mesh, strict=True):
-            points[:, self.view.sources[k].column] = values.ravel()
-        leaves = np.asarray(self.model.calc_leaf_indexes(self.view.transform(points)))
-        return leaves.reshape(*shape, -1)
+        mesh = np.meshgrid(*map(self._levels, columns), indexing="ij")
+        table = self._table(columns, [values.ravel() for values in mesh])
+        leaves = np.asarray(self.model.calc_leaf_indexes(table))
+        return leaves.reshape(*mesh[0].shape, -1)
 
     def numbers(self, table: Any) -> Array:
         """Numbers unchanged, and codes of categories, shape (n, M)."""
-        frame = as_frame(table, "X")
         numbers = np.empty((len(table), len(self.view.sources)))
-        for k in range(numbers.shape[1]):
-            cells = table[:, k] if frame is None else frame.table.iloc[:, k]
+        for k, cells in enumerate(_cells_of(table)):
             if k in self._codes:
                 numbers[:, k] = [self._codes[k].get(cell, np.nan) for cell in cells]
             else:
@@ -236,9 +228,7 @@ class _Splits:
         code_of = {}
         for k in self.categorical:
             codes = self._levels(k)
-            table = self.view.transform(self._rows(k, codes))
-            frame = as_frame(table, "X")
-            cells = table[:, k] if frame is None else frame.table.iloc[:, k]
+            cells = _cells_of(self._table([k], [codes]))[k]
             code_of[k] = dict(zip(cells, codes.tolist(), strict=True))
         return code_of
 
@@ -334,8 +324,15 @@ class _Splits:
 
     def _codes_at(self, k: int, levels: Indices) -> Mask:
         """Which codes of a category are at some of its levels."""
-        n_codes = self.view.n_codes[self.view.sources[k].column] or 0
-        return np.isin(np.arange(n_codes), self._levels(k)[levels])
+        return np.isin(np.arange(self._n_codes(k)), self._levels(k)[levels])
+
+
+def _cells_of(table: Any) -> list[Any]:
+    """The cells of each column of a model's input table."""
+    frame = as_frame(table, "X")
+    if frame is None:
+        return list(table.T)
+    return [frame.table.iloc[:, k] for k in range(frame.table.shape[1])]
 
 
 _Pending: TypeAlias = tuple[Mask, tuple[int, ...]]

@@ -191,19 +191,17 @@ def _support_vector_machine(model: Any) -> Network | None:
     """The decision function; None for three or more classes, which vote by pairs."""
     # nothing else holds the width that gamma="scale" computed from the data
     gamma = model._gamma  # noqa: SLF001
-    settings = {"gamma": gamma, "coef0": model.coef0, "degree": model.degree}
     weights = dense_floats(model.dual_coef_)
     if len(weights) > 1:
         return None
     intercepts = floats(model.intercept_)
-    return _machine(model.kernel, settings, model.support_vectors_, weights, intercepts)
+    return _machine(model, gamma, model.support_vectors_, weights, intercepts)
 
 
 def _kernel_ridge(model: Any) -> Network | None:
-    settings = {"gamma": model.gamma, "coef0": model.coef0, "degree": model.degree}
     weights = np.atleast_2d(dense_floats(model.dual_coef_).T)
     zeros = np.zeros(len(weights))
-    return _machine(model.kernel, settings, model.X_fit_, weights, zeros)
+    return _machine(model, model.gamma, model.X_fit_, weights, zeros)
 
 
 def _gaussian_process(model: Any) -> Network | None:
@@ -220,32 +218,29 @@ def _gaussian_process(model: Any) -> Network | None:
 
 
 def _machine(
-    name: object,
-    settings: Mapping[str, Any],
+    model: Any,
+    gamma: float | None,
     points: Any,  # (M, D): may be sparse for linear kernels
     weights: Array,
     intercepts: Array,
 ) -> Network | None:
-    if name == "linear":  # Σ_m a_m xᵀz_m is one vector of coefficients
+    if model.kernel == "linear":  # Σ_m a_m xᵀz_m is one vector of coefficients
         return Affine(dense_floats(weights @ points), intercepts)
     centers = dense_floats(points)
-    kernel = _named_kernel(name, settings, centers.shape[1])
+    rate = 1.0 / centers.shape[1] if gamma is None else float(gamma)
+    kernel = _named_kernel(model, rate)
     if kernel is None:
         return None
     return Chain(kernels.KernelFeatures(kernel, centers), Affine(weights, intercepts))
 
 
-def _named_kernel(
-    name: object, settings: Mapping[str, Any], n_features: int
-) -> kernels.Kernel | None:
+def _named_kernel(model: Any, rate: float) -> kernels.Kernel | None:
     """A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels` or of libsvm."""
-    gamma = settings["gamma"]
-    rate = 1.0 / n_features if gamma is None else float(gamma)
-    match name:
+    match model.kernel:
         case "rbf" if rate > 0.0:
             return kernels.Radial("gaussian", 1.0 / np.sqrt(2.0 * rate))  # exp(−γ r²)
-        case "poly" | "polynomial" if settings["degree"] >= 1:
-            constants = rate, settings["coef0"], settings["degree"]
+        case "poly" | "polynomial" if model.degree >= 1:
+            constants = rate, model.coef0, model.degree
             return kernels.InnerProduct("polynomial", constants)
         case _:
             return None

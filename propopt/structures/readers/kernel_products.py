@@ -169,9 +169,7 @@ def _polynomial(terms: Terms, centers: Array, weights: Array) -> SumOfProducts |
     for k, scale in sorted(scale_of.items()):
         # the exponents of all monomials of degree k, shape (F, D)
         chosen = np.array([*combinations_with_replacement(range(D), k)], int)
-        powers = np.zeros((len(chosen), D), np.intp)
-        for columns in chosen.T:
-            powers[np.arange(len(chosen)), columns] += 1
+        powers = (chosen[:, :, None] == np.arange(D)).sum(axis=1)
         exponents.append(powers)
         coefficients.append(scale * _coefficients(powers, centers, weights))
     return monomial_sum(np.concatenate(exponents), np.concatenate(coefficients), 0.0)

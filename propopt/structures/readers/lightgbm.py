@@ -47,13 +47,9 @@ class LightGBMBooster:
         """The number of columns that the booster was trained on."""
         return int(self.booster_.num_feature())
 
-    def predict(self, table: Any) -> Array:
-        """Predictions of the booster, in the units of its objective."""
-        return self.booster_.predict(table)
-
-    def scores(self, table: Any) -> Array:
-        """The sums of the trees, before any link."""
-        return self.booster_.predict(table, raw_score=True)
+    def predict(self, table: Any, *, raw_score: bool = False) -> Array:
+        """Predictions of the booster, or the sums of its trees before any link."""
+        return self.booster_.predict(table, raw_score=raw_score)
 
 
 # ---- Objectives, and predictions of a booster
@@ -196,9 +192,11 @@ def _text(booster: Any) -> bytes:
     return str(booster.model_to_string()).encode()
 
 
+_MARGIN: Final = MarginRule("predict", {"raw_score": True}, _logit, _weight)
+
 _ESTIMATOR: Final = ModelReader(
     trees=_trees,
-    margin=MarginRule("predict", {"raw_score": True}, _logit, _weight),
+    margin=_MARGIN,
     direct=_direct_estimator,
     inexact=LINEAR_TREES,
 )
@@ -224,7 +222,7 @@ LIGHTGBM: Final[Mapping[str, ModelReader]] = {
         wrapped=lambda model: model.booster_,
         trees=_trees,
         inexact=LINEAR_TREES,
-        margin=MarginRule("scores", {}, _logit, _weight),
+        margin=_MARGIN,
         explains_margin=_classifies,
         direct=lambda model: partial(_of_booster, model, {}),
         constant_if=_constant_if,

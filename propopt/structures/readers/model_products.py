@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -399,14 +399,9 @@ def _seen(questions: InputProbe, k: int, missing: float) -> InputColumn:
 
 def _with_cache(of: CurveRule) -> CurveRule:
     """Same function with its last results cached, since many factors share a column."""
-    cache: dict[bytes, Array] = {}
 
-    def cached(values: Array) -> Array:
-        key = values.tobytes()
-        if key not in cache:
-            if len(cache) >= _CACHE_SIZE:
-                cache.clear()
-            cache[key] = of(values)
-        return cache[key]
+    @lru_cache(_CACHE_SIZE)
+    def of_bytes(content: bytes) -> Array:
+        return of(np.frombuffer(content))
 
-    return cached
+    return lambda values: of_bytes(values.tobytes())

@@ -27,7 +27,7 @@ from propopt.structures.kinds import (
     is_passthrough,
 )
 from propopt.tables.columns import CategoricalColumn, Numeric, OneHot
-from propopt.tables.frames import Labels, as_frame
+from propopt.tables.frames import Labels, as_frame, column_names, select_columns
 from propopt.tables.schema import TableSchema
 
 
@@ -138,10 +138,9 @@ class ColumnView:
         return self.plain and self.sources == _unchanged(self.n_columns)
 
     @property
-    def labels(self) -> list[Any] | None:
+    def labels(self) -> tuple[Any, ...] | None:
         """The column labels of the input; None for an array."""
-        frame = as_frame(self.transform(self.start[None, :]), "X")
-        return None if frame is None else frame.table.columns.tolist()
+        return column_names(self.transform(self.start[None, :]))
 
     def through(
         self, step: Callable[[Any], Any], sources: Sequence[ColumnSource]
@@ -213,10 +212,8 @@ def _in_their_precision(points: Points, schema: TableSchema) -> Points:
 
 def _taken(table: Any, columns: NDArray[np.intp]) -> Any:
     """Some columns of a frame or an array."""
-    frame = as_frame(table, "X")
-    if frame is not None:
-        return frame.table.iloc[:, columns]
-    return plain_array(table)[:, columns]
+    dense = table.toarray() if sp.issparse(table) else table
+    return select_columns(dense, columns.tolist())
 
 
 def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -409,25 +406,22 @@ def view_after(step: Any, view: ColumnView) -> ColumnView | None:
         for _, part in step.steps:
             current = None if current is None else view_after(part, current)
         return current
-    sources = _sources(step, view)
+    rule = STEPS.get(class_name_of(step))
+    sources = None if rule is None else rule(step, view)
     return None if sources is None else view.through(step.transform, sources)
 
 
 def _sources(step: Any, view: ColumnView) -> Sources | None:
     """The sources of the columns after a step; None if there is no rule for it."""
-    step = as_step(step)
-    if is_passthrough(step) or type(step) is Pipeline:
-        inner = view_after(step, view)
-        return None if inner is None else inner.sources
-    rule = STEPS.get(class_name_of(step))
-    return None if rule is None else rule(step, view)
+    after = view_after(step, view)
+    return None if after is None else after.sources
 
 
 def _in_parts(step: Any, view: ColumnView) -> Sources | None:
     """Sources after a ColumnTransformer: those of each transformer for its columns."""
     parts: dict[int, ColumnSource] = {}
     for name, part, columns in step.transformers_:
-        if isinstance(part, str) and part == "drop":
+        if part == "drop":
             continue
         labels: Any = view.labels
         if labels is None:  # perhaps fitted on a table, and given an array
@@ -456,7 +450,7 @@ def columns_read(step: Any) -> set[Any] | None:
         return None
     read = set[Any]()
     for _, part, columns in step.transformers_:
-        if not (isinstance(part, str) and part == "drop"):
+        if part != "drop":
             read |= {names[k] for k in _positions(_listed(columns), list(names))}
     return read
 

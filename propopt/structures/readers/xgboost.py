@@ -64,10 +64,6 @@ class XGBoostBooster:
         )
         return self.booster_.predict(matrix, output_margin=output_margin)
 
-    def scores(self, table: Any) -> Array:
-        """The sums of the trees, before any link."""
-        return self.predict(table, output_margin=True)
-
 
 # ---- Trees
 
@@ -156,17 +152,21 @@ def _trees_of_score(
     A tree with vectors in its leaves belongs to every score. None for models of early
     versions of the library, which stored these elsewhere.
     """
-    booster = learner["gradient_booster"]
-    model = booster.get("gbtree", booster)["model"]
+    model = _model(learner)
     trees = model["trees"]
     groups = model["tree_info"]
-    weights = booster.get("weight_drop", [1.0] * len(trees))
+    weights = learner["gradient_booster"].get("weight_drop", [1.0] * len(trees))
     count = len(trees) if rounds == 0 else model["iteration_indptr"][rounds]
     vectors = [_leaf_size(tree) > 1 for tree in trees[:count]]
     if any(v and "leaf_weights" not in trees[i] for i, v in enumerate(vectors)):
         return None
     chosen = [i for i in range(count) if vectors[i] or groups[i] == index]
     return [(trees[i], weights[i]) for i in chosen]
+
+
+def _model(learner: Mapping[str, Any]) -> Mapping[str, Any]:
+    booster = learner["gradient_booster"]
+    return booster.get("gbtree", booster)["model"]
 
 
 def _leaf_size(tree: Mapping[str, Any]) -> int:
@@ -226,9 +226,7 @@ def _sum_of_missing(trees: Sequence[Tree]) -> float:
 
 def _categories(learner: Mapping[str, Any]) -> list[list[Any] | None]:
     """The categories of each categorical column, as versions from 3.1 on store them."""
-    booster = learner["gradient_booster"]
-    model = booster.get("gbtree", booster)["model"]
-    encodings = model.get("cats", {}).get("enc", [])
+    encodings = _model(learner).get("cats", {}).get("enc", [])
     if not encodings:
         return []
     kinds = enumerate(learner["feature_types"])
@@ -283,15 +281,17 @@ def _text(booster: Any) -> bytes:
 
 def _given_margin(model: Any, table: Any, margins: Array | None) -> Any:
     """Margins of an estimator, whose intercept a base margin replaces."""
-    return model.predict(table, output_margin=True, base_margin=margins)
+    return model.predict(table, **_OF_MARGIN, base_margin=margins)
 
+
+_OF_MARGIN: Final = {"output_margin": True}
 
 _ESTIMATOR: Final = ModelReader(
     trees=_estimator,
     inexact=LINEAR_TREES,
     margin=MarginRule(
         "predict",
-        {"output_margin": True},
+        _OF_MARGIN,
         lambda model: (
             None if callable(model.objective) else _logit(model.get_booster())
         ),
@@ -303,7 +303,7 @@ XGBOOST: Final[Mapping[str, ModelReader]] = {
         wrapped=lambda model: model.booster_,
         trees=lambda model, output, view: _booster(model.booster_, 0, output, view),
         inexact=LINEAR_TREES,
-        margin=MarginRule("scores", {}, lambda model: _logit(model.booster_)),
+        margin=MarginRule("predict", _OF_MARGIN, lambda model: _logit(model.booster_)),
         explains_margin=lambda model: _classifies(model.booster_),
         constant_if=lambda model: _constant_if(model.booster_),
         given_margin=_given_margin,
