@@ -188,16 +188,13 @@ class Curves(Family):
         )
 
     def at(self, values: Array) -> Array:
-        result = np.empty((len(self), *values.shape))
-        for u, rule in enumerate(self.rules):
-            result[u] = _values(rule, values)
-        return result
+        each = [_values(rule, values) for rule in self.rules]
+        return np.reshape(each, (len(self), *values.shape))
 
     def under(self, normals: Normals) -> Array:
-        means = np.empty((len(self), *normals.shape))
-        for u, (rule, knots) in enumerate(zip(self.rules, self.knots, strict=True)):
-            means[u] = _mean(rule, knots, normals, int(self.column[u]))
-        return means
+        curves = zip(self.rules, self.knots, self.column.tolist(), strict=True)
+        each = [_mean(rule, knots, normals, j) for rule, knots, j in curves]
+        return np.reshape(each, (len(self), *normals.shape))
 
 
 def _mean(rule: CurveRule, knots: Array, normals: Normals, column: int) -> Array:

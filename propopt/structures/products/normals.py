@@ -24,24 +24,29 @@ FAR_INTERVAL: Final = -20.0
 """Below this, in the tail, distribution functions have too few digits."""
 
 
-def log_mass(low: Array, high: Array) -> Array:
-    """log(Φ(high) − Φ(low)) for low < high."""
+def log_mass(low: Array, high: Array, reference: Array | float = 0.0) -> Array:
+    """log(Φ(high) − Φ(low)) − reference for low < high.
+
+    The reference may be log φ of the point nearest to zero: no digit is lost then.
+    """
     a, b = _mirrored(low, high)
-    logs = _log_difference(a, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # without digits in narrow intervals and far tails
+        logs: Array = np.log(ndtr(b) - ndtr(a))
+    logs -= reference
     narrow = is_narrow(a, b)
     far = (b < FAR_INTERVAL) & ~narrow
     if far.any():
-        logs[far] = log_density(b[far]) + np.log(_tail(a[far], b[far]))
+        above = log_density(b[far]) - np.broadcast_to(reference, logs.shape)[far]
+        logs[far] = above + np.log(_tail(a[far], b[far]))
     if narrow.any():
         h, m = _length_and_middle(a[narrow], b[narrow])
-        logs[narrow] = log_density(m) + _log_length(h) + np.log1p(_even(h, m))
+        r = np.clip(0.0, a[narrow], b[narrow])
+        nonzero = -0.25 * h * (2.0 * np.abs(r) + 0.5 * h)  # (r² − m²) / 2
+        apart = np.where(r == 0.0, -0.5 * m**2, nonzero)
+        above = log_density(r) - np.broadcast_to(reference, logs.shape)[narrow] + apart
+        logs[narrow] = above + _log_length(h) + np.log1p(_even(h, m))
     return logs
-
-
-def _log_difference(low: Array, high: Array) -> Array:
-    """log(Φ(high) − Φ(low)), without digits in narrow intervals and far tails."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(ndtr(high) - ndtr(low)))
 
 
 def log_density(z: Array) -> Array:
@@ -55,7 +60,9 @@ def share(low: Array, high: Array, start: Array, stop: Array) -> Array:
     inner = np.clip(0.0, start, stop)
     outer = np.clip(0.0, low, high)
     log_ratio = 0.5 * (outer - inner) * (outer + inner)
-    scaled = _log_scaled(start, stop, inner) - _log_scaled(low, high, outer)
+    scaled = log_mass(start, stop, log_density(inner)) - log_mass(
+        low, high, log_density(outer)
+    )
     return np.exp(np.minimum(log_ratio + scaled, 0.0))
 
 
@@ -64,9 +71,8 @@ def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
     sign = np.where(low > 0.0, -1.0, 1.0)
     a, b = _mirrored(low, high)
     with np.errstate(over="ignore", invalid="ignore"):
-        pull = np.exp(log_density(a) - log_mass(a, b)) - np.exp(
-            log_density(b) - log_mass(a, b)
-        )
+        mass = log_mass(a, b)
+        pull = np.exp(log_density(a) - mass) - np.exp(log_density(b) - mass)
     reference = np.zeros(a.shape)
     rest = np.asarray(pull)
     narrow = is_narrow(a, b)
@@ -95,23 +101,6 @@ def _mirrored(low: Array, high: Array) -> tuple[Array, Array]:
     """The interval, or its mirror image if it lies above zero."""
     right = low > 0.0
     return np.where(right, -high, low), np.where(right, -low, high)
-
-
-def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
-    """Log of the mass divided by the density at the nearest point, up to a constant."""
-    a, b = _mirrored(low, high)
-    logs = _log_difference(a, b) - log_density(nearest)
-    narrow = is_narrow(a, b)
-    far = (b < FAR_INTERVAL) & ~narrow
-    if far.any():
-        logs[far] = np.log(_tail(a[far], b[far]))
-    if narrow.any():
-        h, m = _length_and_middle(a[narrow], b[narrow])
-        r = nearest[narrow]
-        nonzero = -0.25 * h * (2.0 * np.abs(r) + 0.5 * h)  # (r² − m²) / 2
-        apart = np.where(r == 0.0, -0.5 * m**2, nonzero)
-        logs[narrow] = apart + _log_length(h) + np.log1p(_even(h, m))
-    return logs
 
 
 def _log_length(h: Array) -> Array:
@@ -346,7 +335,7 @@ def normal_nodes(
     stop = np.minimum(high[..., None] - mode, reach)
     inner = np.clip((np.asarray(cuts, float) - x0) / sd, start, stop)
     ends = np.concatenate([start, inner, stop], -1)
-    unit, lengths = _legendre(n_nodes)
+    unit, lengths = legendre(n_nodes)
     parts = np.diff(ends)[..., None]
     t = (ends[..., :-1, None] + parts * unit).reshape(*normals.shape, -1)
     weights = (parts * lengths).reshape(t.shape) * np.exp(-0.5 * t * (2.0 * mode + t))
@@ -354,7 +343,7 @@ def normal_nodes(
 
 
 @cache
-def _legendre(n_nodes: int) -> tuple[Array, Array]:
+def legendre(n_nodes: int) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights on [0, 1]."""
     nodes, weights = roots_legendre(n_nodes)
     return 0.5 * (1.0 + nodes), 0.5 * weights

@@ -57,10 +57,11 @@ class TabulatedColumn:
 
     def of(self, values: Array) -> Array:
         """The transformed values of values (n,)."""
-        index = np.searchsorted(self.keys, values)
-        is_key = np.append(self.keys, np.nan)[index] == values
-        seen = np.append(self.seen, self.other)[np.where(is_key, index, -1)]
-        return np.where(np.isnan(values), self.missing, seen)
+        other = np.array([self.other])
+        missing = np.array([self.missing])
+        column = np.array([self.column])
+        table = Tables(column, self.keys, self.seen[None], other, missing)
+        return table.at(values)[0]
 
 
 @final

@@ -27,6 +27,17 @@ def padded_paths(product: Indices, factor: Indices, n_products: int) -> Indices:
     return paths
 
 
+def stacked_paths(parts: Sequence[Indices]) -> Indices:
+    """The paths of several parts (L, K) below each other, padded with −1."""
+    width = max(part.shape[1] for part in parts)
+    paths = np.full((sum(map(len, parts)), width), -1)
+    row = 0
+    for part in parts:
+        paths[row : row + len(part), : part.shape[1]] = part
+        row += len(part)
+    return paths
+
+
 def joint_paths(paths: Indices, player: Indices) -> tuple[Indices, Indices, Indices]:
     """Products in which the factors of one player are joined.
 
@@ -237,17 +248,14 @@ class SumOfProducts:
         kinds = {type(part) for part in parts if part.factors}
         kind = kinds.pop() if len(kinds) == 1 else SumOfProducts
         starts = np.cumsum([0, *(part.n_factors for part in parts)])
-        width = max(part.paths.shape[1] for part in parts)
-        paths = np.full((sum(len(part.paths) for part in parts), width), -1)
-        row = 0
-        for part, start in zip(parts, starts, strict=False):
-            moved = np.where(part.paths >= 0, part.paths + start, -1)
-            paths[row : row + len(moved), : moved.shape[1]] = moved
-            row += len(moved)
+        moved = [
+            np.where(part.paths >= 0, part.paths + start, -1)
+            for part, start in zip(parts, starts, strict=False)
+        ]
         return kind(
             sum(part.base for part in parts),
             np.concatenate([part.values for part in parts]),
-            paths,
+            stacked_paths(moved),
             tuple(family for part in parts for family in part.factors),
             parts[0].n_columns,
             max(part.tolerance for part in parts),
@@ -436,12 +444,12 @@ class PlayerProducts(SumOfProducts):
     read: SumOfProducts = field(kw_only=True)  # f, by its columns
     # (V, K): the factors of each joint factor, padded with −1
     members: Indices = field(kw_only=True)
-    player: Indices = field(kw_only=True)  # (V,)
+    column: Indices = field(kw_only=True)  # (V,): the player of each
 
     @classmethod
     def of_players(cls, read: SumOfProducts, players: Indices) -> Self:
         """The same function, by the players of its columns (D,)."""
-        paths, members, player = joint_paths(read.paths, players[read.column])
+        paths, members, column = joint_paths(read.paths, players[read.column])
         n_players = int(players.max()) + 1
         return cls(
             read.base,
@@ -452,13 +460,8 @@ class PlayerProducts(SumOfProducts):
             read.tolerance,
             read=read,
             members=members,
-            player=player,
+            column=column,
         )
-
-    @cached_property
-    def column(self) -> Indices:
-        """The player of each joint factor, shape (V,)."""
-        return self.player
 
     def factors_at(self, points: Points) -> Iterator[tuple[slice, Array]]:
         """Blocks of rows, with the values of all joint factors there (V, n)."""

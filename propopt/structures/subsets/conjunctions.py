@@ -12,6 +12,7 @@ import numpy as np
 from propopt.base.arrays import Array, Indices, Mask, Values
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.sums import stacked_paths
 from propopt.structures.subsets.sets import Blocks, all_sets, shares_keeping
 
 
@@ -45,17 +46,14 @@ class Conjunctions(Boxes):
         cls, base: float, blocks: Sequence[Blocks], n_words: int
     ) -> Conjunctions:
         """The sum of the values of sets of words of each block, a product for each."""
-        width = max((group.n_words for group in blocks), default=0)
-        values = [np.zeros(0)]
-        paths = [np.zeros((0, width), np.intp)]
+        values = []
+        paths = []
         for group in blocks:
             block, state = np.nonzero(group.values)
-            rows = np.full((len(block), width), -1, np.intp)
-            rows[:, : group.n_words] = 2 * group.words[block] + group.retained[state]
             values.append(group.values[block, state])
-            paths.append(rows)
+            paths.append(2 * group.words[block] + group.retained[state])
         return cls.of_factors(
-            base, np.concatenate(values), np.concatenate(paths), n_words
+            base, np.concatenate(values), stacked_paths(paths), n_words
         )
 
     @property
@@ -121,9 +119,6 @@ class Enumerated:
     def of(cls, function: Callable[[Mask], Any], n_words: int) -> Enumerated:
         """Evaluate a function at all sets of words, in one call."""
         return cls(np.asarray(function(all_sets(n_words)), np.float64))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_words} words)"
 
     @cached_property
     def n_words(self) -> int:

@@ -79,9 +79,6 @@ class NormalisedSum:
     blocks: tuple[Blocks, ...]
     power: float  # s
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.n_words} words)"
-
     @cached_property
     def n_words(self) -> int:
         """The number d of words."""

@@ -17,7 +17,7 @@ from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.kinds import UNREADABLE, fitted_value, is_a
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.sums import SumOfProducts, stacked_paths
 from propopt.structures.readers.model_products import without_trees
 from propopt.structures.readers.model_reader import ModelSum
 from propopt.structures.readers.pipelines import ColumnView, ModelOutput
@@ -38,6 +38,7 @@ from propopt.structures.tfidf.vectorisers import (
     document_features,
 )
 from propopt.tables.documents import TextDocument
+from propopt.tables.frames import listed
 
 
 # ---- Paths through trees, by the words of one document that are retained
@@ -78,16 +79,10 @@ class TreePaths:
     @classmethod
     def together(cls, parts: Sequence[TreePaths]) -> TreePaths:
         """All paths of several parts."""
-        sizes = [part.literals.shape for part in parts]
-        width = max(k for _, k in sizes)
-        n = np.cumsum([0, *(n for n, _ in sizes)])
-        literals = np.full((n[-1], width), -1, np.intp)
-        for start, part, (size, k) in zip(n, parts, sizes, strict=False):
-            literals[start : start + size, :k] = part.literals
         return cls(
             np.concatenate([part.node for part in parts]),
             np.concatenate([part.sign for part in parts]),
-            literals,
+            stacked_paths([part.literals for part in parts]),
         )
 
     def conjunctions(self, values: Array, base: float, n_words: int) -> Conjunctions:
@@ -134,7 +129,7 @@ class TextTrees:
         next_node = self._shown(tested_nodes)
         roots = next_node[list(self.trees.roots)]
         nothing = np.zeros((len(roots), 0), np.intp)
-        done = [TreePaths(roots[:0], np.zeros(0), nothing[:0])]
+        done = []
         todo = [TreePaths(roots, np.ones(len(roots)), nothing)]
         n_ways = 0
         while todo:
@@ -147,12 +142,11 @@ class TextTrees:
             done.append(paths.take(at_leaf))
             n_ways += int(at_leaf.sum())
             if n_ways > MOST_CONJUNCTIONS and len(features.shared) > 0:
-                several = features.shared[:3].tolist()
-                names = ", ".join(repr(self.vectoriser.name_of(v)) for v in several)
+                names = [*map(self.vectoriser.name_of, features.shared.tolist())]
                 return Reason(
-                    f"several words of the document feed one feature ({names}, ...), "
-                    "and the trees that test them make more than "
-                    f"{MOST_CONJUNCTIONS:,} conjunctions"
+                    "several words of the document feed one feature "
+                    f"({listed(names, 3)}), and the trees that test them make more "
+                    f"than {MOST_CONJUNCTIONS:,} conjunctions"
                 )
             if not at_leaf.all():
                 paths = self._branches(paths.take(~at_leaf), features)

@@ -22,6 +22,7 @@ from propopt.structures.tfidf.vectorisers import (
     document_features,
 )
 from propopt.tables.documents import TextDocument
+from propopt.tables.frames import listed
 
 
 # ---- The words of a document as blocks that share features
@@ -44,11 +45,11 @@ def word_blocks(
     largest = max(groups, key=len)
     if len(largest) > MOST_SHARED:
         block_features = features.feature[np.isin(features.word, largest)]
-        several = np.intersect1d(features.shared, block_features)[:3].tolist()
-        names = ", ".join(repr(vectoriser.name_of(v)) for v in several)
+        several = np.intersect1d(features.shared, block_features).tolist()
+        names = [*map(vectoriser.name_of, several)]
         return Reason(
-            f"{len(largest)} words of the document share features ({names}, ...), more "
-            f"than the supported {MOST_SHARED}"
+            f"{len(largest)} words of the document share features "
+            f"({listed(names, 3)}), more than the supported {MOST_SHARED}"
         )
     by_size = sorted({len(group) for group in groups})
     return tuple(
@@ -98,8 +99,7 @@ class AddedTexts:
         scaled = [f.scaled(w) for w, f in parts if isinstance(f, Conjunctions)]
         if len(scaled) == len(parts):
             return cast("Conjunctions", Conjunctions.sum_of(scaled).plus(self.base))
-        alone = len(parts) == 1 and parts[0][0] == 1.0 and self.base == 0.0
-        return parts[0][1] if alone else AddedSets(parts, self.base)
+        return AddedSets(parts, self.base)
 
 
 # ---- Linear models after a vectoriser

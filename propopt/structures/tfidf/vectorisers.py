@@ -25,6 +25,7 @@ from propopt.base.text import Reason
 from propopt.structures.kinds import fitted_value, has_fitted, working_steps
 from propopt.structures.subsets.sets import all_sets, random_sets
 from propopt.tables.documents import TextDocument
+from propopt.tables.frames import listed
 
 
 VECTORISERS: Final[tuple[type[Any], ...]] = (
@@ -55,19 +56,16 @@ class Vectoriser:
     @classmethod
     def of(cls, model: Any) -> Vectoriser | Reason:
         """The vectoriser that a fitted pipeline begins with, or the reason why not."""
-        steps = working_steps(model)
-        if not steps or type(steps[0]) not in VECTORISERS:
+        first, *later_steps = working_steps(model) or [model]
+        name = type(first).__name__
+        if type(first) not in VECTORISERS:
             supported = ", ".join(kind.__name__ for kind in VECTORISERS)
-            name = type(model).__name__
-            message = f"{name} is no scikit-learn pipeline that begins with {supported}"
-            if type(model) is Pipeline and steps:
-                name = type(steps[0]).__name__
-                message = f"the pipeline begins with {name}, not with {supported}"
-            return Reason(message)
-        if steps[0].input != "content":
-            name = type(steps[0]).__name__
-            return Reason(f"{name}(input={steps[0].input!r}) takes files, not texts")
-        first = steps[0]
+            return Reason(
+                f"{type(model).__name__} is no scikit-learn pipeline that begins with "
+                f"{supported}: it begins with {name}"
+            )
+        if first.input != "content":
+            return Reason(f"{name}(input={first.input!r}) takes files, not texts")
         if type(first) is CountVectorizer and not has_fitted(first, "vocabulary_"):
             first = copy(first)  # it has a fixed vocabulary, and was never fitted
             first.transform([""])  # which sets the vocabulary
@@ -76,12 +74,7 @@ class Vectoriser:
             result = _with_tfidf(result, first)
         elif type(first) is HashingVectorizer:
             result = replace(result, norm=first.norm)
-        return _with_steps(result, steps[1:])
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({type(self.counter).__name__}, V={self.n_features})"
-        )
+        return _with_steps(result, later_steps)
 
     @property
     def n_features(self) -> int:
@@ -252,20 +245,20 @@ def document_features(
     formed = _formed_ngrams(vectoriser, document)
     if formed:
         return Reason(
-            f"words of the document form n-grams of the vocabulary ({_some(formed)}), "
-            "which depend on the words deleted between them"
+            "words of the document form n-grams of the vocabulary "
+            f"({listed(formed, 3)}), which depend on the words deleted between them"
         )
     n_checks = N_CHECKS
     # a letter next to a word, so that deletion could join it to another
     joined = "".join(
-        document.text[max(o.start - 1, 0) : o.start] + document.text[o.end : o.end + 1]
-        for o in document.occurrences
+        document.text[max(start - 1, 0) : start] + document.text[end : end + 1]
+        for start, end, _ in document.spans
     )
     if not _has_runs(vectoriser) or _LETTER.search(joined):
         most = min(_MOST_CHECKS, _CHARACTERS // max(len(document.text), 1))
         n_checks = max(N_CHECKS, most)
     bits = _some_bits(document, n_checks)
-    written = [document.text[o.start : o.end] for o in document.occurrences]
+    written = [document.text[start:end] for start, end, _ in document.spans]
     words = list(dict.fromkeys(written))
     counts = vectoriser.counts([*words, *document.texts(bits)])  # one call is faster
     result = _of_words(document, written, words, counts[: len(words)])
@@ -274,7 +267,7 @@ def document_features(
     if len(wrong) > 0:
         names = [vectoriser.name_of(v) for v in wrong.tolist()]
         return Reason(
-            f"the features {_some(names)} are not made of single words of the "
+            f"the features {listed(names, 3)} are not made of single words of the "
             "document; take the words of the vectoriser"
         )
     return result
@@ -338,9 +331,3 @@ def _formed_ngrams(vectoriser: Vectoriser, document: TextDocument) -> list[str]:
         for ngram in following.get(token, ())
         if all(part in tokens for part in ngram)
     ]
-
-
-def _some(names: list[str]) -> str:
-    """The first three names, quoted, and the number of further names."""
-    shown = ", ".join(map(repr, names[:3]))
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
