@@ -97,7 +97,6 @@ def as_floats(values: object, label: str) -> Array:
     """A float64 copy; refuses what NumPy converts with a loss, such as dates."""
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values.copy(order="K")
-    refuse_sparse(values, label)
     if np.ma.is_masked(values):
         raise InvalidInput(
             f"{label}: expected numbers, got a masked array; give its filled(value)"

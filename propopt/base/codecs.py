@@ -140,7 +140,6 @@ class Codec:
     check: Check = _unchanged  # of arrays alone: constructors check no scalars
     in_header: bool = True  # False: it is stored among the arrays
     axes: tuple[str, ...] | None = None  # of an array
-    dtype: Any = None  # of an array
     record: Any = None  # the class of a record
     is_optional: bool = False
 
@@ -294,7 +293,7 @@ def _array(kind: Any, bounds: Bounds) -> Codec:
             raise InvalidInput(f"{name}: expected {expected}, got {array.dtype}")
         return check_numbers(array, name)
 
-    return Codec(expected, unpack, pack, check, False, axes, dtype)
+    return Codec(expected, unpack, pack, check, False, axes)
 
 
 def _refuse_outside(array: Any, name: str, bounds: Bounds) -> None:
@@ -575,9 +574,7 @@ def check_arrays(cls: Any, fields: dict[str, Any]) -> None:
         if name not in fields:
             value = fields[f"{name}{LATER}"]
         elif value is not None or not codec.is_optional:
-            is_array = isinstance(value, np.ndarray) and value.dtype == codec.dtype
-            if not is_array or value.flags.writeable:  # else checked before
-                fields[name] = value = codec.check(value, name)
+            fields[name] = value = codec.check(value, name)
         shape = getattr(value, "shape", None)  # some lazy values have it too
         if codec.axes is not None and shape is not None:
             _refuse_shape(name, codec.axes, shape, sizes)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from pathlib import Path
 from typing import (
@@ -34,15 +34,12 @@ from typing import (
     final,
 )
 
-import numpy as np
-
 from propopt.base.codecs import (
     BOUNDS,
     LATER,
     TRANSIENT,
     Bounds,
     Members,
-    arrays_of,
     check_arrays,
     codecs_of,
     record_codec,
@@ -263,15 +260,7 @@ class Declared:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        for name, _ in arrays_of(type(self)):
-            value = state.get(name)
-            if isinstance(value, np.ndarray):
-                value = [value]
-            elif isinstance(value, Mapping):
-                value = value.values()
-            for array in value if isinstance(value, Iterable) else ():
-                if isinstance(array, np.ndarray):  # a pickle's can be written to
-                    array.setflags(write=False)
+        check_arrays(type(self), vars(self))  # those of a pickle can be written to
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles."""

@@ -21,6 +21,7 @@ import numpy as np
 from propopt.base.arrays import Array, Indices, Mask, largest_first
 from propopt.base.cards import NUMBER_CELL, TEXT_CELL, element
 from propopt.base.checks import largest_entry
+from propopt.base.document import minus
 from propopt.base.files import atomic_write
 from propopt.base.text import HIDDEN, in_html
 
@@ -51,8 +52,7 @@ def signed(number: float) -> str:
     """A number with its sign in four digits."""
     if math.isnan(number):
         return "–"
-    sign = "+" if number > 0.0 else "−" if number < 0.0 else ""
-    return f"{sign}{abs(number):.4g}"
+    return minus(f"{number:+.4g}") if number else "0"
 
 
 # ---- A text, the words in it, and a number for each
@@ -91,10 +91,12 @@ class MarkedText:
 
 def _theme(ink: str, above: Sequence[str], below: Sequence[str]) -> dict[str, str]:
     """CSS variables: the text colour, and shades from weak to strong."""
-    shades = [("a", k, colour) for k, colour in enumerate(above, start=1)]
-    shades += [("b", k, colour) for k, colour in enumerate(below, start=1)]
-    named = {f"--po-{sign}{level}": colour for sign, level, colour in shades}
-    return {"--po-ink": ink, **named}
+    shades = {
+        f"--po-{sign}{level}": colour
+        for sign, colours in (("a", above), ("b", below))
+        for level, colour in enumerate(colours, start=1)
+    }
+    return {"--po-ink": ink, **shades}
 
 
 LIGHT: Final = _theme(

@@ -61,7 +61,7 @@ def few_threads(n_points: int) -> AbstractContextManager[object]:
     """
     if n_points > ONE_THREAD:
         return nullcontext()
-    return _controller(len(sys.modules)).limit(limits=1)
+    return _limited()
 
 
 @contextmanager
@@ -73,12 +73,10 @@ def one_thread() -> Iterator[None]:
     """
     with _LOCK:
         if not _WITHIN:
-            _BLAS.enter_context(
-                _controller(len(sys.modules)).limit(limits=1, user_api="blas")
-            )
+            _BLAS.enter_context(_limited("blas"))
         _WITHIN.append(threading.get_ident())
     try:
-        with _controller(len(sys.modules)).limit(limits=1, user_api="openmp"):
+        with _limited("openmp"):
             yield
     finally:
         with _LOCK:
@@ -122,10 +120,7 @@ def for_each_column(
 
     def by_threads() -> list[_Result]:
         # one level of threads: BLAS would start more in each of them
-        with (
-            _controller(len(sys.modules)).limit(limits=1, user_api="blas"),
-            ThreadPoolExecutor(workers) as pool,
-        ):
+        with _limited("blas"), ThreadPoolExecutor(workers) as pool:
             return list(pool.map(work, range(n_columns)))
 
     return with_thread_fallback(by_threads, lambda: [work(j) for j in range(n_columns)])
@@ -161,6 +156,11 @@ def describe_resource_limit(error: BaseException) -> str:
 def is_thread_limit(error: BaseException) -> bool:
     """Whether an error comes from a limit on the number of threads."""
     return isinstance(error, RuntimeError) and "start new thread" in str(error)
+
+
+def _limited(api: str | None = None) -> AbstractContextManager[object]:
+    """A context with one thread of BLAS, of OpenMP, or of both."""
+    return _controller(len(sys.modules)).limit(limits=1, user_api=api)
 
 
 @lru_cache(maxsize=1)

@@ -80,8 +80,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = _by_word(
     ("class_index labels top_labels", _CLASS),
     ("num_features", ("nothing, all columns are explained; see best.top()",)),
     ("categorical categorical_features", _CATEGORIES),
-    ("n_neighbors n_reference same_pattern", (_NEAREST,)),
-    ("neighbors", (_NEAREST,)),
+    ("n_neighbors n_reference same_pattern neighbors", (_NEAREST,)),
     ("precision max_evaluations batch_rows rng", (_SAMPLING,)),
     ("interactions", ("scores.noted_in(best), of the scores",)),
     (
@@ -251,15 +250,14 @@ def suggesting_getattr(
     """A module's ``__getattr__`` that loads names lazily and makes suggestions."""
 
     def loaded(name: str) -> object:
+        if load is None:
+            raise missing_module_name(module, name, names)
         try:
-            return load(name) if load is not None else None
+            return load(name)
         except AttributeError as error:
             raise missing_module_name(module, name, names, error) from None
 
-    def missing(name: str) -> object:
-        raise missing_module_name(module, name, names)
-
-    return loaded if load is not None else missing
+    return loaded
 
 
 class NextSteps:

@@ -152,14 +152,6 @@ class LoggedProgress:
     every minute, have the progress. Work of less than ten seconds is not logged.
     """
 
-    label: str
-    first: int
-    done: int
-    total: int
-    is_shown: bool
-    start: float
-    logged_at: float | None
-
     def __init__(self, label: str, done: int, total: int, wanted: bool | None) -> None:
         self.label = label
         self.first = done
@@ -167,7 +159,7 @@ class LoggedProgress:
         self.total = total
         self.is_shown = wanted is None and not is_silent() and not _has_terminal()
         self.start = perf_counter()
-        self.logged_at = None
+        self.logged_at: float | None = None
 
     def advance(self, count: int) -> None:
         """Count more finished items, and log a line if it is due."""

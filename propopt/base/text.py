@@ -63,6 +63,11 @@ def in_html(text: object) -> str:
     return escape(printable(text))
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of the message of an error."""
+    return str(error).partition("\n")[0]
+
+
 def enumerated(words: Sequence[str], last: str) -> str:
     """Words joined for a sentence: ``"a, b or c"``."""
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

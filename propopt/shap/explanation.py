@@ -12,7 +12,7 @@ import numpy as np
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
 from propopt.base.suggestions import suggests_arguments
-from propopt.tables.frames import listed
+from propopt.tables.frames import listed, position_of
 
 
 _AXES_OF: Final = {
@@ -115,15 +115,9 @@ class Explanation:
         """The position of a name; other keys are returned unchanged."""
         if not isinstance(key, str):
             return key
-        names = None
-        if axis != "rows":
-            names = self.feature_names if axis == "features" else self.output_names
-        if names is None or key not in list(names):
-            raise InvalidInput(
-                f"Explanation: expected one of the names of {axis}, "
-                f"{listed(names or ())}, got {key!r}"
-            )
-        return list(names).index(key)
+        names = {"features": self.feature_names, "outputs": self.output_names}.get(axis)
+        named = [] if names is None else list(names)
+        return position_of(key, f"Explanation: {axis}", named)
 
 
 def _is_one(key: Any) -> bool:
