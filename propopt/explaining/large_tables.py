@@ -209,7 +209,7 @@ def _as_table(X: Any) -> Any:
     if isinstance(X, str | os.PathLike) or type(X).__module__.startswith("pyarrow."):
         return X
     try:
-        table = as_arrow(X, "X")
+        table = as_arrow(X)
     except arrow.ArrowException as error:
         raise InvalidInput(f"X: no table of Arrow has its cells: {error}") from None
     return X if table is None else table

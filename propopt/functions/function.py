@@ -25,7 +25,7 @@ from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.links import LinkedScores
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import ObservedValues
-from propopt.tables.frames import Labels, listed, read_points
+from propopt.tables.frames import NO_NAMES, Labels, listed, read_points
 from propopt.tables.schema import Encoding, TableSchema
 
 
@@ -416,7 +416,7 @@ class Function(ABC):
         fits = self.features is not None and len(self.features) == points.shape[1]
         return points, labels.or_else(Labels(features=self.features if fits else None))
 
-    def value_at(self, points: Points, labels: Labels | None = None) -> Values:
+    def value_at(self, points: Points, labels: Labels = NO_NAMES) -> Values:
         """Values at points that :meth:`read` returned, shape (N,).
 
         Parameters
@@ -436,12 +436,11 @@ class Function(ABC):
         InvalidInput
             If a value is not finite; the message names the first such row.
         """
-        names = Labels() if labels is None else labels
-        values = self._value(points, names)
-        self._check(values, points.shape[:1], "value", names, points)
+        values = self._value(points, labels)
+        self._check(values, points.shape[:1], "value", labels, points)
         return values
 
-    def gradient_at(self, points: Points, labels: Labels | None = None) -> Attributions:
+    def gradient_at(self, points: Points, labels: Labels = NO_NAMES) -> Attributions:
         """Gradients at points that :meth:`read` returned, shape (N, D).
 
         Parameters
@@ -461,12 +460,11 @@ class Function(ABC):
         InvalidInput
             If a gradient is not finite; the message names the first such row.
         """
-        names = Labels() if labels is None else labels
-        gradients = self._gradient(points, names)
-        self._check(gradients, points.shape, "gradient", names, points)
+        gradients = self._gradient(points, labels)
+        self._check(gradients, points.shape, "gradient", labels, points)
         return gradients
 
-    def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
+    def jumps_at(self, points: Points, labels: Labels = NO_NAMES) -> Jumps | None:
         """Test on given rows whether f jumps; the first result is retained.
 
         Only a model without a known structure is tested.
@@ -488,7 +486,7 @@ class Function(ABC):
         rng = np.random.default_rng(JUMP_SEED)
         segments = Segments.between(points, self.numeric_columns(points), rng)
         if segments is not None:
-            names = Labels() if labels is None else labels.of_columns()
+            names = labels.of_columns()
             with self.calls.as_trial(), self._announced_test(segments.starts, names):
                 self.trial.jumps = jumps_along(
                     lambda between: self._value(between, names), segments, self

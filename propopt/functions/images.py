@@ -93,7 +93,7 @@ class ImageShape:
     @property
     def n_features(self) -> int:
         """The number of features, D = C·H·W."""
-        return self.channels * self.height * self.width
+        return prod(self.sizes)
 
     def rows(self, images: ArrayLike) -> Points:
         """Convert images (N, C, H, W) to points (N, D).

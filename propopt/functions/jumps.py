@@ -27,6 +27,7 @@ from propopt.base.checks import largest_entry
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import EvaluationCounter, row_blocks
 from propopt.functions.outputs import SINGLE, ValuesWithPrecision, precision_of
+from propopt.structures.products.normals import legendre
 
 
 # ---- Differences by rounding
@@ -155,9 +156,7 @@ class Segments:
 
     def explained(self, evaluate: Along, n_nodes: int) -> Values:
         """The change explained by slopes, Σ_i w_i φ'(τ_i), shape (n,)."""
-        nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-        times = 0.5 * (1.0 + nodes)
-        weights = 0.5 * weights
+        times, weights = legendre(n_nodes)
         neighbouring = np.concatenate([times + STEP, times - STEP])
         ahead, behind = np.split(self.values(evaluate, neighbouring), 2, axis=1)
         slopes: Array = (ahead - behind) / (2.0 * STEP)

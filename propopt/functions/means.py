@@ -76,8 +76,6 @@ class CheckedStructure:
             return self.structure
         gaps = _gaps(self.function, points)
         compared = self.compared_missing
-        if compared is not None and not gaps.any():
-            return self.structure
         rows = _not_compared(gaps, compared)
         if len(rows) == 0:
             return self.structure
@@ -113,8 +111,6 @@ def _not_compared(gaps: Mask, compared_missing: Mask | None) -> Indices:
     else:
         first = np.zeros(0, np.intp)
         absent &= ~compared_missing
-        if not absent.any():
-            return first
     columns = np.flatnonzero(absent.any(axis=0))
     new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in columns]
     return np.unique(np.concatenate([first, *new]))

@@ -14,7 +14,7 @@ import numpy as np
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
 from propopt.base.resources import row_blocks
-from propopt.base.text import Reason
+from propopt.base.text import Reason, first_line
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
     DEFAULT_STEP,
@@ -114,7 +114,7 @@ class CalledModel(WrappedModel):
                 raise InvalidInput(f"{self.quantity.model}: {message}") from error
             if not absent:
                 raise
-            message = str(error).partition("\n")[0]
+            message = first_line(error)
             raise InvalidInput(
                 f"{self.quantity.model}: the model fails, and X has missing values in "
                 f"{listed(absent)}; its message: {message} Use a model that takes "
@@ -125,7 +125,7 @@ class CalledModel(WrappedModel):
         """Refuse cells outside the categories and dtypes of data if the model fails."""
         if self.schema is None:
             return
-        message = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        message = f"{type(error).__name__}: {first_line(error)}"
         count, others = self.schema.unseen_categories(points)
         wide = self.schema.widened(points)
         if count > 0:
@@ -303,7 +303,7 @@ class ExactModel(WrappedModel):
     columns: FittedColumns
     network: Network
     link: Link
-    structure: ModelStructure | None = field(default=None, kw_only=True)
+    structure: ModelStructure = field(kw_only=True)
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -311,33 +311,31 @@ class ExactModel(WrappedModel):
 
     @cached_property
     def products(self) -> SumOfProducts | Reason:
+        products = self._linked(self.link)
+        if isinstance(products, SumOfProducts):
+            return products
+        return self.structure.products  # such as kernels behind other orders of columns
+
+    @cached_property
+    def links(self) -> tuple[LinkedScores, ...]:
+        from propopt.structures.networks import ScoreLink
+
+        if isinstance(self.products, SumOfProducts):
+            return ()
+        n_scores = self.network.n_scores
+        links = [ScoreLink("identity", k) for k in range(n_scores)]
+        structures = [exact_score(self._linked(link)) for link in links]
+        scores = tuple(part for part in structures if part is not None)
+        all_exact = len(scores) == n_scores
+        return (LinkedScores(scores, self.link),) if all_exact else ()
+
+    def _linked(self, link: Link) -> SumOfProducts | Reason:
+        """A link of the scores as a sum of products of the model's columns."""
         if self.columns.count is None:
             return Reason("the model does not record its number of columns")
         from propopt.structures.readers.model_products import network_products
 
-        products = network_products(self.network, self.link, self.columns.count)
-        if isinstance(products, SumOfProducts) or self.structure is None:
-            return products
-        return (
-            self.structure.products
-        )  # such as kernels behind another order of columns
-
-    @cached_property
-    def links(self) -> tuple[LinkedScores, ...]:
-        if self.columns.count is None or isinstance(self.products, SumOfProducts):
-            return ()
-        from propopt.structures.networks import ScoreLink
-        from propopt.structures.readers.model_products import network_products
-
-        indices = range(self.network.n_scores)
-        count = self.columns.count
-        links = [ScoreLink("identity", k) for k in indices]
-        structures = [
-            exact_score(network_products(self.network, k, count)) for k in links
-        ]
-        scores = tuple(part for part in structures if part is not None)
-        all_exact = len(scores) == len(structures)
-        return (LinkedScores(scores, self.link),) if all_exact else ()
+        return network_products(self.network, link, self.columns.count)
 
     @property
     def gradient_method(self) -> str:

@@ -21,16 +21,17 @@ from propopt.base.arrays import Array, Points, Values
 from propopt.base.checks import describe_type, is_foreign, read_option
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import ONE_THREAD, FewThreads
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, first_line
 from propopt.structures.fitted_model import (
     FittedModel,
     MarginScale,
     as_stored,
+    weighted,
     with_label,
 )
 from propopt.structures.kinds import fitted_value, has_fitted, name_of
 from propopt.structures.scores import Link, Network
-from propopt.tables.frames import Labels, listed
+from propopt.tables.frames import Labels, listed, refuse_other_columns
 
 
 # ---- The choice of an output: names of outputs, labels of classes
@@ -208,8 +209,10 @@ def direct_call(model: FittedModel, output: str) -> DirectCall | None:
     if output in ("value", "margin"):
         return DirectCall(partial(call, raw_score=output == "margin"))
     logit = _logit_of(model) if output == "log_odds" else None
-    if isinstance(logit, partial) and logit.func is _times:
-        return DirectCall(partial(_times, logit.args[0], partial(call, raw_score=True)))
+    if isinstance(logit, partial) and logit.func is weighted:
+        return DirectCall(
+            partial(weighted, logit.args[0], partial(call, raw_score=True))
+        )
     return None
 
 
@@ -270,14 +273,14 @@ def _logit_of(model: FittedModel) -> Callable[[Any], Values] | None:
 def _final_logit(model: FittedModel) -> Callable[[Any], Values] | None:
     if model.margin is not None:
         times = model.logit_of_margin
-        return None if times is None else partial(_times, times, model.margin)
+        return None if times is None else partial(weighted, times, model.margin)
     if model.has("predict_joint_log_proba"):  # naive Bayes
         return partial(_difference, model.estimator.predict_log_proba)
     exact = exact_scores(model, "log_odds", 1)
     if exact is None:
         return None
     if model.has("decision_function"):  # which takes sparse tables as well
-        return partial(_times, 1.0, model.estimator.decision_function)
+        return partial(weighted, 1.0, model.estimator.decision_function)
     return partial(_read_scores, *exact)
 
 
@@ -292,10 +295,6 @@ def exact_scores(
         index = read_column(index, network.n_scores)
     link = model.link(output, index)
     return None if link is None else (network, link)
-
-
-def _times(factor: float, scores: Callable[[Any], object], table: Any) -> Values:
-    return factor * np.asarray(scores(table), dtype=np.float64)
 
 
 def _difference(log_probabilities: Callable[[Any], Array], table: Any) -> Values:
@@ -394,7 +393,15 @@ class FittedColumns:
     def check(self, count: int, labels: Any, table: str = "X") -> None:
         """Refuse a table with another number of columns, or with other labels."""
         if self.names is not None and labels is not None:
-            _check_names(as_stored(labels, self.names), self.names, table)
+            stored = as_stored(labels, self.names)
+            if stored != self.names:
+                refuse_other_columns(
+                    stored,
+                    self.names,
+                    table,
+                    "the model was fitted on",
+                    f"wrap(model, data={table}) puts",
+                )
         if self.count in (None, count):
             return
         remedy = "give all of them"
@@ -415,28 +422,6 @@ class FittedColumns:
 def as_given(points: Any, labels: Labels) -> Array | pd.DataFrame:
     """An input table of the kind that the user gave."""
     return labels.table(np.array(points))
-
-
-def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) -> None:
-    if got == expected:
-        return
-    missing = [name for name in expected if name not in set(got)]
-    unexpected = [name for name in got if name not in set(expected)]
-    if missing or unexpected:
-        remedy = f"rename those of {label} if they are the same"
-        if not missing:
-            remedy = f"leave these out, {label}.drop(columns=[{listed(unexpected, 3)}])"
-        elif not unexpected:
-            remedy = "give these too"
-        raise InvalidInput(
-            f"{label}: the columns differ from those the model was fitted on; missing: "
-            f"{listed(missing)}; unexpected: {listed(unexpected)}; {remedy}"
-        )
-    raise InvalidInput(
-        f"{label}: the columns are those the model was fitted on, in another order "
-        f"or repeated; expected {listed(expected)}, got {listed(got)}; "
-        f"wrap(model, data={label}) puts them in order"
-    )
 
 
 # ---- Values that models return, and their precision
@@ -521,7 +506,6 @@ ALL_ROWS: Final = (
     "a model receives all rows together and returns one number for each; for a "
     "function f of one row give"
 )
-_NEW_LINE: Final = "\n"
 
 
 COMPARED: Final = 64
@@ -624,7 +608,7 @@ class Readout:
     def misfit(self, error: Exception, points: Any, labels: Labels) -> str:
         """A message with the input of a failing model, its error and a suggestion."""
         table = self.table(points, labels)
-        message = f"{type(error).__name__}: {str(error).partition(_NEW_LINE)[0]}"
+        message = f"{type(error).__name__}: {first_line(error)}"
         given = f"{type(table).__name__} of {len(table)} rows"
         if isinstance(self.method, FewThreads):
             remedy = "give it a table like the one that it was fitted on"

@@ -22,7 +22,7 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_option
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.base.text import Reason
+from propopt.base.text import Reason, first_line
 from propopt.functions.function import EXACT, WrappedModel
 from propopt.functions.images import ImageShape, check_width, read_sizes
 from propopt.functions.jumps import TRIAL_ROWS
@@ -179,7 +179,7 @@ class TorchModel(WrappedModel):
         layers = (m for m in self.module.modules() if isinstance(m, torch.nn.Linear))
         first = next(layers, None)
         width = "" if first is None else f"; its first layer takes {first.in_features}"
-        message = str(error).partition("\n")[0]
+        message = first_line(error)
         return (
             f"X: {self.quantity.model}: for inputs of shape {shape} the module "
             f"fails: {message}{width}; give the columns that it was trained on, or "

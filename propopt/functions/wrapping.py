@@ -45,7 +45,7 @@ from propopt.functions.outputs import (
 from propopt.structures.fitted_model import FittedModel, ModelStructure
 from propopt.structures.kinds import TORCH_MODULE, is_a, name_of
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
-from propopt.tables.columns import MAX_OBSERVED_VALUES, ObservedValues
+from propopt.tables.columns import ObservedValues
 
 # names of `po.functions`, which its stub takes from this room
 from propopt.tables.documents import TextSchema as TextSchema
@@ -240,24 +240,27 @@ class ReferenceTable:
         """The observed values of each column of an array, which has no schema."""
         if not _is_plain(self.data):
             return None
-        atoms = [ObservedValues.of(column) for column in self._points.T]
-        return tuple(a if len(a.values) <= MAX_OBSERVED_VALUES else None for a in atoms)
+        return tuple(map(ObservedValues.of, self._points.T))
 
     @property
     def compared(self) -> Points:
         """Up to 20 rows without missing values, to compare exact structures."""
-        whole = self._points[~np.isnan(self._points).any(axis=1)]
-        return whole[:: -(-len(whole) // MARGIN_ROWS) or 1]
+        return self._whole[:: -(-len(self._whole) // MARGIN_ROWS) or 1]
 
     def of_each_category(self, schema: TableSchema) -> Points:
         """Rows without missing values in which the categories of the table occur."""
-        if not (len(self._points) and schema.categorical.any()):
-            return np.zeros((0, 0))
-        points = self._points[~np.isnan(self._points).any(axis=1)]
+        if len(self._whole) == 0:
+            return self._whole
         rows = np.zeros(0, np.intp)
         for j in np.flatnonzero(schema.categorical):
-            rows = np.union1d(rows, np.unique(points[:, j], return_index=True)[1])
-        return points[rows[:_MOST_TRIED]]
+            column = self._whole[:, j]
+            rows = np.union1d(rows, np.unique(column, return_index=True)[1])
+        return self._whole[rows[:_MOST_TRIED]]
+
+    @cached_property
+    def _whole(self) -> Points:
+        """The rows without missing values."""
+        return self._points[~np.isnan(self._points).any(axis=1)]
 
     @cached_property
     def _points(self) -> Points:

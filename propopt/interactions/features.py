@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -17,7 +17,7 @@ from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import repeated
 from propopt.tables.columns import OneHot
-from propopt.tables.frames import listed
+from propopt.tables.frames import group_of_each, listed
 from propopt.tables.schema import TableSchema
 
 
@@ -122,37 +122,7 @@ def _group_of(
             f"got {type(groups).__name__}; groups of rows go to "
             "DataSplit(groups=...)"
         )
-    column_names = set(names)
-    group_of = dict[Hashable, Hashable]()
-    for group, columns in groups.items():
-        user_columns: object = columns
-        if (
-            isinstance(user_columns, str)
-            or not isinstance(user_columns, Sized)
-            or not len(user_columns)
-        ):
-            raise InvalidInput(
-                f"groups: {group!r}: expected a list of its columns, got {columns!r}"
-            )
-        for column in columns:
-            if column not in column_names:
-                hint = did_you_mean(column, [str(name) for name in names])
-                raise InvalidInput(
-                    f"groups: {group!r} has the column {column!r}{hint}; the "
-                    f"columns are {listed(list(names))}"
-                )
-            if column in group_of:
-                raise InvalidInput(
-                    f"groups: {column!r} is in two groups, or twice in one"
-                )
-            group_of[column] = group
-    clashes = [name for name in groups if name in column_names and name not in group_of]
-    if clashes:
-        raise InvalidInput(
-            f"groups: {listed(clashes)}: a column outside all groups has the name "
-            "of a group"
-        )
-    return group_of
+    return group_of_each(groups, names)
 
 
 # ---- The sets of features that a user names

@@ -32,12 +32,13 @@ from propopt.base.checks import (
     refuse_underflow,
 )
 from propopt.base.errors import InvalidInput, WrongType
-from propopt.base.text import plural, repeated
+from propopt.base.text import plural
 from propopt.structures.kinds import fitted_value, has_method
 from propopt.tables.frames import (
     as_frame,
     column_names,
     listed,
+    refuse_repeated,
     select_columns,
     select_rows,
 )
@@ -70,9 +71,7 @@ def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
         if table.dtype.kind == "c":
             raise InvalidInput("X: Complex data not supported; give real numbers")
         return table, tuple(range(shape[1]))
-    twice = repeated(names)
-    if twice:
-        raise InvalidInput(f"X: columns appear more than once: {listed(twice)}")
+    refuse_repeated(names, "X")
     return table, names
 
 

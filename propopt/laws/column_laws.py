@@ -471,7 +471,7 @@ class NoisyColumn:
         if absent.any():
             law[:-1, absent] = contrast[:, absent] = 0.0
             if self._atoms is not None:  # δ_missing − p up to each end
-                share = self._atoms.share_between(np.full(len(ends), -np.inf), ends)
+                share = self._atoms.share_up_to(ends)
                 contrast[:, absent] = np.append(-share, 1.0)[:, None]
         return law, contrast
 

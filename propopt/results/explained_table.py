@@ -40,7 +40,7 @@ from propopt.base.extras import require
 from propopt.base.files import as_json, atomic_write
 from propopt.base.row_sample import RowSample
 from propopt.base.suggestions import NameKind
-from propopt.base.text import Quantity, in_short, plural, repeated
+from propopt.base.text import Quantity, in_short, plural
 from propopt.losses.faithfulness import Units, units_in_words
 from propopt.proofs.near_optimal import OrderBy
 from propopt.proofs.optimum import Parameter, largest_gap_fact, sampling_fact
@@ -58,7 +58,7 @@ from propopt.results.explanation_document import (
 from propopt.results.reasons import LEAST_SHARE, MOST_LISTED, Reasons
 from propopt.results.result import Result
 from propopt.results.stable import N_REASONS, Towards
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, refuse_repeated
 
 
 MANIFEST: Final = "_propopt.json"
@@ -102,9 +102,7 @@ class TableHeader(Declared):
 
     def validate(self) -> None:
         """Refuse columns with one name."""
-        twice = repeated((*self.columns, *self.cells))
-        if twice:
-            raise InvalidInput(f"features: two columns have one name: {twice[0]!r}")
+        refuse_repeated((*self.columns, *self.cells), "features")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -52,7 +52,9 @@ class ArrowTable:
         """Check files by their metadata, without reading their cells."""
         files = ArrowFiles.of(path)
         names = files.names
-        _check_names(names, path)
+        empty = [number for number, name in enumerate(names, 1) if not name.strip()]
+        if empty:
+            raise InvalidInput(f"{path}: column {empty[0]} has no name; name it")
         if files.n_rows == 0:
             raise InvalidInput(f"{path}: has no rows")
         coded = [name for name in names if is_coded(files.schema.field(name).type)]
@@ -109,12 +111,6 @@ def require_texts(texts: pd.Series[str], path: Path) -> pd.Series[str]:
             f"row 0){others}; remove such rows"
         )
     return texts
-
-
-def _check_names(names: Sequence[str], path: Path) -> None:
-    empty = [number for number, name in enumerate(names, 1) if not name.strip()]
-    if empty:
-        raise InvalidInput(f"{path}: column {empty[0]} has no name; name it")
 
 
 # ---- Types of columns

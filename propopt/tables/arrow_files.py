@@ -23,8 +23,7 @@ import numpy as np
 
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import require
-from propopt.base.text import repeated
-from propopt.tables.frames import listed
+from propopt.tables.frames import listed, refuse_repeated
 
 
 ARROW_SUFFIXES: Final = {
@@ -132,7 +131,7 @@ class ArrowFile:
         declared = dataset.schema
         with reading(name):
             physical = fragment.physical_schema
-        _refuse_one_name(physical, name)
+        refuse_repeated(physical.names, name)
         both = [column for column in values if column in physical.names]
         if both:
             raise InvalidInput(
@@ -243,7 +242,7 @@ class ArrowFiles:
             The columns to read; by default all.
         """
         dataset = _dataset(X)
-        _refuse_one_name(dataset.schema, "the table")
+        refuse_repeated(dataset.schema.names, "the table")
         try:
             fragments = [*dataset.get_fragments()]
         except ValueError as error:  # a dataset with a filter
@@ -394,13 +393,6 @@ def _index_of(schema: Any) -> list[str]:
     return [name for name in index if isinstance(name, str) and name in schema.names]
 
 
-def _refuse_one_name(schema: Any, table: str) -> None:
-    """Refuse two columns of one name."""
-    twice = repeated(schema.names)
-    if twice:
-        raise InvalidInput(f"two columns of {table} are named {twice[0]!r}")
-
-
 def _common_type(name: str, files: Sequence[ArrowFile]) -> Any:
     """The type that has the values of a column in all files."""
     kinds: dict[Any, ArrowFile] = {}
@@ -462,6 +454,5 @@ def holds_text(kind: Any) -> bool:
     """Whether cells, or categories, are text."""
     types = require("pyarrow").types
     kind = values_of(kind)
-    return bool(
-        types.is_string(kind) or types.is_large_string(kind)
-    ) or types.is_string_view(kind)
+    tests = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(test(kind) for test in tests)

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
+from propopt.base.checks import read_only
 from propopt.base.codecs import Codec, Members, record_codec
 from propopt.base.declared import field
 from propopt.base.errors import InvalidInput
@@ -249,16 +250,9 @@ def missing_value(column: pd.Series[Any], label: str) -> Hashable:
 
 def nullable_dtype(dtype: Any) -> Any:
     """The dtype itself if it has missing values, else the next wider one that has."""
-    if is_nullable(dtype) or dtype.kind in "fO":
+    if getattr(dtype, "na_value", None) is pd.NA or dtype.kind in "fO":
         return dtype
     return object if dtype.kind == "b" else np.dtype(np.float64)
-
-
-def is_nullable(dtype: Any) -> bool:
-    """Whether a dtype has a missing value other than NaN."""
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
-        return dtype.na_value is pd.NA
-    return bool(dtype == np.dtype(object))
 
 
 # ---- Columns of a DataFrame, each as a column of numbers or of codes
@@ -279,33 +273,22 @@ class ObservedValues:
             raise InvalidInput("expected ascending values, and a count for each")
 
     @classmethod
-    def of(cls, column: Array) -> ObservedValues:
-        """Count the values of a column (n,), without missing ones."""
+    def of(cls, column: Array) -> ObservedValues | None:
+        """Count the values of a column (n,), without missing ones; None for many."""
         values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-        values.setflags(write=False)
-        counts.setflags(write=False)
-        return cls(values, counts)
+        if len(values) > MAX_OBSERVED_VALUES:
+            return None
+        return cls(read_only(values), read_only(counts))
 
     @property
     def shares(self) -> Array:
         """The relative frequency of each value among those not missing, shape (m,)."""
         return self.counts / self.counts.sum()
 
-    def share_between(self, low: Array, high: Array) -> Array:
-        """The relative frequency of values within intervals.
-
-        Parameters
-        ----------
-        low, high : array (n,)
-            The ends of intervals low < v ≤ high; empty ones have frequency 0.
-
-        Returns
-        -------
-        array (n,)
-        """
+    def share_up_to(self, ends: Array) -> Array:
+        """The relative frequency of values v ≤ end for each of the ends, (n,)."""
         below = np.concatenate([[0.0], np.cumsum(self.shares)])
-        ends = np.searchsorted(self.values, [low, np.maximum(low, high)], side="right")
-        return below[ends[1]] - below[ends[0]]
+        return below[np.searchsorted(self.values, ends, side="right")]
 
 
 def observed_values_of(
@@ -365,7 +348,6 @@ class Numeric:
         values = read_numbers(column, what)
         present = np.sort(values[~np.isnan(values)])  # sums round alike for any order
         mean, std = (present.mean(), present.std()) if len(present) else (np.nan, 0.0)
-        observed = ObservedValues.of(present)
         plain = column.dtype
         if not isinstance(plain, np.dtype) or plain.kind not in "iuf":
             plain = column.dropna().infer_objects().to_numpy().dtype
@@ -376,9 +358,7 @@ class Numeric:
             absent=missing_value(column, what),
             mean=float(mean),
             std=float(std),
-            observed_values=observed
-            if len(observed.values) <= MAX_OBSERVED_VALUES
-            else None,
+            observed_values=ObservedValues.of(present),
             missing_share=1.0 - len(present) / len(values),
         )
         return numeric, values
@@ -405,15 +385,13 @@ class Numeric:
         """The column in its dtype if that is exact, else in float64."""
         absent = self.missing(values)
         plain = self._plain(values)
-        is_exact = plain is not None
-        if is_exact and not absent.any():
-            return {self.name: pd.Series(plain).astype(self.dtype)}
-        if not is_exact or nullable_dtype(self.dtype) != self.dtype:
+        has_missing = bool(absent.any())
+        has_room = not has_missing or nullable_dtype(self.dtype) == self.dtype
+        if plain is None or not has_room:
             return {self.name: pd.Series(values.copy())}
-        if not is_nullable(self.dtype):
-            return {self.name: pd.Series(values).astype(self.dtype)}
         column = pd.Series(plain).astype(self.dtype)
-        column[absent] = self.absent
+        if has_missing:
+            column[absent] = self.absent
         return {self.name: column}
 
     def holds(self, values: Array) -> bool:
@@ -536,9 +514,10 @@ class Categorical(CategoricalColumn):
         if not unknown or not self._holds(unknown):
             return self
         frequencies = np.concatenate([self.frequencies, np.zeros(len(unknown))])
-        frequencies.setflags(write=False)
         categories = (*self.new_categories, *unknown)
-        return replace(self, new_categories=categories, frequencies=frequencies)
+        return replace(
+            self, new_categories=categories, frequencies=read_only(frequencies)
+        )
 
     def _holds(self, values: list[Any]) -> bool:
         if isinstance(self.dtype, pd.CategoricalDtype):
@@ -571,7 +550,7 @@ class Categorical(CategoricalColumn):
         """The categories without the missing value, new ones last."""
         if not self.new_categories:
             return self.levels
-        every = [*self.levels.tolist(), *self.new_categories]
+        every = [*self.present, *self.new_categories]
         return pd.Index(every, dtype=self.levels.dtype, tupleize_cols=False)
 
     @property
@@ -595,7 +574,7 @@ class Categorical(CategoricalColumn):
             raise InvalidInput(
                 f"{what}: column {self.name!r}, row {row_name(column, n)}: unknown "
                 f"category {column.tolist()[n]!r}; expected one of "
-                f"{listed(self.levels.tolist())}, of dtype {self.dtype}"
+                f"{listed(self.present)}, of dtype {self.dtype}"
             )
         return codes.astype(float)
 
@@ -612,7 +591,7 @@ class Categorical(CategoricalColumn):
         if isinstance(self.dtype, pd.CategoricalDtype):
             dtype = self.dtype
             if is_new.any():
-                every = [*self.levels.tolist(), *self.new_categories]
+                every = [*self.present, *self.new_categories]
                 dtype = pd.CategoricalDtype(every, ordered=self.dtype.ordered)
             cells = pd.Categorical.from_codes(
                 np.where(absent, -1, codes).tolist(), dtype=dtype
@@ -715,10 +694,9 @@ _KINDS: Final = {kind.__name__: record_codec(kind) for kind in get_args(Column)}
 
 
 def _pack_columns(columns: tuple[Column, ...], name: str, members: Members) -> Any:
-    named = [(type(column).__name__, column) for column in columns]
     return [
-        {kind: _KINDS[kind].pack(column, f"{name}.{j}", members)}
-        for j, (kind, column) in enumerate(named)
+        {type(x).__name__: record_codec(type(x)).pack(x, f"{name}.{j}", members)}
+        for j, x in enumerate(columns)
     ]
 
 
@@ -779,9 +757,7 @@ def _positions(levels: pd.Index[Any], column: pd.Series[Any]) -> Codes:
 
 
 def _shares(codes: Codes, n_categories: int) -> Array:
-    shares: Array = np.bincount(codes, minlength=n_categories) / len(codes)
-    shares.setflags(write=False)
-    return shares
+    return read_only(np.bincount(codes, minlength=n_categories) / len(codes))
 
 
 def _hot(

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+    Sized,
+)
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import (
@@ -17,6 +24,7 @@ from typing import (
     ClassVar,
     Final,
     Literal,
+    NoReturn,
     TypeVar,
     cast,
     final,
@@ -37,6 +45,9 @@ from propopt.base.text import enumerated, plain_name, repeated
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+
+
+_Name = TypeVar("_Name", bound=Hashable)
 
 
 # ---- Tables of any library, converted to pandas and back
@@ -77,7 +88,10 @@ class Frame:
     @property
     def labels(self) -> Labels:
         """The names of rows, if they have any, and of columns."""
-        columns = tuple(self.table.columns)
+        return self.with_columns(tuple(self.table.columns))
+
+    def with_columns(self, columns: tuple[Hashable, ...]) -> Labels:
+        """The names of rows, with other ones of columns."""
         return Labels(self.rows, tuple(map(str, columns)), columns, self.kind)
 
     @property
@@ -102,11 +116,11 @@ def as_frame(table: object, label: str) -> Frame | None:
     return None if frame is None else _converted(frame)
 
 
-def as_arrow(table: object, label: str) -> Any:
+def as_arrow(table: object) -> Any:
     """Convert a table of any library to one of pyarrow; None if it is no table."""
     if isinstance(table, pd.DataFrame):
         return require("pyarrow").Table.from_pandas(table, preserve_index=False)
-    frame = _as_narwhals(table, label)
+    frame = _as_narwhals(table, "X")
     return None if frame is None else frame.to_arrow()
 
 
@@ -142,15 +156,13 @@ def items_of(X: Any) -> list[Any] | None:
 
 def select_rows(table: Any, indices: Sequence[int] | NDArray[np.intp]) -> Any:
     """Select rows of a table or array; the type of the table stays."""
+    rows = np.asarray(indices, dtype=np.intp)
     if isinstance(table, pd.DataFrame):
-        return table.iloc[np.asarray(indices, dtype=np.intp)]
-    if isinstance(table, np.ndarray):
-        return table[np.asarray(indices, dtype=np.intp)]
+        return table.iloc[rows]
     frame = _as_narwhals(table, "X")
     if frame is None:
-        return np.asarray(table)[np.asarray(indices, dtype=np.intp)]
-    # polars does not accept integers of NumPy
-    return frame[[int(index) for index in indices]].to_native()
+        return np.asarray(table)[rows]
+    return frame[rows.tolist()].to_native()  # polars takes no integers of NumPy
 
 
 def joined_rows(first: Any, second: Any) -> Any:
@@ -162,12 +174,13 @@ def joined_rows(first: Any, second: Any) -> Any:
 
 def select_columns(table: Any, indices: Sequence[int]) -> Any:
     """Select columns of a table or array; the type of the table stays."""
+    columns = list(map(int, indices))
     if isinstance(table, pd.DataFrame):
-        return table.iloc[:, list(indices)]
+        return table.iloc[:, columns]
     frame = _as_narwhals(table, "X")
     if frame is None:
-        return np.asarray(table)[:, list(indices)]
-    return frame[:, [int(index) for index in indices]].to_native()
+        return np.asarray(table)[:, columns]
+    return frame[:, columns].to_native()
 
 
 def with_permuted_columns(
@@ -208,7 +221,7 @@ def _as_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(table, pass_through=True)
     except DuplicateError as error:
-        raise InvalidInput(f"{what}: columns appear more than once: {error}") from None
+        raise InvalidInput(f"{what}: two columns have one name: {error}") from None
     if isinstance(frame, nw.LazyFrame):
         raise InvalidInput(
             f"{what}: a lazy table has no rows yet; give its collect() or compute()"
@@ -399,9 +412,7 @@ class Labels:
                 raise InvalidInput(
                     f"{label}: expected {count} names of {noun}, got {len(names)}"
                 )
-        twice = repeated(self.features or ())
-        if twice:
-            raise InvalidInput(f"{label}: two features have one name: {twice[0]!r}")
+        refuse_repeated(self.features or (), label)
 
     def position(self, row: Hashable, n_points: int) -> int:
         """The position of a row, by its name or, without names, by its number.
@@ -456,6 +467,10 @@ class Labels:
         return replace(self, features=features, columns=columns)
 
 
+NO_NAMES: Final = Labels()
+"""Labels of a table without names."""
+
+
 def _selected(names: Any, rows: Any) -> Any:
     """The names of some rows, by a slice or by positions; None without names."""
     if names is None or isinstance(rows, slice):
@@ -475,6 +490,42 @@ def listed(names: Sequence[object], most: int = 8) -> str:
     return f"{shown}{more}" or "none"
 
 
+def refuse_repeated(names: Iterable[Hashable], label: str) -> None:
+    """Refuse names of columns that occur more than once."""
+    twice = repeated(names)
+    if twice:
+        raise InvalidInput(f"{label}: two columns have one name: {listed(twice)}")
+
+
+def refuse_other_columns(
+    names: Sequence[object],
+    expected: Sequence[object],
+    label: str,
+    source: str,
+    in_order: str,
+) -> NoReturn:
+    """Refuse columns that are not the expected ones, or in another order.
+
+    ``source`` says what has the expected ones, and ``in_order`` what has their order.
+    """
+    missing = [name for name in expected if name not in names]
+    unexpected = [name for name in names if name not in expected]
+    if missing or unexpected:
+        remedy = f"rename those of {label} if they are the same"
+        if not missing:
+            remedy = f"leave these out, {label}.drop(columns=[{listed(unexpected, 3)}])"
+        elif not unexpected:
+            remedy = "give these too"
+        raise InvalidInput(
+            f"{label}: the columns differ from those {source}; missing: "
+            f"{listed(missing)}; unexpected: {listed(unexpected)}; {remedy}"
+        )
+    raise InvalidInput(
+        f"{label}: the columns are those {source}, in another order or repeated; "
+        f"expected {listed(expected)}, got {listed(names)}; {in_order} them in order"
+    )
+
+
 def position_of(key: Hashable, label: str, names: Sequence[str]) -> int:
     """The position of a column, from its name or its position."""
     if str(key) in names:
@@ -487,6 +538,36 @@ def position_of(key: Hashable, label: str, names: Sequence[str]) -> int:
     )
 
 
+def group_of_each(
+    groups: Mapping[_Name, Any], columns: Sequence[_Name]
+) -> dict[_Name, _Name]:
+    """The group of each column that belongs to one."""
+    group_of = dict[_Name, _Name]()
+    names = set(columns)
+    for group, members in groups.items():
+        has_members = isinstance(members, Sized) and len(members) > 0
+        if isinstance(members, str) or not has_members:
+            raise InvalidInput(
+                f"groups: {group!r}: expected a list of features, got {members!r}"
+            )
+        for member in members:
+            if member not in names:
+                hint = did_you_mean(member, [*map(str, columns)])
+                raise InvalidInput(
+                    f"groups: {group!r}: no feature {member!r}{hint}; the features "
+                    f"are {listed(columns)}"
+                )
+            if member in group_of:
+                raise InvalidInput(f"groups: {member!r} appears twice")
+            group_of[member] = group
+    clashes = [name for name in groups if name in names and name not in group_of]
+    if clashes:
+        raise InvalidInput(
+            f"groups: {listed(clashes)}: a feature outside the group has that name"
+        )
+    return group_of
+
+
 def group_sums(
     groups: Mapping[str, Sequence[str]], features: tuple[str, ...]
 ) -> tuple[Array, tuple[str, ...]]:
@@ -495,24 +576,8 @@ def group_sums(
     A feature in no group is a group by itself. Groups are in the order of their first
     features.
     """
-    columns = set(features)
-    group_of = dict[str, str]()
-    if len(columns) < len(features):
-        raise InvalidInput("groups: two features have one name; rename the columns")
-    for name, members in groups.items():
-        if isinstance(members, str) or len(members) == 0:
-            raise InvalidInput(f"groups: {name!r}: expected a list of features")
-        for member in members:
-            if member not in columns:
-                raise InvalidInput(f"groups: {name!r}: no feature {member!r}")
-            if member in group_of:
-                raise InvalidInput(f"groups: {member!r} appears twice")
-            group_of[member] = name
-    clashes = [name for name in groups if name in columns and name not in group_of]
-    if clashes:
-        raise InvalidInput(
-            f"groups: {listed(clashes)}: a feature outside the group has that name"
-        )
+    refuse_repeated(features, "groups")
+    group_of = group_of_each(groups, features)
     group_names = [group_of.get(feature, feature) for feature in features]
     names = tuple(dict.fromkeys(group_names))
     return np.array([[x == name for x in group_names] for name in names], float), names
@@ -568,15 +633,7 @@ def numbers_of_rows(
             f"{numbers!r}; give that column, {table_name}[{numbers!r}]"
         )
     if isinstance(numbers, pd.Series) and isinstance(table, pd.DataFrame):
-        names = numbers.index
-        index = table.index
-        is_unique = names.is_unique and index.is_unique and len(names) == len(index)
-        if not names.equals(index) and not (is_unique and index.isin(names).all()):
-            raise InvalidInput(
-                f"{label}: its index is not that of {table_name}; give "
-                f"{label}.to_numpy() if the rows are in the same order"
-            )
-        numbers = numbers if names.equals(index) else numbers.loc[index]
+        numbers = aligned_vector(numbers, tuple(table.index), label, table_name)
     array = read_array(numbers, label, ndim=1)
     if len(array) != n_rows:
         raise InvalidInput(
@@ -590,7 +647,7 @@ def read_table(table: object, label: str) -> tuple[Array, Labels]:
     """Read a table as a finite float64 array (N, D) and its names."""
     frame = as_frame(table, label)
     if frame is None:
-        return read_array(table, label, ndim=2), Labels()
+        return read_array(table, label, ndim=2), NO_NAMES
     return read_array(plain_numbers(frame.table), label, ndim=2), frame.labels
 
 
@@ -612,7 +669,7 @@ def read_points(
         return points, frame.labels
     if isinstance(table, np.ndarray) and table.dtype == object:
         table = np.where(pd.isna(table), np.nan, table)
-    return read_with_missing(table, label), Labels()
+    return read_with_missing(table, label), NO_NAMES
 
 
 Builder = TypeVar("Builder", bound=Callable[..., Any])

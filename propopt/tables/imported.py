@@ -32,12 +32,14 @@ from propopt.base.text import Quantity
 from propopt.tables.arrow import ArrowTable
 from propopt.tables.arrow_files import is_arrow
 from propopt.tables.frames import (
+    NO_NAMES,
     Frame,
     Labels,
     as_frame,
     listed,
     orders_of,
     plain_numbers,
+    refuse_repeated,
 )
 
 
@@ -82,7 +84,7 @@ class ImportedAttributions:
     """Imported attributions, in the order of the explained rows and columns."""
 
     values: Attributions  # W (N, D)
-    labels: Labels = Labels()
+    labels: Labels = NO_NAMES
     base: Array | None = None  # (N,): base values; None if unavailable
     source: str  # in words, such as "a table, by names"
     units: Any = None  # None if unavailable
@@ -95,7 +97,7 @@ class ImportedAttributions:
 def read_attributions(
     carrier: AttributionsLike,
     label: str,
-    names: Labels | None = None,
+    names: Labels = NO_NAMES,
     shape: tuple[int, int] | None = None,
     *,
     table_name: str = "X",
@@ -160,9 +162,7 @@ def read_attributions(
     >>> read_attributions(pairs, "W", names, (1, 2)).values
     array([[ 0.5 , -0.25]])
     """
-    reader = _Reader(
-        label, names or Labels(), shape, table_name, position, n_outputs, saved
-    )
+    reader = _Reader(label, names, shape, table_name, position, n_outputs, saved)
     return reader.read(carrier)
 
 
@@ -445,16 +445,13 @@ class _Reader:
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 header = next(csv.reader(file), [])
-            if len(set(header)) < len(header):
-                self._refuse(f"{path.name}: two columns have one name")
             index = 0 if header and not header[0].strip() else None
             table = pd.read_csv(path, encoding="utf-8-sig", index_col=index)
         except (ValueError, OSError, csv.Error) as error:
-            if isinstance(error, InvalidInput):
-                raise
             raise InvalidInput(
                 f"{self.label}: {path} is no CSV table: {error}"
             ) from None
+        refuse_repeated(header, f"{self.label}: {path.name}")
         if index == 0:
             table = table.rename(
                 lambda x: unescape_cell(x) if isinstance(x, str) else x

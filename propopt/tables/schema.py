@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+import warnings
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final, Literal, TypeAlias, final
@@ -40,11 +48,15 @@ from propopt.tables.columns import (
 )
 from propopt.tables.documents import TextSchema
 from propopt.tables.frames import (
+    NO_NAMES,
     Frame,
     Labels,
     TableLibrary,
     as_frame,
+    group_of_each,
     listed,
+    refuse_other_columns,
+    refuse_repeated,
 )
 
 
@@ -219,7 +231,7 @@ class TableSchema:
         if points is None:
             columns = [column.encode(table, what) for column in self.columns]
             points = np.stack(columns, axis=1)
-        return read_only(points), _labels(self.names, frame)
+        return read_only(points), frame.with_columns(self.names)
 
     def check_header(self, columns: pd.Index, what: str = "X") -> None:
         """Refuse the labels of columns unless they are those of the schema, in order.
@@ -236,21 +248,14 @@ class TableSchema:
         InvalidInput
             If labels are missing, unexpected, repeated or in another order.
         """
-        if _same_labels(columns, self.header):
-            return
-        header = tuple(self.header)
-        missing = [label for label in header if label not in columns]
-        unexpected = [label for label in columns if label not in header]
-        if missing or unexpected:
-            raise InvalidInput(
-                f"{what}: the columns differ from those of `data`; missing: "
-                f"{listed(missing)}; unexpected: {listed(unexpected)}"
+        if not _same_labels(columns, self.header):
+            refuse_other_columns(
+                tuple(columns),
+                tuple(self.header),
+                what,
+                "of `data`",
+                f"{what}[list(data.columns)] has",
             )
-        raise InvalidInput(
-            f"{what}: the columns are those of `data`, but in another order or "
-            f"repeated; expected {listed(header)}, got {listed(tuple(columns))}; "
-            f"{what}[list(data.columns)] has them in order"
-        )
 
     def with_categories_of(self, X: Any) -> TableSchema:
         """The schema extended by categories of X that it lacks.
@@ -330,7 +335,7 @@ class TableSchema:
         ]
         return ", ".join(wide) or None
 
-    def decode(self, points: Points, labels: Labels | None = None) -> Any:
+    def decode(self, points: Points, labels: Labels = NO_NAMES) -> Any:
         """The DataFrame that encodes to ``points``, with the columns of the schema.
 
         A numeric column has its dtype if that is exact, and float64 otherwise: integers
@@ -368,7 +373,7 @@ class TableSchema:
             frame.columns = self.header
         if self.kind is not None:
             return self.kind.table(frame)
-        names = None if labels is None else labels.points
+        names = labels.points
         if names is None or len(names) != len(points):
             return frame
         return frame.set_axis(list(names), axis=0)
@@ -545,12 +550,8 @@ def read_with_schema(
     ]
     columns, values = zip(*pairs, strict=True)
     schema = TableSchema(table.columns, columns, frame.kind)
-    return schema, read_only(np.stack(values, axis=1)), _labels(schema.names, frame)
-
-
-def _labels(names: tuple[Hashable, ...], frame: Frame) -> Labels:
-    """The names of the rows of a frame, and of its encoded columns."""
-    return Labels(frame.rows, tuple(map(str, names)), names, frame.kind)
+    points = read_only(np.stack(values, axis=1))
+    return schema, points, frame.with_columns(schema.names)
 
 
 def _same_labels(columns: pd.Index, header: pd.Index) -> bool:
@@ -578,45 +579,39 @@ def _read_declared(
     categorical: CategoricalChoice, columns: pd.Index, what: str
 ) -> frozenset[Hashable]:
     """The columns that are declared categorical."""
-    if not columns.is_unique:
-        twice = columns[columns.duplicated()].tolist()
-        raise InvalidInput(f"{what}: columns appear more than once: {listed(twice)}")
+    refuse_repeated(columns, what)
     if isinstance(categorical, str):
         if categorical == "auto":
             return frozenset()
         raise InvalidInput(
             f"categorical: expected 'auto' or a list of columns, got {categorical!r}"
         )
-    unknown = [label for label in categorical if label not in columns]
-    if unknown:
-        raise InvalidInput(f"categorical: data has no column {listed(unknown)}")
+    _refuse_unknown(categorical, columns, "categorical")
     return frozenset(categorical)
+
+
+def _refuse_unknown(
+    names: Iterable[Hashable], columns: Collection[Hashable], label: str
+) -> None:
+    """Refuse names of columns that the table does not have."""
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise InvalidInput(f"{label}: data has no column {listed(unknown)}")
 
 
 def _read_groups(
     groups: Groups, columns: pd.Index, declared: frozenset[Hashable]
 ) -> dict[Hashable, Hashable]:
     """The feature of each column that belongs to a group."""
-    feature_of: dict[Hashable, Hashable] = {}
+    feature_of = group_of_each(groups, list(columns))
     for name, members in groups.items():
-        if isinstance(members, str) or len(members) < 2:
+        if len(members) < 2:
             raise InvalidInput(f"groups: {name!r} needs at least two columns")
-        unknown = [member for member in members if member not in columns]
-        if unknown:
-            raise InvalidInput(
-                f"groups: {name!r}: data has no column {listed(unknown)}"
-            )
         twice = [member for member in members if member in declared]
         if twice:
             raise InvalidInput(
                 f"groups: {name!r}: {listed(twice)} is in categorical too"
             )
-        if name in columns and name not in members:
-            raise InvalidInput(f"groups: data has another column called {name!r}")
-        for member in members:
-            if member in feature_of:
-                raise InvalidInput(f"groups: column {member!r} is in two of them")
-            feature_of[member] = name
     return feature_of
 
 
@@ -650,9 +645,7 @@ def _read_scale(
             raise InvalidInput(
                 "scale: a mapping by column names needs data=, a DataFrame"
             )
-        unknown = [name for name in scale if name not in names]
-        if unknown:
-            raise InvalidInput(f"scale: no column {listed(unknown)}")
+        _refuse_unknown(scale, names, "scale")
         sizes_of = {x: read_positive(v, f"scale[{x!r}]") for x, v in scale.items()}
         return np.array([sizes_of.get(name, 1.0) for name in names])
     sizes = read_array(scale, "scale", ndim=1)
@@ -666,11 +659,9 @@ def _read_scale(
 
 def _deviations(points: Points) -> Array:
     """Standard deviations of the columns without missing numbers; 0 if constant."""
-    if not np.isnan(points).any():
-        return spreads(points.mean(axis=0), points.std(axis=0))
-    columns = (values[~np.isnan(values)] for values in points.T)
-    filled = (values if len(values) > 0 else np.zeros(1) for values in columns)
-    return np.array([spreads(values.mean(), values.std()) for values in filled])
+    with warnings.catch_warnings():  # of columns without numbers, which are constant
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return spreads(np.nanmean(points, axis=0), np.nanstd(points, axis=0))
 
 
 def per_scale(values: Array, sizes: Array) -> Array:

@@ -335,7 +335,7 @@ def test_explanations_without_the_package_have_the_same_fields(monkeypatch):
     assert list(ours[:, 1:3].feature_names) == ["b", "c"]
     pairs = Explanation(np.zeros((12, 4, 4)), np.zeros(12), ROWS.to_numpy())
     np.testing.assert_array_equal(pairs[:, 1, 2].data, ROWS["b"])
-    with pytest.raises(InvalidInput, match=r"names of features, .*, got 'e'"):
+    with pytest.raises(InvalidInput, match=r"features: no column 'e'.*there are"):
         ours[:, "e"]
 
 
