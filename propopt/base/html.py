@@ -21,7 +21,6 @@ import numpy as np
 from propopt.base.arrays import Array, Indices, Mask, largest_first
 from propopt.base.cards import NUMBER_CELL, TEXT_CELL, element
 from propopt.base.checks import largest_entry
-from propopt.base.document import minus
 from propopt.base.files import atomic_write
 from propopt.base.text import HIDDEN, in_html
 
@@ -52,7 +51,8 @@ def signed(number: float) -> str:
     """A number with its sign in four digits."""
     if math.isnan(number):
         return "–"
-    return minus(f"{number:+.4g}") if number else "0"
+    sign = "+" if number > 0.0 else "−" if number < 0.0 else ""
+    return f"{sign}{abs(number):.4g}"
 
 
 # ---- A text, the words in it, and a number for each

@@ -633,7 +633,15 @@ def numbers_of_rows(
             f"{numbers!r}; give that column, {table_name}[{numbers!r}]"
         )
     if isinstance(numbers, pd.Series) and isinstance(table, pd.DataFrame):
-        numbers = aligned_vector(numbers, tuple(table.index), label, table_name)
+        names = numbers.index
+        index = table.index
+        is_unique = names.is_unique and index.is_unique and len(names) == len(index)
+        if not names.equals(index) and not (is_unique and index.isin(names).all()):
+            raise InvalidInput(
+                f"{label}: its index is not that of {table_name}; give "
+                f"{label}.to_numpy() if the rows are in the same order"
+            )
+        numbers = numbers if names.equals(index) else numbers.loc[index]
     array = read_array(numbers, label, ndim=1)
     if len(array) != n_rows:
         raise InvalidInput(
