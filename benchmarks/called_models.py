@@ -22,11 +22,16 @@ truth      error of the exact values themselves, relative: long runs have one
 Exact values come from all sets of columns, up to 14; from the products and trees of
 which models are sums, and from terms of few columns, for any number. For the network of
 40 columns they are a run of 100,000 orders for each row.
+
+    python -m benchmarks.called_models --surrogates
+
+prints the third table of the page: what surrogates of all answers could save.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -36,15 +41,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     StackingClassifier,
     StackingRegressor,
 )
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -102,6 +110,28 @@ DRAWN = (  # kinds and columns of the default with 500 background rows
     ("service", 20),
 )
 
+SHARED = (  # kinds, columns and background rows of lines with few sets in each game
+    ("network, probability", 40, 20),
+    ("support vectors", 20, 100),
+    ("support vectors", 40, 20),
+    ("stack", 60, 20),
+    ("service", 14, 100),
+    ("service", 20, 20),
+    ("service", 60, 20),
+)
+
+SURROGATES = {
+    "booster": HistGradientBoostingRegressor(max_iter=300, random_state=0),
+    "kernel": make_pipeline(
+        StandardScaler(), Nystroem(n_components=500, random_state=0), Ridge(1e-3)
+    ),
+    "network": make_pipeline(
+        StandardScaler(),
+        MLPRegressor(hidden_layer_sizes=(64, 64), max_iter=20, random_state=0),
+    ),
+}
+"""Functions that are fitted to all answers, of all rows."""
+
 Truth = Callable[[Array, Array], Array]
 """Shapley values of points (N, D) against background rows (M, D)."""
 
@@ -149,7 +179,7 @@ def of_orders(
     means = members @ values / counts[:, None]
     squares = (members @ values**2 / counts[:, None] - means**2).mean(axis=1)
     is_used = members.any(axis=1)
-    return means[:, is_used].mean(axis=1), np.sqrt(squares / n_orders)
+    return means[:, is_used].mean(axis=1), np.sqrt(np.maximum(squares, 0.0) / n_orders)
 
 
 def of_parts(parts: Iterable[tuple[float, Any]], points: Array, rows: Array) -> Array:
@@ -371,6 +401,32 @@ def of_drawn(kind: str, width: int, n_tables: int = 20) -> dict[str, Any]:
     return line
 
 
+def left_by(surrogate: Any, line: tuple[str, int, int], n_orders: int) -> float:
+    """Error of orders minus those of a surrogate of all answers, relative to orders.
+
+    The surrogate has the best scale, and the orders are not those that it is fitted to.
+    """
+    kind, width, n_rows = line
+    case = called(kind, width)
+    points, rows = case.table(N_POINTS, 1), case.table(n_rows, 2)
+    tables, answers = [], []
+
+    def f(table: Array) -> Array:
+        tables.append(table)
+        answers.append(case.f(table))
+        return answers[-1]
+
+    of_orders(f, points, rows, n_orders, 0)
+    g = clone(surrogate).fit(np.concatenate(tables), np.concatenate(answers)).predict
+    functions = case.f, g, lambda table: case.f(table) - g(table)
+    of_f, of_g, apart = (
+        (of_orders(function, points, rows, 4 * n_rows, 1)[1] ** 2).sum()
+        for function in functions
+    )
+    shared = (of_f + of_g - apart) / 2.0
+    return float(np.sqrt(1.0 - shared**2 / (of_f * of_g)))
+
+
 def summary(results: list[Any], exact: Array) -> dict[str, Any]:
     """Relative errors and the share of intervals that hold, over seeds or tables."""
     error, stated, before, calls = map(np.array, zip(*results, strict=True))
@@ -412,13 +468,39 @@ def in_markdown(record: pd.DataFrame) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def of_surrogates() -> str:
+    """The table of what surrogates leave, in Markdown."""
+    cells = [
+        ["model", "columns", "rows", "orders", "sets", "of three", *SURROGATES],
+        ["---", *["---:"] * (5 + len(SURROGATES))],
+    ]
+    for kind, width, n_rows in SHARED:
+        for n_orders in (max(n, 2 * n_rows) for n in ORDERS):  # as ours
+            n_sets = n_orders // n_rows * (width - 1)
+            counts = [width, n_rows, n_orders, n_sets, math.comb(width, 3)]
+            left = [
+                left_by(surrogate, (kind, width, n_rows), n_orders)
+                for surrogate in SURROGATES.values()
+            ]
+            cells.append(
+                [kind, *(f"{n:,}" for n in counts), *(f"{x:.2f}" for x in left)]
+            )
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
 def main() -> None:
     """Measure all models, write a CSV and print a Markdown table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.called_models")
     parser.add_argument("--output", default=str(MEASURED), help="the CSV")
     parser.add_argument("--kinds", nargs="*", help="some of the kinds of models")
+    parser.add_argument(
+        "--surrogates", action="store_true", help="what surrogates could save instead"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.surrogates:
+        print(of_surrogates())
+        return
     some = [case for case in CASES if not options.kinds or case[0] in options.kinds]
     lines = [line for case in some for line in measured(*case)]
     drawn = [case for case in DRAWN if not options.kinds or case[0] in options.kinds]
