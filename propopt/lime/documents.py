@@ -20,7 +20,6 @@ from propopt.lime.diagnosis.diagnosis import run_rules
 from propopt.lime.diagnosis.evidence import Evidence, LimeFinding, TextEvidence
 from propopt.lime.diagnosis.rules import TEXT_RULES
 from propopt.lime.explanation import (
-    OTHER_RUNS,
     LimeExplanation,
     deviations_of,
     numbers_of_runs,
@@ -77,6 +76,7 @@ class LimeDocuments(
     computed_by: ClassVar[str] = "text_limits"
     compared: ClassVar[str] = "with the word minus without"
     per_row: ClassVar[tuple[str, ...]] = ("sources", "reasons", "documents")
+    runs_have_means: ClassVar[bool] = True
 
     documents: tuple[TextDocument, ...] = field(by_column=True)
     subject: TextSubject | None = transient(default=None)
@@ -115,21 +115,6 @@ class LimeDocuments(
             reasons=tuple([record.reason for record in records]),
             **fields,
         )
-
-    def validate(self) -> None:
-        """Raise an error if fields contradict each other.
-
-        Raises
-        ------
-        InvalidInput
-            If numbers are missing, lengths differ, or exact coefficients have errors.
-        """
-        super().validate()
-        runs = self.scatter
-        if runs is not None and (
-            runs.means is None or len(runs.means) != len(self.flat_coefficients)
-        ):
-            raise InvalidInput(OTHER_RUNS)
 
     def _validate_names(self, N: int) -> None:
         for n, document in enumerate(self.documents):

@@ -58,9 +58,6 @@ _MOST_CHAPTERS: Final = 10
 
 _ROUNDING: Final = 1e-6
 
-OTHER_RUNS: Final = "scatter: it belongs to other rows, or to other runs"
-"""The refusal of noise that contradicts an explanation."""
-
 
 class LimeExplanation(
     Selectable, kind="propopt lime", noun="saved limits of LIME", version=5
@@ -116,6 +113,7 @@ class LimeExplanation(
     computed_by: ClassVar[str]  # the function of po.lime
     compared: ClassVar[str]  # the difference of means that a coefficient is
     per_row: ClassVar[tuple[str, ...]]  # fields with an entry for each row
+    runs_have_means: ClassVar[bool]  # mean coefficients that limits do not give
 
     flat_coefficients: Array = field("M", missing=True)
     flat_errors: Array | None = field("M", low=0.0, missing=True, default=None)
@@ -197,12 +195,14 @@ class LimeExplanation(
                 f"standard_errors: the source {self.source!r} has {expects}"
             )
         runs = self.scatter
+        n_means = M if self.runs_have_means else 0
         if runs is not None and (
             len(runs.deviations) != M
             or len(runs.variance) != N
             or runs.n_samples != self.n_samples
+            or (0 if runs.means is None else len(runs.means)) != n_means
         ):
-            raise InvalidInput(OTHER_RUNS)
+            raise InvalidInput("scatter: it belongs to other rows, or to other runs")
 
     @abstractmethod
     def _validate_names(self, N: int) -> None:

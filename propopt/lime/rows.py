@@ -17,7 +17,6 @@ from propopt.lime.diagnosis.evidence import Evidence, LimeFinding, RowsEvidence
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.exact_limits import Limits
 from propopt.lime.explanation import (
-    OTHER_RUNS,
     LimeExplanation,
     deviations_of,
 )
@@ -74,24 +73,13 @@ class LimeRows(
     computed_by: ClassVar[str] = "limits"
     compared: ClassVar[str] = "bin of the value minus other bins"
     per_row: ClassVar[tuple[str, ...]] = ("sources", "reasons", "cells", "bins")
+    runs_have_means: ClassVar[bool] = False
 
     cells: tuple[tuple[float | str | bool | None, ...], ...] = field(missing=True)
     bins: tuple[tuple[str, ...], ...] = field()
     ridge: float = field(low=0.0, default=1.0)
     first_row: bool = field(default=True)
     subject: LimeSubject | None = transient(default=None)
-
-    def validate(self) -> None:
-        """Raise an error if fields contradict each other.
-
-        Raises
-        ------
-        InvalidInput
-            If numbers are missing, lengths differ, or exact coefficients have errors.
-        """
-        super().validate()
-        if self.scatter is not None and self.scatter.means is not None:
-            raise InvalidInput(OTHER_RUNS)
 
     def _validate_names(self, N: int) -> None:
         for name, rows in (("cells", self.cells), ("bins", self.bins)):

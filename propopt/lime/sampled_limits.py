@@ -212,11 +212,9 @@ class CommonDraws:
 
     def bits(self, points: Points) -> Array:
         """The bits of the samples around rows, (n, S, D)."""
-        result = np.empty((len(points), *self.samples.shape))
         pairs = zip(self.bins, self._bins_of(points), strict=True)
-        for j, (bins, row_bins) in enumerate(pairs):
-            result[:, :, j] = bins == row_bins[:, None]
-        return result
+        bits = [bins == row_bins[:, None] for bins, row_bins in pairs]
+        return np.stack(bits, axis=-1).astype(np.float64)
 
     def variances(self, points: Points, widths: Values) -> Values:
         """Var_Q f around rows, (n,)."""
