@@ -491,7 +491,7 @@ class Totals:
         parts = coupled.components
         if parts is None:
             return not (coupled.matrix @ self.axis).any()
-        return bool((parts.spread(parts.firsts(self.axis)) == self.axis).all())
+        return bool((parts.constants(self.axis) == self.axis).all())
 
 
 @final

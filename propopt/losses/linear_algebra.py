@@ -98,6 +98,10 @@ class Components:
         """The values (p, D) at the first node of each part."""
         return W[self._first]
 
+    def constants(self, W: Array) -> Array:
+        """The value at the first node of its part, for each node."""
+        return self.spread(self.firsts(W))
+
     def centred(self, W: Array) -> Array:
         """The deviations R, which sum to zero on each part."""
         return self.split(W)[1]

@@ -226,7 +226,7 @@ class ProductKernelLaplacian(Operator):
 
     @property
     def size(self) -> int:
-        return int(np.prod([len(kernel) for kernel in self.kernels]))
+        return math.prod(self._box)
 
     @property
     def largest(self) -> float:

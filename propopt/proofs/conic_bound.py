@@ -270,14 +270,14 @@ class ConicProgram:
                     least[part] = greatest[part] = b
                 case "nonneg":
                     greatest[part] = b
-                case "soc":
-                    S = max(float(largest[part][0]), 0.0)
-                    least[part] = b - S
-                    greatest[part] = b + S
-                    greatest[part.start] = b[0]
-                case "psd":
-                    on = _diagonal_of(part.stop - part.start)
-                    S = math.sqrt(2.0) * max(float(largest[part][on].max()), 0.0)
+                case "soc" | "psd":
+                    # bounded by the first entry, or by √2 times those on the diagonal
+                    on = np.zeros(1, np.intp)
+                    rate = 1.0
+                    if kind == "psd":
+                        on = _diagonal_of(len(b))
+                        rate = math.sqrt(2.0)
+                    S = rate * max(float(largest[part][on].max()), 0.0)
                     least[part] = b - S
                     greatest[part] = b + S
                     greatest[part.start + on] = b[on]

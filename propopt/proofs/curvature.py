@@ -221,7 +221,7 @@ def eigenbasis_refusal(program: Program) -> str | None:
 
 def _constants(G: Array, parts: Components | None) -> Array:
     """At each node the value at the first node of its part; zero without parts."""
-    return np.zeros_like(G) if parts is None else parts.spread(parts.firsts(G))
+    return np.zeros_like(G) if parts is None else parts.constants(G)
 
 
 # ---- Eigenvectors of the Laplacian of similarities that span many decades

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, final
 
@@ -82,11 +83,31 @@ def missing_backend(backend: str) -> str | None:
     return f"{backend} is not installed; {install_hint(_PACKAGES[backend])}"
 
 
-def other_backends(failed: str) -> str:
-    """The advice after a backend failed: to try one that cvxpy brings along."""
-    names = [name for name in ("CLARABEL", "SCS") if name != failed]
+@contextmanager
+def failures_of(backend: str) -> Iterator[None]:
+    """Errors of a backend as those of this package, with advice."""
+    import cvxpy as cp
+
+    with warnings.catch_warnings():
+        # accuracy is judged by our certificate, not by the backend's status
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        try:
+            yield
+        except cp.SolverError as error:
+            raise _stopped(backend, str(error)) from error
+        except ValueError as error:  # a status unknown to cvxpy
+            if "unpack invalid solution" not in str(error):
+                raise
+            raise _stopped(backend, "no status that cvxpy knows") from error
+
+
+def _stopped(backend: str, reason: str) -> SolverFailure:
+    names = [name for name in ("CLARABEL", "SCS") if name != backend]
     choices = enumerated([f"solver={name!r}" for name in names], "or")
-    return f"try another solver, such as {choices}"
+    return SolverFailure(
+        f"{backend} stopped without a solution ({reason}); try another solver, such as "
+        f"{choices}"
+    )
 
 
 def options_of(backend: str, accuracy: float) -> dict[str, Any]:
@@ -225,7 +246,8 @@ class _Compiled(Prepared):
             status = self._problem.status
             if "infeasible" in status and self._program.bounds:
                 raise Infeasible(_smallest_attainable(self._program))
-            raise self._stopped(f"status {status!r} and no attributions")
+            reason = f"status {status!r} and no attributions"
+            raise _stopped(self._backend, reason)
         return self._solution(unit)
 
     def _typical_value(self, scaled: Array) -> float:
@@ -267,30 +289,11 @@ class _Compiled(Prepared):
         return bool(direct) and loss is direct[-1]
 
     def _run(self, tolerance: float, *, warm: bool) -> None:
-        import cvxpy as cp
-
         options = options_of(self._backend, accuracy_of(tolerance))
-        with warnings.catch_warnings():
-            # accuracy is judged by our certificate, not by the backend's status
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            try:
-                self._problem.solve(
-                    solver=self._backend,
-                    warm_start=warm,
-                    **{**options, **self._options},
-                )
-            except cp.SolverError as error:
-                raise self._stopped(str(error)) from error
-            except ValueError as error:  # a status unknown to cvxpy
-                if "unpack invalid solution" not in str(error):
-                    raise
-                raise self._stopped("no status that cvxpy knows") from error
-
-    def _stopped(self, reason: str) -> SolverFailure:
-        return SolverFailure(
-            f"{self._backend} stopped without a solution ({reason}); "
-            f"{other_backends(self._backend)}"
-        )
+        with failures_of(self._backend):
+            self._problem.solve(
+                solver=self._backend, warm_start=warm, **{**options, **self._options}
+            )
 
     def _solution(self, unit: float) -> Solution:
         # a dual of the scaled program is dF'/dR' with F' = F/unit and R' = R/σ

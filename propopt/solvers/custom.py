@@ -31,8 +31,8 @@ from propopt.results.explanation import Explanation
 from propopt.solvers.conic import (
     Conic,
     accuracy_of,
+    failures_of,
     options_of,
-    other_backends,
     too_large_refusal,
 )
 from propopt.solvers.solver import Solver
@@ -126,23 +126,14 @@ def _run(
     program: CustomProgram, backend: str, tolerance: float, options: Mapping[str, Any]
 ) -> Solved:
     """Solve with the backend; the duals are Clarabel's for the same program."""
-    import cvxpy as cp
-
     accuracy = accuracy_of(tolerance)
     settings = {**options_of(backend, accuracy), **options}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        try:
-            if backend == "CLARABEL":
-                solved = Solved(program.problem, settings)
-                solved.unpack()
-            else:
-                program.problem.solve(solver=backend, **settings)
-        except cp.SolverError as error:
-            raise SolverFailure(
-                f"{backend} stopped without a solution ({error}); "
-                f"{other_backends(backend)}"
-            ) from error
+    with failures_of(backend):
+        if backend == "CLARABEL":
+            solved = Solved(program.problem, settings)
+            solved.unpack()
+        else:
+            program.problem.solve(solver=backend, **settings)
     status = program.problem.status
     if "infeasible" in status and program.problem.constraints:
         raise Infeasible(

@@ -125,10 +125,8 @@ def _constants(program: Program, parts: Partitions) -> Attributions:
     points, features = parts
     for loss in program.all_losses:
         if loss.has_target and loss.is_direct:
-            M = points.spread(points.firsts(np.asarray(loss.target)))
-            return np.broadcast_to(
-                features.spread(features.firsts(M.T)).T, program.shape
-            )
+            M = points.constants(np.asarray(loss.target))
+            return np.broadcast_to(features.constants(M.T).T, program.shape)
     w = _least_squares(program, features)[features.labels]
     return np.broadcast_to(w, program.shape)
 

@@ -312,10 +312,16 @@ class Task:
     @cached_property
     def _active_program(self) -> Program:
         """The program given to the solver, with active losses only."""
-        if self.active is None or len(self.active) == len(self.program.losses):
+        losses = tuple(self.program.losses[index] for index in self._indices)
+        if len(losses) == len(self.program.losses):
             return self.program
-        losses = tuple(self.program.losses[index] for index in self.active)
         return replace(self.program, losses=losses, sizes=self.program.shape)
+
+    @cached_property
+    def _indices(self) -> list[int]:
+        """Indices of the active losses."""
+        every = range(len(self.program.losses))
+        return list(every if self.active is None else self.active)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
@@ -350,7 +356,7 @@ class Task:
                 )
             prices = (0.0,) * len(self.program.bounds)
             return Solution(W=np.zeros(shape), multipliers=prices, is_free=True)
-        reduced = weights if self.active is None else weights[list(self.active)]
+        reduced = weights[self._indices]
         with few_threads(shape[0]):
             solution = self.prepared.solve(reduced, tolerance, start)
         # these are the only checks: no certificate could be computed from such numbers
@@ -563,7 +569,7 @@ class Task:
         linear = self._target_error.standard_errors(weights)
         if linear is not None or not self._can_leave_out(weights):
             return linear
-        reduced = weights if self.active is None else weights[list(self.active)]
+        reduced = weights[self._indices]
         fine = min(tolerance, FINE)
         return read_only(
             jackknife_errors(self._active_program, self.chosen, reduced, fine, solution)
@@ -645,15 +651,12 @@ class Task:
         Measurement
             The losses, and by how much the objective may exceed its minimum.
         """
-        indices = slice(None) if self.active is None else list(self.active)
         with few_threads(self.program.shape[0]):
             curve = self.prepared
             assert isinstance(curve, Curve), "see has_curve"
-            result = curve.measure(weights[indices], tolerance)
-        if self.active is None:
-            return result
+            result = curve.measure(weights[self._indices], tolerance)
         losses = np.full(len(weights), np.nan)  # the others are undefined
-        losses[indices] = result.losses
+        losses[self._indices] = result.losses
         return Measurement(losses=losses, excess=result.excess)
 
     def on_curve(self, weights: Array, tolerance: float, began: float) -> Explanation:

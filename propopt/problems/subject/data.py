@@ -41,7 +41,8 @@ from propopt.problems.subject.subject import (
     ModelFunction,
     Subject,
     check_learning,
-    learn,
+    fit,
+    is_unfitted,
     task_of,
 )
 from propopt.problems.subject.tables import (
@@ -438,10 +439,13 @@ class ProblemFile:
         """
         if self.schema.function is not None:
             return ModelFunction(self._formula())
-        wrapped = partial(self.wrapped, table, data)
+        n_fitted = None
         with self.source.locating_errors("model"):
             model = self._estimator(_names(table))
-            return learn(model, table, target, wrapped, self.schema.seed)
+            if is_unfitted(model):
+                model = fit(model, table, target, self.schema.seed)
+                n_fitted = len(table)
+            return ModelFunction(self.wrapped(table, data, model), model, n_fitted)
 
     def _formula(self) -> Function:
         """The function that the file names; errors are located here, not at a loss."""

@@ -292,20 +292,6 @@ def _refused_if_flat() -> Iterator[None]:
             ) from None
 
 
-def learn(
-    model: Any,
-    table: Any,
-    target: Any,
-    wrapped: Callable[[Any], Function],
-    seed: int,
-) -> ModelFunction:
-    """The function of a model, which is fitted to a table if necessary."""
-    if not is_unfitted(model):
-        return ModelFunction(wrapped(model), model)
-    fitted = fit(model, table, target, seed)
-    return ModelFunction(wrapped(fitted), fitted, len(table))
-
-
 # ---- Models of a problem file: tasks, checks and fits
 
 
