@@ -73,8 +73,7 @@ def _reader() -> Callable[[str, po.problems.Code], po.problems.ProblemFile]:
 
 def check(options: argparse.Namespace) -> int:
     """``propopt check FILE...``: validate problem files."""
-    checks = [partial(_check, file, options) for file in options.files]
-    return gravest([_guarded(work) for work in checks])
+    return gravest([_guarded(partial(_check, one, options)) for one in options.files])
 
 
 def schema(options: argparse.Namespace) -> int:

@@ -432,12 +432,10 @@ class InteractionScores(
         if quantity.kind == "value":
             predicted = quantity.model if quantity.is_by_name else quantity.in_words()
             return f"{self.error} error of {predicted}"
-        error = "" if self.error == "probability" else f"{self.error} error of the "
+        if self.error != "probability":
+            return f"{self.error} error of the probabilities of {quantity.model}"
         of_outcome = "" if quantity.outcome is None else f" of {quantity.outcome}"
-        probability = (
-            f"1 − probability of the true class{of_outcome}, by {quantity.model}"
-        )
-        return f"{error}probabilities of {quantity.model}" if error else probability
+        return f"1 − probability of the true class{of_outcome}, by {quantity.model}"
 
     @property
     def n_independent(self) -> int:

@@ -346,8 +346,6 @@ class ConicProgram:
         for kind, part, exponents in self._cones():
             block = y[part]
             match kind:
-                case "zero":
-                    pass
                 case "nonneg":
                     y[part] = np.maximum(block, 0.0)
                 case "soc":

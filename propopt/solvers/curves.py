@@ -854,7 +854,6 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
     factored = Factored().take(program)
     if isinstance(factored, Reason):
         return Krylov().take(program)
-    assert isinstance(factored, Factored), "it takes the program itself"
     assert factored.elimination is not None, "see Factored.take"
     lanczos = _seconds_of_lanczos(program)
     factors = _seconds_per_weight(program, factored.elimination)

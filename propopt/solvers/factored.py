@@ -48,7 +48,6 @@ from propopt.solvers.solver import (
     Measurement,
     Prepared,
     Solution,
-    Solver,
 )
 
 
@@ -249,7 +248,7 @@ class Factored(Dispatcher):
 
     name = "factored"
 
-    def take(self, program: Program) -> Solver | Reason:
+    def take(self, program: Program) -> Factored | Reason:
         reason = curve_refusal(program)
         if reason is not None:
             return Reason(reason)

@@ -240,21 +240,15 @@ class PreparedReduction(Prepared):
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        if self._zero_is_free(weights):
-            assert self._reduced is not None, "its zero is free"
-            return self._out(Solution(W=np.zeros(self._reduced.shape)))
+        reduced = self._reduced
+        if (
+            reduced is not None
+            and not reduced.bounds
+            and not (weights * reduced.trivial.zero).any()
+        ):
+            return self._out(Solution(W=np.zeros(reduced.shape)))
         begin = None if start is None else self._into(start)
         return self._out(self._inner.solve(weights, tolerance, begin))
-
-    def _zero_is_free(self, weights: Array) -> bool:
-        if self._reduced is None or self._reduced.bounds:
-            return False
-        return not (weights * self._costs_of_zero).any()
-
-    @cached_property
-    def _costs_of_zero(self) -> Array:
-        assert self._reduced is not None, "see _zero_is_free"
-        return np.array([loss.value_at_zero for loss in self._reduced.losses])
 
 
 @final
@@ -278,10 +272,12 @@ def jackknife_errors(
     start: Solution,
 ) -> Array:
     """Jackknife standard errors of the optimal attributions, shape (N, D)."""
-    [loss] = (loss for loss in program.losses if sampled_blocks(loss) is not None)
+    [(loss, blocks)] = (
+        (loss, blocks)
+        for loss in program.losses
+        if (blocks := sampled_blocks(loss)) is not None
+    )
     assert isinstance(loss, GradientMatching)
-    blocks = sampled_blocks(loss)
-    assert blocks is not None
     optima = []
     for block in blocks:
         values = loss.G - (block - loss.G) / (len(blocks) - 1)
