@@ -182,8 +182,7 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
         case "missing":
             return source.lacks(*location)
         case "union_tag_not_found":
-            key = context["discriminator"].strip("'")
-            return source.lacks(*location, key)
+            return source.lacks(*location, context["discriminator"].strip("'"))
         case "union_tag_invalid":
             key = context["discriminator"].strip("'")
             words = context["expected_tags"]

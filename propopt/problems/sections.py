@@ -430,11 +430,6 @@ KernelWidths: TypeAlias = Annotated[
 ]
 
 
-def count_values(values: Any) -> int:
-    """The number of values of a list or range."""
-    return len(values) if isinstance(values, list) else values.points
-
-
 def listed_values(values: Any) -> list[Any]:
     """The values of a range or list, or the single value, as a list."""
     if not isinstance(values, WeightRange | WidthRange):

@@ -227,9 +227,9 @@ _TOLERATED: Final = 1e-5
 def gap_fact(best: Optimum) -> Fact:
     """The proved gap, that of the worst row, or the reason why it is unknown."""
     certificate = best.certificate
-    if certificate is None and "gap" in best.details:
-        return largest_gap_fact(float(best.details["gap"].max()))
     if certificate is None:
+        if "gap" in best.details:
+            return largest_gap_fact(float(best.details["gap"].max()))
         reason = str(best.parameters.get("not proved", ""))
         return Fact("gap to optimum", None, note=reason)
     if certificate.violation > _TOLERATED:
@@ -278,12 +278,12 @@ def refuse_contradiction(best: Optimum) -> None:
     certificate = best.certificate
     if certificate is None or certificate.n_rows is not None:
         return
-    weights = best.weights
-    losses = best.losses
-    if not weights.keys() <= losses.keys():
+    if not best.weights.keys() <= best.losses.keys():
         raise InvalidInput("certificate: some weighted losses are missing")
-    value = sum(weight * losses[name] for name, weight in weights.items())
-    if weights and not abs(value - certificate.value) <= _MISFIT * certificate.value:
+    value = best.objective
+    if value is not None and not (
+        abs(value - certificate.value) <= _MISFIT * certificate.value
+    ):
         raise InvalidInput(
             f"certificate: its value is {certificate.value!r}, but the losses "
             f"give {value!r}"

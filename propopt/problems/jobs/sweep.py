@@ -45,7 +45,6 @@ from propopt.problems.sections import (
     Shaped,
     Smaller,
     Weights,
-    count_values,
     listed_values,
     part,
     wrong,
@@ -74,11 +73,6 @@ class AimSection(Section):
         "its range",
     )
 
-    def named(self) -> Iterator[tuple[Location, str]]:
-        """The key and the name of each loss of the aim."""
-        yield from ((("shares", name), name) for name in self.shares)
-        yield from ((("order",), name) for name in self.order)
-
     def build(self) -> Aim:
         """Make the aim from these settings."""
         if self.shares:
@@ -95,11 +89,6 @@ class Plot(Section):
 
     x: str
     y: str
-
-    def named(self) -> Iterator[tuple[Location, str]]:
-        """The key and the name of the loss on each axis."""
-        yield ("x",), self.x
-        yield ("y",), self.y
 
 
 AimChoice: TypeAlias = Annotated[
@@ -178,7 +167,7 @@ class SweepKeys(CommonKeys, JobSection):
 
     @classmethod
     def job_keys(cls) -> set[str]:
-        return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
+        return SweepKeys.model_fields.keys() - CommonKeys.model_fields.keys()
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         """Errors that would come late, or of a sweep that would not end."""
@@ -192,7 +181,7 @@ class SweepKeys(CommonKeys, JobSection):
         if self.data.text is not None:
             yield from self._not_of_words()
         tried = (*self.sweep.values(), *self.limits.values())
-        count = prod(map(count_values, tried))
+        count = prod(len(listed_values(values)) for values in tried)
         if count > MOST_WEIGHTS:
             key = "sweep" if self.sweep else "limits"
             message = f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}"
@@ -211,10 +200,14 @@ class SweepKeys(CommonKeys, JobSection):
         for key in ("sweep", "limits"):
             for name in getattr(self, key):
                 yield (key, name), name
-        for key, section in (("plot", self.plot), ("aim", self.aim)):
-            if isinstance(section, Plot | AimSection):
-                for inner, name in section.named():
-                    yield (key, *inner), name
+        if self.plot is not None:
+            yield ("plot", "x"), self.plot.x
+            yield ("plot", "y"), self.plot.y
+        if isinstance(self.aim, AimSection):
+            for name in self.aim.shares:
+                yield ("aim", "shares", name), name
+            for name in self.aim.order:
+                yield ("aim", "order"), name
 
     def _not_of_words(self) -> Iterator[PropoptError]:
         """Errors of settings that need values or an order of columns."""

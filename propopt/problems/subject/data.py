@@ -98,7 +98,7 @@ class CommonKeys(Section):
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
     """The vectorizer of documents for the model of a file, if it needs one."""
-    if data.text is None or spec is None or not spec.takes("vectorizer"):
+    if data.text is None or spec is None or "vectorizer" not in type(spec).model_fields:
         return None
     vectorizer: VectorizerSection | None = spec.settings()["vectorizer"]
     return vectorizer or TFIDF

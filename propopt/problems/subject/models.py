@@ -154,11 +154,6 @@ class ModelSection(Section):
         """The explained class of a classifier."""
         return vars(self).get("target_class")
 
-    @classmethod
-    def takes(cls, setting: str) -> bool:
-        """Whether it has this setting."""
-        return setting in cls.model_fields
-
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse a model that would not fit into memory, before it is fitted."""
 
@@ -301,11 +296,10 @@ class TreesModel(TaskModel):
     """Trees with settings and defaults of the scikit-learn estimators."""
 
     is_scaled: ClassVar[bool] = False
-    classifier: ClassVar[type[Any]]
     regressor: ClassVar[type[Any]]
 
     def estimator(self, task: str | None, seed: int | None) -> Any:
-        kind = self.classifier if task == "classification" else self.regressor
+        kind = self.makes if task == "classification" else self.regressor
         return kind(**self.settings("kind", *TaskModel.model_fields), random_state=seed)
 
 
@@ -320,7 +314,6 @@ class TreesModel(TaskModel):
 class ForestModel(TreesModel):
     """A random forest of scikit-learn."""
 
-    classifier: ClassVar[type[Any]] = RandomForestClassifier
     regressor: ClassVar[type[Any]] = RandomForestRegressor
 
 
@@ -338,7 +331,6 @@ class BoostingModel(TreesModel):
     """Histogram-based gradient boosting of scikit-learn."""
 
     takes_sparse: ClassVar[bool] = False
-    classifier: ClassVar[type[Any]] = HistGradientBoostingClassifier
     regressor: ClassVar[type[Any]] = HistGradientBoostingRegressor
 
 

@@ -337,7 +337,7 @@ def task_of(
 
     For a CSV it is inferred from the values of the target.
     """
-    if not spec.takes("task") or target is None:
+    if "task" not in type(spec).model_fields or target is None:
         return None
     of_table: Any = None if table is None else SKLEARN_TABLES[table][0]
     given: TaskKind | None = spec.settings()["task"] or of_table
