@@ -96,7 +96,7 @@ def test_nothing_is_fitted_by_a_check(file, monkeypatch):
     robust = "pairwise_robustness: {graph: {kind: knn, n_neighbors: 2}}"
     smooth = "smoothness: {graph: {kind: complete}}"
     path = file(text.replace("sparsity: 0.1", f"{robust}, {smooth}, sparsity: 1"))
-    monkeypatch.setattr(data, "learn", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(data, "fit", lambda *_: pytest.fail("fitted"))
     po.problems.read_problem(path).check_data()
 
 
