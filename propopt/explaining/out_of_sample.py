@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import sys
 import time
@@ -10,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from operator import itemgetter
 from typing import Any, NoReturn, final
 
 import numpy as np
@@ -55,6 +53,7 @@ from propopt.proofs.certificate import joint_proof, row_proofs
 from propopt.proofs.optimum import Parameter
 from propopt.proofs.sampling_error import TargetError
 from propopt.results.explanation import Explanation
+from propopt.results.record import short_digest
 from propopt.tables.frames import Labels, select_rows
 
 
@@ -922,10 +921,9 @@ def _in_order(
 ) -> dict[str, Array]:
     """Arrays of blocks of rows as arrays of all rows, in the order of the rows."""
     order = np.argsort(np.concatenate(blocks))
-    ordered = {}
-    for name in parts[0]:
-        ordered[name] = np.concatenate([*map(itemgetter(name), parts)])[order]
-    return ordered
+    return {
+        name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]
+    }
 
 
 def padded(rows: Sequence[NDArray[Any]], count: int, absent: float) -> NDArray[Any]:
@@ -947,7 +945,7 @@ def neighbours_in_words(problem: RowsProblem) -> dict[str, str]:
     return {
         "graph": f"{problem.n_neighbors} nearest of {count} reference rows",
         "similarities": falling,
-        "reference": f"sha256:{hashlib.sha256(content).hexdigest()[:12]}",
+        "reference": short_digest(content),
     }
 
 

@@ -231,13 +231,13 @@ def sweep(
     others: list[Explanation] = []
     failures: list[SolverFailure] = []
     interrupted = False
+    n_points = len(points) if front is None else None
     units = units_of_target(traded_losses)
     try:
         read = explanations_of(baselines, "baseline", units)
         others.extend(baseline.measured(measured) for baseline in read)
         results = _results(job, blocks, workers) if front is None else job.along(front)
-        total = len(points) if front is None else None
-        with progress_bar("sweep", total, progress) as advance:
+        with progress_bar("sweep", n_points, progress) as advance:
             for result in results:
                 if isinstance(result, SolverFailure):
                     failures.append(result)
@@ -263,7 +263,6 @@ def sweep(
         bounds={bound.loss.name: bound.limit for bound in bounds},
         error=None if front is None else front.reached,
     )
-    n_points = len(points) if front is None else None
     for words, kind in _missing(trade_offs, n_points, error):
         warnings.warn(words, kind, stacklevel=2)
     return trade_offs

@@ -527,7 +527,7 @@ class OffAxis(LinearMap):
         return self.outer.rounding(self._off(W))
 
     def _off(self, W: Attributions) -> Attributions:
-        """The projection W − (W u)uᵀ, which is its own adjoint."""
+        """The projection W − (W u)uᵀ, which is self-adjoint."""
         return W - spread(along(W, self.axis), self.axis)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:

@@ -261,7 +261,7 @@ class CompletenessReduction(Reduction):
         assert totals is not None, "see take"
         reduced = totals.program(program)
         losses = cast(tuple[_RecastLoss, ...], reduced.losses)
-        place = program.bounds.index(program.row_sums[0])
+        index = program.bounds.index(program.row_sums[0])
         return PreparedReduction.of(
             self.inner(reduced),
             lambda start: replace(start, W=totals.coordinates(start.W)),
@@ -269,9 +269,9 @@ class CompletenessReduction(Reduction):
                 solution,
                 W=totals.expanded(solution.W),
                 multipliers=(
-                    *solution.multipliers[:place],
+                    *solution.multipliers[:index],
                     math.inf,
-                    *solution.multipliers[place:],
+                    *solution.multipliers[index:],
                 ),
             ),
             reduced,
