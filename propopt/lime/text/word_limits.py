@@ -55,7 +55,8 @@ class ExchangeableBits:
     @cached_property
     def _shares(self) -> Array:
         """The probabilities of sizes, (n, d + 1)."""
-        return softmax(self.log_sizes, axis=1)
+        weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
 
     @cached_property
     def _lost(self) -> Values:
