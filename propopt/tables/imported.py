@@ -517,7 +517,7 @@ class NoBaseValue:
     __float__ = _refused
     __array__ = _refused
     __getitem__ = _refused
-    __format__ = _refused
+    __format__: Any = _refused
     __add__ = _refused
     __radd__ = _refused
 

@@ -144,7 +144,7 @@ class PathLengths:
     def __init__(self, forest: Any) -> None:
         self.forest = forest
         self.n_features_in_ = forest.n_features_in_
-        self.feature_names_in_ = fitted_value(forest, "feature_names_in_")
+        self.feature_names_in_: Any = fitted_value(forest, "feature_names_in_")
 
     def predict(self, X: Any) -> Array:
         """The lengths at rows of a table, (n,)."""
