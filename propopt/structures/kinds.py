@@ -79,7 +79,7 @@ def name_of(model: Any) -> str:
 
 def is_passthrough(step: object) -> bool:
     """Whether a step of a pipeline leaves the data unchanged."""
-    return step is None or step == "passthrough"
+    return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 # ---- Wrappers that only forward to another estimator
