@@ -26,7 +26,7 @@ from propopt.structures.fitted_model import (
     FittedModel,
     MarginScale,
     as_stored,
-    weighted,
+    scaled_scores,
     with_label,
 )
 from propopt.structures.kinds import fitted_value, has_fitted, name_of
@@ -209,9 +209,9 @@ def direct_call(model: FittedModel, output: str) -> DirectCall | None:
     if output in ("value", "margin"):
         return DirectCall(partial(call, raw_score=output == "margin"))
     logit = _logit_of(model) if output == "log_odds" else None
-    if isinstance(logit, partial) and logit.func is weighted:
+    if isinstance(logit, partial) and logit.func is scaled_scores:
         return DirectCall(
-            partial(weighted, logit.args[0], partial(call, raw_score=True))
+            partial(scaled_scores, logit.args[0], partial(call, raw_score=True))
         )
     return None
 
@@ -273,14 +273,14 @@ def _logit_of(model: FittedModel) -> Callable[[Any], Values] | None:
 def _final_logit(model: FittedModel) -> Callable[[Any], Values] | None:
     if model.margin is not None:
         times = model.logit_of_margin
-        return None if times is None else partial(weighted, times, model.margin)
+        return None if times is None else partial(scaled_scores, times, model.margin)
     if model.has("predict_joint_log_proba"):  # naive Bayes
         return partial(_difference, model.estimator.predict_log_proba)
     exact = exact_scores(model, "log_odds", 1)
     if exact is None:
         return None
     if model.has("decision_function"):  # which takes sparse tables as well
-        return partial(weighted, 1.0, model.estimator.decision_function)
+        return partial(scaled_scores, 1.0, model.estimator.decision_function)
     return partial(_read_scores, *exact)
 
 

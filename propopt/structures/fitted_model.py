@@ -268,7 +268,7 @@ class FittedModel:
             return None
         scores = partial(getattr(self.core, rule.method), **rule.settings)
         if rule.weight is not None and (weight := rule.weight(self.core)) != 1.0:
-            scores = partial(weighted, weight, scores)
+            scores = partial(scaled_scores, weight, scores)
         return self.behind_steps(scores)
 
     @cached_property
@@ -418,7 +418,7 @@ _COUNT_WORDS: Final = "sklearn.CountVectorizer", "sklearn.HashingVectorizer"
 """``TfidfVectorizer`` is a subclass of ``CountVectorizer``."""
 
 
-def weighted(weight: float, scores: Callable[[Any], object], table: Any) -> Array:
+def scaled_scores(weight: float, scores: Callable[[Any], object], table: Any) -> Array:
     """Scores of a table times a number."""
     return weight * np.asarray(scores(table), dtype=np.float64)
 
