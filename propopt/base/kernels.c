@@ -724,12 +724,10 @@ static void vectors(const counting *c, index p, double scale, double *A) {
     for (index m = 0; m < (index)1 << p; m++) *A++ = vector_at(c, t, p, bits_of((uint64_t)m), m) * scale;
   for (index t = 0; p >= 3 && t < c->order; t++) {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2")) {
-      wide_vectors(c, t, p, scale, A);
-      continue;
-    }
+    if (__builtin_cpu_supports("avx2")) wide_vectors(c, t, p, scale, A);
+    else
 #endif
-    any_vectors(c, t, p, scale, A);
+      any_vectors(c, t, p, scale, A);
   }
 }
 

@@ -556,6 +556,8 @@ class LimeSubject:
         if common is not None:
             shared = common.enough(points, widths)
             variance[shared] = common.variances(points[shared], widths[shared])
+        if shared.all():
+            return variance
         rows = np.flatnonzero(~shared)
         rng = np.random.default_rng(self.draws.seed)
         (uniforms,) = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
