@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Indices, Values
+from propopt.base.arrays import Indices
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import repeated
@@ -55,7 +55,14 @@ class Features:
                     f"table {listed(list(names))}"
                 )
             groups = encoded_groups(groups)
-        group_of = _group_of({} if groups is None else groups, names)
+        groups = {} if groups is None else groups
+        if not isinstance(groups, Mapping):
+            raise InvalidInput(
+                "groups: expected a mapping of a feature to its columns, or a "
+                f"TableSchema, got {type(groups).__name__}; groups of rows go to "
+                "DataSplit(groups=...)"
+            )
+        group_of = group_of_each(groups, names)
         members: dict[Hashable, list[int]] = {}
         for position, name in enumerate(names):
             members.setdefault(group_of.get(name, name), []).append(position)
@@ -95,14 +102,6 @@ class Features:
         return np.unique(np.sort(drawn, axis=1), axis=0).astype(np.intp)
 
 
-def pairs_matrix(values: Values, pairs: FeatureSets, n_features: int) -> Array:
-    """Values of pairs as a symmetric matrix (M, M); NaN for other pairs."""
-    matrix = np.full((n_features, n_features), np.nan)
-    first, second = pairs.T
-    matrix[first, second] = matrix[second, first] = values
-    return matrix
-
-
 def encoded_groups(schema: TableSchema) -> dict[Hashable, Sequence[Hashable]]:
     """Columns that one-hot encode a feature, by the name of the feature."""
     return {
@@ -110,19 +109,6 @@ def encoded_groups(schema: TableSchema) -> dict[Hashable, Sequence[Hashable]]:
         for column in schema.columns
         if isinstance(column, OneHot)
     }
-
-
-def _group_of(
-    groups: Mapping[Hashable, Sequence[Hashable]], names: Sequence[Hashable]
-) -> dict[Hashable, Hashable]:
-    """The group of each column that belongs to one."""
-    if not isinstance(groups, Mapping):
-        raise InvalidInput(
-            "groups: expected a mapping of a feature to its columns, or a TableSchema, "
-            f"got {type(groups).__name__}; groups of rows go to "
-            "DataSplit(groups=...)"
-        )
-    return group_of_each(groups, names)
 
 
 # ---- The sets of features that a user names

@@ -170,7 +170,11 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
         InvalidInput
             If a table, target, set or setting is invalid.
         """
-        scheme = self._scheme
+        scheme = Minipatches() if self.scheme is None else self.scheme
+        if not isinstance(scheme, Scheme):
+            raise InvalidInput(
+                f"scheme: expected Minipatches() or DataSplit(), got {scheme!r}"
+            )
         refits = Refits.of(
             self.estimator,
             X,
@@ -280,16 +284,6 @@ class ILOCO(NextSteps, BaseEstimator):  # type: ignore[misc]
             validate_data(self, seen, skip_check_array=True)
         except ValueError as error:
             raise InvalidInput(str(error)) from None
-
-    @property
-    def _scheme(self) -> Scheme:
-        if self.scheme is None:
-            return Minipatches()
-        if isinstance(self.scheme, Scheme):
-            return self.scheme
-        raise InvalidInput(
-            f"scheme: expected Minipatches() or DataSplit(), got {self.scheme!r}"
-        )
 
     def _scored(self, sets: FeatureSets) -> InteractionScores:
         """Scores of sets, with one warning for sets with equal rows."""

@@ -615,8 +615,7 @@ class Prediction:
         that has no more, such as one of a single class, have 2p − 1.
         """
         if rows is not None:
-            is_array = isinstance(table, np.ndarray)
-            table = table[rows] if is_array else select_rows(table, rows)
+            table = select_rows(table, rows)
         part = table_part(table, None, self.columns)
         if self.from_array and not isinstance(part, np.ndarray):
             part = array_of(part)

@@ -162,6 +162,10 @@ PREDICTION_BUDGET: Final = Budget(2**22, ROWS_OF_SUMS)
 """Predictions of a group of patches that fit the cache while they are summed."""
 
 
+GROUPS: Final = 20
+"""Largest number of groups of patches."""
+
+
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PatchErrors(RefitErrors):
@@ -177,7 +181,9 @@ class PatchErrors(RefitErrors):
     # (B, N, R): outputs of each prediction; ignored for rows in the patch
     predictions: Array
     y: NDArray[Any]  # (N,): the target
-    n_groups: int = 20  # G groups of consecutive patches, for the jackknife
+    n_groups: int = (
+        GROUPS  # at most: G groups of consecutive patches, for the jackknife
+    )
     coverage: PatchCoverage | None = None  # how the patches were drawn
     predictors: tuple[Prediction, ...] = ()  # (B,): the learners, if retained
     # why fitting stopped, the allowed patches, and the requested and reached precision
@@ -324,10 +330,6 @@ class PatchErrors(RefitErrors):
         needed = coverage.patches_needed(sets.shape[1], len(sets) * len(self.y))
         members = sets[np.argmin(fewest)]
         raise never_left_out(self.patches, members, needed, self.features.names)
-
-
-GROUPS: Final = 20
-"""Largest number of groups of patches."""
 
 
 @suggests_arguments
@@ -521,7 +523,6 @@ class Minipatches:
                 patches=fitted,
                 predictions=predictions,
                 y=refits.y,
-                n_groups=min(GROUPS, len(fitted)),
                 coverage=coverage,
                 predictors=predictors,
             )
@@ -532,8 +533,7 @@ class Minipatches:
                 are_enough(errors.patches, scored, coverage) for scored in (first, some)
             ):
                 return np.nan
-            error = errors.patch_error(some)
-            return error / unit if error else 0.0
+            return errors.patch_error(some) / unit
 
         errors, why, share = self._run(
             refits, patches, drawn, errors_of, share_of, n_jobs, progress

@@ -327,9 +327,9 @@ class RefitErrors(ABC):
         if self.error == PROBABILITY:
             return ErrorRange(0.0, 1.0, proved=True)
         seen = [self.errors(sets).rows for sets in (WHOLE, self.features.all_sets(1))]
-        low = min(float(errors.min()) for errors in seen)
-        high = max(float(errors.max()) for errors in seen)
-        return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
+        ends = [(float(errors.min()), float(errors.max())) for errors in seen]
+        low, high = zip((0.0, 0.0), *ends, strict=True)
+        return ErrorRange(min(low), max(high), proved=False)
 
 
 # ---- Scores of sets: signed sums of errors, their means and standard errors
@@ -373,11 +373,9 @@ def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
 
 def _jackknife(replicates: Array) -> Values:
     """√((G − 1)/G Σ_g (z̄_(−g) − mean)²) of estimates without group g."""
-    n_groups = len(replicates)
-    if n_groups == 0:
+    if len(replicates) == 0:
         return np.zeros(replicates.shape[1])
-    deviations = replicates - replicates.mean(axis=0)
-    return np.sqrt((n_groups - 1) / n_groups * (deviations**2).sum(axis=0))
+    return np.sqrt((len(replicates) - 1) * replicates.var(axis=0))
 
 
 # ---- A learner that is refitted to some rows and some columns

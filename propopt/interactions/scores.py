@@ -29,10 +29,7 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity, plain_name, plural, printable
-from propopt.interactions.features import (
-    FeatureSets,
-    pairs_matrix,
-)
+from propopt.interactions.features import FeatureSets
 from propopt.interactions.inference import (
     ALTERNATIVES,
     FEW_ROWS,
@@ -77,14 +74,6 @@ def counted_sets(scores: InteractionScores, count: int) -> str:
     return plural(count, noun)
 
 
-def _aim_of_intervals(scores: InteractionScores) -> str:
-    """The population that intervals refer to."""
-    if scores.n_groups:
-        return "new rows and patches"
-    count = scores.n_row_groups
-    return f"new groups of rows, {count} tested" if count else "new rows"
-
-
 def signs_in_words(scores: InteractionScores) -> tuple[str, str]:
     """The meaning of scores below zero, and of scores above zero."""
     if scores.order == 1:
@@ -106,26 +95,6 @@ _OTHER_FORMULA: Final = "alternating sum of the errors without its subsets"
 # ---- Cautions: a verdict, a number, and a remedy
 
 
-def _few_patches_caution(scores: InteractionScores) -> str:
-    """A caution if se_mc > se; with B (se_mc/se)² patches it falls to se.
-
-    If a score is almost zero in all rows, se is due to patches too, so that the ratio
-    may remain; the total error decreases nevertheless.
-    """
-    is_positive = (scores.standard_errors > 0.0) & (scores.monte_carlo > 0.0)
-    ratios = scores.monte_carlo[is_positive] / scores.standard_errors[is_positive]
-    worst = float(ratios.max(initial=0.0))
-    if worst <= 1.0:
-        return ""
-    count = int((ratios > 1.0).sum())
-    more = two_digits_up(max(scores.n_patches, 1) * worst**2)
-    cure = f"Use n_patches={more}" if scores.n_patches else f"Use {more} times as many"
-    return (
-        f"Few patches limit {count} of {counted_sets(scores, len(scores))}: their "
-        f"error is up to {worst:.2g} times that of rows. {cure} or more."
-    )
-
-
 def two_digits_up(number: float) -> int:
     """The number rounded up to two significant digits."""
     unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
@@ -133,8 +102,21 @@ def two_digits_up(number: float) -> int:
 
 
 def _cautions(scores: InteractionScores) -> Iterator[str]:
-    """All cautions on the scores; empty text for those that do not apply."""
-    yield _few_patches_caution(scores)
+    """All cautions on the scores.
+
+    There are few patches if se_mc > se; with B (se_mc/se)² patches it falls to se. If a
+    score is almost zero in all rows, se is due to patches too, so that the ratio may
+    remain; the total error decreases nevertheless.
+    """
+    ratios = quotient(scores.monte_carlo, scores.standard_errors)
+    if count := int((ratios > 1.0).sum()):
+        worst = float(np.nanmax(ratios))
+        more = two_digits_up(max(scores.n_patches, 1) * worst**2)
+        cure = f"n_patches={more}" if scores.n_patches else f"{more} times as many"
+        yield (
+            f"Few patches limit {count} of {counted_sets(scores, len(scores))}: their "
+            f"error is up to {worst:.2g} times that of rows. Use {cure} or more."
+        )
     label = "group" if scores.n_row_groups else "row"
     if count := int(scores.degenerate.sum()):
         bound = scores.error_range
@@ -342,7 +324,10 @@ class InteractionScores(
                 f"matrix: expected pairs, got sets of {self.order}; "
                 "fitted_iloco.interactions(order=2) gives pairs"
             )
-        return pairs_matrix(self.scores, self.sets, len(self.names))
+        scores = np.full((len(self.names), len(self.names)), np.nan)
+        first, second = self.sets.T
+        scores[first, second] = scores[second, first] = self.scores
+        return scores
 
     @suggests_arguments
     def plot(
@@ -410,13 +395,6 @@ class InteractionScores(
     def name_of(self, q: int) -> str:
         """The name of a set by its position, such as "age × dose"."""
         return " × ".join(str(self.names[feature]) for feature in self.sets[q])
-
-    def _features(self) -> dict[str, list[Hashable]]:
-        """The first columns of :meth:`to_frame`."""
-        return {
-            f"feature_{k + 1}": [self.names[feature] for feature in self.sets[:, k]]
-            for k in range(self.order)
-        }
 
     @property
     def total_errors(self) -> Values:
@@ -579,7 +557,10 @@ class InteractionScores(
         adjusted = self.p_values(ALTERNATIVES[side], adjust=adjust, errors=errors)
         return pd.DataFrame(
             {
-                **self._features(),
+                **{
+                    f"feature_{k + 1}": [self.names[feature] for feature in features]
+                    for k, features in enumerate(self.sets.T)
+                },
                 "score": self.scores,
                 "se": self.standard_errors,
                 "se_mc": self.monte_carlo,
@@ -659,7 +640,7 @@ class InteractionScores(
         They are about equal rows, or too few for a normal law, few patches, and unknown
         errors due to patches.
         """
-        return tuple(filter(None, _cautions(self)))
+        return tuple(_cautions(self))
 
     def noted_in(self, explanation: Explanation) -> Explanation:
         """A copy of an explanation with the features that clearly interact.
@@ -765,7 +746,10 @@ class InteractionScores(
         clear = f"{above + below:,} of {counted_sets(self, len(self))}"
         yield Fact("clear", clear, "", "estimated", f"{below} below 0" if below else "")
         level = f"{level_in_words(WORDS_LEVEL)} for all {self.noun}s together"
-        yield Fact("interval", level, note=_aim_of_intervals(self))
+        aim = "new rows and patches" if self.n_groups else "new rows"
+        if self.n_row_groups:
+            aim = f"new groups of rows, {self.n_row_groups} tested"
+        yield Fact("interval", level, note=aim)
         if self.n_patches:
             share = self.patch_error
             note = "" if np.isnan(share) else f"error {share_text(share)} of a constant"

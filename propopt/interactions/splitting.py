@@ -122,8 +122,11 @@ class SplitErrors(RefitErrors):
         The predictors of all K folds predict each row, weighted by their test rows.
         """
         every = np.arange(len(y))
+        sizes = np.array([fold.share * len(fold.test) for fold in self.plan.folds])
+        shares = sizes / sizes.sum()
         folds = tuple(
-            Fold(fold.training, every, table, y, share) for fold, share in self._shares
+            Fold(fold.training, every, table, y, share)
+            for fold, share in zip(self.plan.folds, shares, strict=True)
         )
         return replace(
             self,
@@ -132,12 +135,6 @@ class SplitErrors(RefitErrors):
             row_groups=None,
             method=f"{self.method}, evaluated on new rows",
         )
-
-    @property
-    def _shares(self) -> list[tuple[Fold, float]]:
-        """Folds with weights in proportion to their test rows."""
-        sizes = np.array([fold.share * len(fold.test) for fold in self.plan.folds])
-        return list(zip(self.plan.folds, sizes / sizes.sum(), strict=True))
 
     def _fit(self, requested: Sequence[tuple[int, ...]]) -> None:
         """Fit sets that are not in the cache; finished sets are saved."""
