@@ -193,7 +193,7 @@ class LimeDocuments(
     # ---- single runs, paths and diagnosis
 
     def _computed_runs(self) -> RunScatter:
-        cases = self.evidence(self.n_samples)
+        cases = self.evidence(self.n_samples, "noise")
         unknown = np.full(len(self.values), np.nan)
         means = numbers_of_runs(cases, lambda case: case.finite.coefficients)
         deviations = deviations_of(cases)
@@ -239,7 +239,7 @@ class LimeDocuments(
     ) -> tuple[list[LimeFinding], Labels]:
         cases = {
             n: case
-            for n, case in enumerate(self.evidence(n_samples))
+            for n, case in enumerate(self.evidence(n_samples, "diagnose"))
             if isinstance(case, TextEvidence) and case.means is not None
         }
         if not cases:

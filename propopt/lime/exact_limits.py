@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, cast, final
@@ -46,18 +46,6 @@ class Limits:
     standard_errors: Attributions | None = None
     n_draws: int = 0  # around each row, for estimates
     evaluations: int = 0  # of the function
-
-    @classmethod
-    def joined(cls, parts: Sequence[Limits]) -> Limits:
-        """The limits in all situations of several parts, concatenated."""
-        names = parts[0].arrays
-        arrays = {k: np.concatenate([vars(part)[k] for part in parts]) for k in names}
-        return replace(
-            parts[0],
-            **arrays,
-            n_draws=max([part.n_draws for part in parts]),
-            evaluations=sum([part.evaluations for part in parts]),
-        )
 
     def at(self, rows: slice | Indices, /) -> Limits:
         """The limits in some situations."""
@@ -120,9 +108,13 @@ class ExactLimits:
     def of(self, points: Points, widths: Values | None = None) -> Limits:
         """The limits at rows (n, D), with the width of the law or one for each (n,)."""
         widths = self.law.widths(points, widths)
-        return Limits.joined(
-            [self._block(points[k], widths[k]) for k in self.blocks(len(points))]
-        )
+        parts = []
+        for block in self.blocks(len(points)):
+            means = self.factor_means(points[block], widths[block])
+            mean, slopes = self.function.contrasts(*means.measures)
+            parts.append((slopes, mean, means.alpha.T, means.log_weight))
+        arrays: Any = map(np.concatenate, zip(*parts, strict=True))
+        return Limits(*arrays)
 
     def blocks(self, n: int) -> list[slice]:
         """The blocks of situations with tables that are computed together."""
@@ -130,12 +122,6 @@ class ExactLimits:
         row_bytes = of_means + self.function.row_bytes
         most = max(ROWS_AT_ONCE.n_rows, _IN_CACHE.rows(of_means))
         return replace(ROWS_AT_ONCE, n_rows=most).blocks(n, row_bytes)
-
-    def _block(self, points: Points, widths: Values) -> Limits:
-        """The limits at so few rows that the means of all factors fit in memory."""
-        means = self.factor_means(points, widths)
-        mean, slopes = self.function.contrasts(*means.measures)
-        return Limits(slopes, mean, means.alpha.T, means.log_weight)
 
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
         """The means of the factors given the bits of their columns, n situations."""

@@ -152,9 +152,8 @@ def limits(
     >>> lime.source
     'estimate (1,000 samples of the weighted law)'
     """
-    choice = target, output, outcome
     draws = DrawPlan(n_samples, read_seed(rng), precision, max_evaluations)
-    subject = _subject_of(function, X, law, data, choice, draws)
+    subject = _subject_of(function, X, law, data, target, output, outcome, draws)
     return explain_rows(subject, progress=progress)
 
 
@@ -220,9 +219,8 @@ class LimeExplainer:
         max_evaluations: int | None = None,
         rng: int | np.random.Generator | None = 0,
     ) -> None:
-        choice = target, output, outcome
         draws = DrawPlan(n_samples, read_seed(rng), precision, max_evaluations)
-        subject = _subject_of(model, data, law, data, choice, draws)
+        subject = _subject_of(model, data, law, data, target, output, outcome, draws)
         self._subject = subject
         self._checked_rows = subject.reference[
             :: -(-len(subject.reference) // _N_CHECKED)
@@ -260,7 +258,7 @@ class LimeExplainer:
             If rows cannot be used, or the model was fitted again.
         """
         subject = self._subject
-        f = self._subject.function
+        f = subject.function
         points, labels = f.read(X)
         rows = np.concatenate([points, self._checked_rows])
         result = f.value_at(rows, labels.of_columns())
@@ -297,7 +295,9 @@ def _subject_of(
     X: Any,
     law: LimeLaw | None,
     data: Any,
-    choice: tuple[Target, Output, Outcome | None],
+    target: Target,
+    output: Output,
+    outcome: Outcome | None,
     draws: DrawPlan,
 ) -> LimeSubject:
     """The function with its structure, the law and the rows; refuses documents."""
@@ -307,7 +307,6 @@ def _subject_of(
             "po.lime.text_limits(model, documents) explains them"
         )
     model_data = None if isinstance(function, Function) else data
-    target, output, outcome = choice
     model = opened(function)
     output = output_of_lime(model, target, output)
     f, reference_table = wrap_with_table(
@@ -316,8 +315,14 @@ def _subject_of(
     points, labels = reference_table.read(f, X, "X")
     table, label = (X, "X") if data is None else (data, "data")
     rows, names = reference_table.read(f, table, label)
-    if law is None:
-        law = _law_of(f, label, rows, names)
+    if law is None:  # quartiles of the table
+        if len(rows) < 2:
+            raise InvalidInput(
+                f"{label}: expected more than one row for quartiles, got {len(rows)}; "
+                "give the training data of the model as data, or a law"
+            )
+        columns = columns_of(rows, names.feature_names(rows.shape[1]), f.schema)
+        law = TabularLaw.of(columns, labels=names.of_columns())
     if not isinstance(law, LimeLaw):
         raise InvalidInput(
             "law: expected a law of propopt.lime, such as TabularLaw.from_data(data), "
@@ -398,14 +403,12 @@ def _cells(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...],
     shown[np.isnan(points)] = None
     for j, column in enumerate(() if schema is None else schema.columns):
         if isinstance(column, CategoricalColumn):
-            names = np.array([_plain(x) for x in column.categories], object)
-            shown[:, j] = names[points[:, j].astype(np.intp)]
+            names = [  # as they are stored
+                x if isinstance(x, bool | int | float) else str(x)
+                for x in column.categories
+            ]
+            shown[:, j] = np.array(names, object)[points[:, j].astype(np.intp)]
     return tuple(map(tuple, shown))
-
-
-def _plain(category: Any) -> bool | int | float | str:
-    """A category as it is stored: a number, or text."""
-    return category if isinstance(category, bool | int | float) else str(category)
 
 
 def _bins(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
@@ -419,17 +422,6 @@ def _bins(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
 
 _LARGEST: Final = 1e140
 """The largest value with a finite variance."""
-
-
-def _law_of(f: Function, label: str, points: Points, labels: Labels) -> TabularLaw:
-    """The law with quartiles of a table, encoded as points."""
-    if len(points) < 2:
-        raise InvalidInput(
-            f"{label}: expected more than one row for quartiles, got {len(points)}; "
-            "give the training data of the model as data, or a law"
-        )
-    columns = columns_of(points, labels.feature_names(points.shape[1]), f.schema)
-    return TabularLaw.of(columns, labels=labels.of_columns())
 
 
 # ---- Documents

@@ -36,12 +36,11 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import archive_path, format_of
 from propopt.base.text import Quantity, printable, value_in_words
-from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, severity_order
 from propopt.lime.diagnosis.evidence import Evidence, LimeFinding
 from propopt.lime.finite_samples import RunScatter, required_samples
 from propopt.lime.paths import BandwidthPath
-from propopt.lime.records import NO_COEFFICIENTS, LimeRecord
+from propopt.lime.records import LimeRecord
 from propopt.losses.faithfulness import relative_size
 from propopt.results.selection import Selectable
 from propopt.tables.frames import Labels
@@ -261,7 +260,7 @@ class LimeExplanation(
     @property
     def is_exact(self) -> bool:
         """Whether the only error of all coefficients is rounding."""
-        return all(source.startswith(EXACT) for source in self.sources)
+        return all(record.is_exact for record in self.records)
 
     @property
     def source(self) -> str:
@@ -326,8 +325,8 @@ class LimeExplanation(
         """
         if row is not None:
             return self.labels.position(row, len(self.values))
-        sources = enumerate(self.sources)
-        return next((n for n, name in sources if name != NO_COEFFICIENTS), 0)
+        records = enumerate(self.records)
+        return next((n for n, record in records if record.has_coefficients), 0)
 
     def require_subject(self, label: str) -> Any:
         """Return the model and the sampling law; an error if they were not saved.
@@ -438,7 +437,6 @@ class LimeExplanation(
         """The noise of single runs of n samples, computed when first needed."""
         if self.scatter is not None:
             return self.scatter
-        self.require_subject("noise")
         return self._computed_runs()
 
     @abstractmethod
@@ -488,7 +486,7 @@ class LimeExplanation(
             "n_samples": n_samples,
             "names": names,
             "beta": coefficients,
-            "is_exact": all(s.startswith(EXACT) for s in self.sources[rows]),
+            "is_exact": all(record.is_exact for record in self.records[rows]),
             "effective_share": self.effective_share[rows],
             "values": self.values[rows],
             "at_row": self.intercept[rows] + coefficients.sum(axis=1),
@@ -643,7 +641,6 @@ class LimeExplanation(
             If coefficients of columns are estimated, the explanation was loaded, or
             LIME has no coefficients for the document.
         """
-        self.require_subject("path")
         return self._path(self.position(row), widths)
 
     @abstractmethod
@@ -694,7 +691,6 @@ class LimeExplanation(
             If the explanation was loaded, and has no model; or if LIME has no
             coefficients for any of the documents.
         """
-        self.require_subject("diagnose")
         n = self._read_samples(n_samples)
         if rows is not None:
             return self.loc[[*rows]].diagnose(n, progress=progress)

@@ -129,9 +129,9 @@ class FiniteFit:
             )
 
     @property
-    def n_drawn(self) -> int:
+    def n_drawn(self) -> float:
         """The number of random samples, without the row itself."""
-        return self.n_samples - (self.values is not None)
+        return self.n_samples - self.row
 
     @property
     def row(self) -> float:
@@ -269,17 +269,16 @@ def single_run(
     points: Points,  # shape (n, D)
     fit: FiniteFit,
     *,
-    rng: np.random.Generator | None = None,
-    common: CommonDraws | None = None,
+    rng: np.random.Generator,
+    common: CommonDraws | None,
 ) -> SingleRun:
     """The mean and covariance of the coefficients of one run around each row.
 
     Cov b = (n − 1) A⁻¹ Cov(π r Z) A⁻¹ (the sandwich), r = f − b_0 − bᵀz; the row itself
     has no variance. E π² h = C(ν/√2) E h, sampled under the law of the width ν/√2.
     """
-    generator = np.random.default_rng(0) if rng is None else rng
     n_columns = points.shape[1]
-    (uniforms,) = stratified_uniforms(1, RUN_DRAWS, n_columns, generator)
+    (uniforms,) = stratified_uniforms(1, RUN_DRAWS, n_columns, rng)
     of_squares = law.squared_widths(law.widths(points))
     second = np.empty((len(points), n_columns + 1, n_columns + 1))
     shared = np.zeros(len(points), bool)
@@ -394,7 +393,9 @@ def single_text_run(
     require_memory(6 * 8 * (d + 1) ** 2, label, "explain a shorter text")
     log_squares = 2.0 * law.log_weights(d)
     if draws is None:
-        bits = _even_sets(log_squares, n_draws, np.random.default_rng(0))
+        rng = np.random.default_rng(0)
+        sizes = stratified_sizes(softmax(log_squares), n_draws, rng)
+        bits = ~random_sets(d, d - sizes, rng)
         draws = bits, function.value(bits)
     sets, values = draws
     shares = _set_weights(sets, log_squares)
@@ -406,14 +407,12 @@ def single_text_run(
     return run_of(fit, second, log_mean)
 
 
-def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Mask:
-    """Uniform random sets with sizes stratified by their shares (d + 1,)."""
-    shares = softmax(log_shares)
-    ends = np.cumsum(shares)
-    even = (np.arange(read_count(n_draws, "n_draws")) + rng.random()) / n_draws
-    sizes = np.minimum(np.searchsorted(ends, even), np.flatnonzero(shares).max())
-    d = len(shares) - 1
-    return ~random_sets(d, d - sizes, rng)
+def stratified_sizes(shares: Values, n_draws: int, rng: np.random.Generator) -> Indices:
+    """Random sizes of sets, stratified by their shares."""
+    even = (np.arange(n_draws) + rng.random()) / n_draws
+    sizes = np.searchsorted(shares.cumsum(), even, side="right")
+    # the last number may be beyond the sum by rounding
+    return np.minimum(sizes, np.flatnonzero(shares)[-1])
 
 
 def _set_weights(bits: Mask, log_shares: Values) -> Values:

@@ -153,7 +153,7 @@ class LimeRows(
     # ---- single runs, paths and diagnosis
 
     def _computed_runs(self) -> RunScatter:
-        deviations = deviations_of(self.evidence(self.n_samples))
+        deviations = deviations_of(self.evidence(self.n_samples, "noise"))
         variance = self.require_subject("noise").variance()
         return RunScatter(deviations, variance, self.n_samples)
 
@@ -182,7 +182,7 @@ class LimeRows(
     def _findings(
         self, n_samples: int, progress: bool | None
     ) -> tuple[list[LimeFinding], Labels]:
-        (case,) = self.evidence(n_samples)
+        (case,) = self.evidence(n_samples, "diagnose")
         assert isinstance(case, RowsEvidence), "see _evidence"
         with case.announced(progress):
             findings = run_rules(LIME_RULES, lambda rule: rule.findings(case), progress)

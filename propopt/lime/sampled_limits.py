@@ -34,7 +34,7 @@ from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import Draws, LimeLaw, draws_at
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.frames import Labels
+from propopt.tables.frames import NO_NAMES, Labels
 
 
 # ---- Values of a function at samples, in calls of bounded size
@@ -327,8 +327,10 @@ def estimate_limits(
     function: Function,
     law: LimeLaw,
     points: Points,  # shape (n, D)
-    labels: Labels | None = None,
-    draws: DrawPlan | None = None,
+    widths: Values | None = None,  # shape (n,)
+    *,
+    labels: Labels = NO_NAMES,
+    draws: DrawPlan,
     progress: bool | None = None,
 ) -> Limits:
     """The limits of LIME for any function, from samples of the weighted law itself.
@@ -336,11 +338,10 @@ def estimate_limits(
     Each of 20 blocks is unbiased: the least squares fit to the other blocks, plus its
     residual on this block. All rows have the same uniform numbers.
     """
-    draws = DrawPlan() if draws is None else draws
     cost = _cost(points, draws.n_samples)
-    names = Labels() if labels is None else labels.of_columns()
+    names = labels.of_columns()
     evaluate = partial(function.value_at, labels=names)
-    widths = law.widths(points)
+    widths = law.widths(points, widths)
     first = cost.first(draws)
     announced = announced_cost(
         draws.label("lime"), function, points, names, cost.of(first), progress
@@ -510,16 +511,15 @@ class LimeSubject:
         points = self.points if points is None else points
         if self.exact is not None:
             return self.exact.of(points, widths)
-        if widths is None:
-            return self._estimated(self.law, points, progress, draws)
-        several = np.unique(widths)
-        alone = self.draws.first_batch
-        parts = [
-            self._estimated(self.law.with_width(w), points[widths == w], False, alone)
-            for w in several.tolist()
-        ]
-        order = np.argsort(widths, kind="stable")
-        return Limits.joined(parts).at(np.argsort(order))
+        return estimate_limits(
+            self.function,
+            self.law,
+            points,
+            widths,
+            labels=self.labels,
+            draws=draws,
+            progress=progress,
+        )
 
     def profiles(self, points: Points) -> tuple[Array, ...]:
         """The profiles h_j(b) = E_Q[f | b_j = b], (n, B_j) each; NaN in empty bins."""
@@ -537,11 +537,6 @@ class LimeSubject:
             raise Refused("at some row nearly all samples have a weight of zero")
         return common.means(points, widths)
 
-    def _estimated(
-        self, law: LimeLaw, points: Points, progress: bool | None, draws: DrawPlan
-    ) -> Limits:
-        return estimate_limits(self.function, law, points, self.labels, draws, progress)
-
     def variance(self) -> Values:
         """Var_Q f at the rows, (N,), from draws.
 
@@ -556,8 +551,6 @@ class LimeSubject:
         if common is not None:
             shared = common.enough(points, widths)
             variance[shared] = common.variances(points[shared], widths[shared])
-        if shared.all():
-            return variance
         rows = np.flatnonzero(~shared)
         rng = np.random.default_rng(self.draws.seed)
         (uniforms,) = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)

@@ -91,11 +91,7 @@ class NormalColumn:
 
     def beyond(self, x: Values) -> Mask:
         """True if values are where hardly any samples are drawn, (n,)."""
-        return self.distance(x) > FEW_BEYOND
-
-    def distance(self, x: Values) -> Array:
-        """The distance |x − μ| / σ, (n,); NaN for missing values."""
-        return np.abs(x - self.mean) / self.scale
+        return np.abs(x - self.mean) / self.scale > FEW_BEYOND
 
     def tilt(self, x: Values, widths: Values) -> Tilt:
         """The weighted law: N(μ̃, σ̃²) left of, in and right of the row's bin; missing.

@@ -21,7 +21,7 @@ from propopt.base.resources import DrawPlan
 from propopt.functions.texts import TextFunction
 from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
-from propopt.lime.finite_samples import WordDraws
+from propopt.lime.finite_samples import WordDraws, stratified_sizes
 from propopt.lime.sampled_limits import DRAWS_PER_TERM, LIME_BLOCKS
 from propopt.lime.text.word_limits import TextLaw, WordCoefficients, WordRegression
 from propopt.losses.faithfulness import error_of_blocks, relative_size
@@ -165,10 +165,7 @@ class SizePlan:
 
     def draw(self, rng: np.random.Generator) -> tuple[Mask, Indices]:
         """One block with stratified sizes: bits (s, d), and sizes (s,)."""
-        even = (np.arange(self.block_size) + rng.random()) / self.block_size
-        sizes = np.searchsorted(self.chances.cumsum(), even, side="right")
-        # the last number may be beyond the sum by rounding
-        sizes = np.minimum(sizes, np.flatnonzero(self.chances)[-1])
+        sizes = stratified_sizes(self.chances, self.block_size, rng)
         return random_sets(self.n_words, sizes, rng), sizes
 
 

@@ -55,8 +55,7 @@ class ExchangeableBits:
     @cached_property
     def _shares(self) -> Array:
         """The probabilities of sizes, (n, d + 1)."""
-        weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
+        return softmax(self.log_sizes, axis=1)
 
     @cached_property
     def _lost(self) -> Values:

@@ -139,7 +139,8 @@ def test_settings_out_of_range_are_refused(call, match):
 def run_of(function, law, n_samples, row=ROW, **settings):
     limits, values = ExactLimits(function, law).of(row), function.value(row)
     fit = expected(limits, values, n_samples, **settings)
-    return single_run(function.value, law, row, fit)
+    rng = np.random.default_rng(0)
+    return single_run(function.value, law, row, fit, rng=rng, common=None)
 
 
 def assert_scatter(runs, covariance, truth):

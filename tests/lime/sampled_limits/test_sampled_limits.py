@@ -108,7 +108,7 @@ def test_rows_in_the_same_bins_have_the_same_answers():
     with pytest.raises(InvalidInput, match="give at least 28"):
         estimate(BUMP, 27)
     assert np.isfinite(estimate(BUMP, 28).coefficients).all()
-    narrow = sampled_limits.estimate_limits(Answering(BUMP), fixture.law(0.05), ROW)
+    narrow = estimate(BUMP, law=fixture.law(0.05))
     assert np.isfinite(narrow.coefficients).all()  # without a warning
 
 
@@ -164,8 +164,10 @@ def test_shared_means_variances_and_deviations_are_those_of_each_row(lime):
     fit = expected(lime.limits, lime.values, 5000)
     args = subject.evaluate, subject.law, points, fit
     shared, alone = (
-        single_run(*args, **more).standard_deviations
-        for more in ({"common": common}, {})
+        single_run(
+            *args, rng=np.random.default_rng(0), common=draws
+        ).standard_deviations
+        for draws in (common, None)
     )
     assert not np.array_equal(shared, alone)
     # each is known to 2 %, some of 20 to 3 %: five of the differences
