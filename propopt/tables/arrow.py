@@ -118,13 +118,14 @@ def require_texts(texts: pd.Series[str], path: Path) -> pd.Series[str]:
 
 def _is_number(kind: Any) -> bool:
     types = require("pyarrow").types
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
+    tests = (
+        types.is_integer,
+        types.is_floating,
+        types.is_decimal,
+        types.is_boolean,
+        types.is_null,
     )
+    return any(test(kind) for test in tests)
 
 
 def _series_of(column: Any) -> pd.Series[Any]:

@@ -447,24 +447,17 @@ class Labels:
 
     def of_positions(self, rows: slice | Sequence[int] | NDArray[np.intp]) -> Labels:
         """The names for some rows, by their positions."""
-        if self.points is None and self.texts is None:
-            return self
         points = _selected(self.points, rows)
         return replace(self, points=points, texts=_selected(self.texts, rows))
 
     def of_columns(self) -> Labels:
         """The names of the features without those of the rows."""
-        if self.points is None and self.texts is None:
-            return self
         return replace(self, points=None, texts=None)
 
     def of_features(self, order: NDArray[np.intp]) -> Labels:
         """The names with the features in another order."""
-        if self.features is None:
-            return self
-        features = tuple(self.features[j] for j in order)
-        columns = self.columns and tuple(self.columns[j] for j in order)
-        return replace(self, features=features, columns=columns)
+        features = _selected(self.features, order)
+        return replace(self, features=features, columns=_selected(self.columns, order))
 
 
 NO_NAMES: Final = Labels()
@@ -472,7 +465,7 @@ NO_NAMES: Final = Labels()
 
 
 def _selected(names: Any, rows: Any) -> Any:
-    """The names of some rows, by a slice or by positions; None without names."""
+    """Some names, by a slice or by positions; None without names."""
     if names is None or isinstance(rows, slice):
         return names and names[rows]
     return tuple([names[n] for n in rows])

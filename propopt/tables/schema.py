@@ -287,7 +287,7 @@ class TableSchema:
         """A mask (n, D) of categories outside the dtype of the schema's column."""
         mask = np.zeros(points.shape, dtype=bool)
         for j, column in self._categorical:
-            if isinstance(column, Categorical) and column.new_categories:
+            if isinstance(column, Categorical):
                 mask[:, j] = column.is_new(points[:, j])
         return mask
 
@@ -305,8 +305,6 @@ class TableSchema:
         A category counts also if the dtype of the column has it. A missing value is no
         category here.
         """
-        if not self._categorical:
-            return 0, ""
         others = self.unseen(points) & ~self.missing(points)
         parts = []
         for j, column in self._categorical:
