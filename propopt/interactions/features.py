@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Indices
+from propopt.base.arrays import Indices, Mask
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import repeated
@@ -125,7 +125,13 @@ def read_sets(sets: SetChoice, order: int, features: Features) -> FeatureSets:
             raise InvalidInput(
                 f"sets: expected 'all' or a list of sets of feature names, got {sets!r}"
             )
-        return features.all_sets(read_order(order, len(features)))
+        size = read_count(order, "order")
+        if size > len(features):
+            raise InvalidInput(
+                f"order: expected at most {len(features)}, the number of features, got "
+                f"{size}"
+            )
+        return features.all_sets(size)
     chosen = [_read_set(members, features) for members in _as_list(sets, "sets")]
     if not chosen:
         raise InvalidInput("sets: expected at least one set, got none")
@@ -140,16 +146,6 @@ def read_sets(sets: SetChoice, order: int, features: Features) -> FeatureSets:
         names = tuple(features.names[position] for position in twice[0])
         raise InvalidInput(f"sets: {names!r} appears more than once")
     return np.array(chosen, dtype=np.intp)
-
-
-def read_order(order: object, n_features: int) -> int:
-    """The number of features of a set, at most ``n_features``."""
-    size = read_count(order, "order")
-    if size > n_features:
-        raise InvalidInput(
-            f"order: expected at most {n_features}, the number of features, got {size}"
-        )
-    return size
 
 
 def _read_set(names: Any, features: Features) -> tuple[int, ...]:
@@ -183,7 +179,12 @@ def _position(name: Hashable, features: Features) -> int:
     )
 
 
-# ---- Distinct subsets of sets of features
+# ---- Sets with some features, and distinct subsets of sets
+
+
+def with_any(sets: FeatureSets, features: Sequence[int]) -> Mask:
+    """Whether sets (Q, r) have any of some features, by index, (Q,)."""
+    return np.asarray(np.isin(sets, np.array(features, np.intp)).any(axis=1))
 
 
 def subsets_of(sets: FeatureSets, size: int) -> tuple[FeatureSets, Indices]:

@@ -30,7 +30,7 @@ from propopt.base.arrays import Array, Mask
 from propopt.base.checkpoints import read_checkpoint, write_checkpoint
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.files import writable_folder
-from propopt.base.terminal import LoggedProgress, progress_bar
+from propopt.base.terminal import counting
 from propopt.interactions.learning import Prediction
 from propopt.interactions.refits import Refits
 from propopt.structures.kinds import has_method
@@ -129,7 +129,7 @@ def fitted_parts(
     *,
     spread: bool = False,  # several calls for each worker, even for few entries
     keep: bool = False,  # return the learners
-    used: AbstractSet[int] = frozenset(),  # features that earlier learners used
+    used: AbstractSet[int],  # features that earlier learners used
     n_jobs: int | None,
     progress: bool | None,
 ) -> Iterator[tuple[slice, Fitted]]:
@@ -148,15 +148,14 @@ def fitted_parts(
             yield partial(fit_part, plan.part(part), refits, keep, frozenset(unused))
 
     n_done = len(missing) - int(missing.sum())
-    with progress_bar(label, len(missing), progress, n_done) as advance:
-        log = LoggedProgress(label, n_done, len(missing), progress)
+    with counting(label, n_done, len(missing), progress) as advance:
+        advance(0)
         for fitted in resources.in_workers(calls(), n_workers) if n_workers else ():
             part = sent.popleft()
             size = paced(size, most, part.stop - part.start, fitted.seconds)
             unused -= fitted.used
             yield part, fitted
             advance(part.stop - part.start)
-            log.advance(part.stop - part.start)
 
 
 # ---- The identity of an ensemble: table, target, learner, scheme and seed

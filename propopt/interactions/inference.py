@@ -29,13 +29,6 @@ false discovery rate.
 """
 
 
-def _price(adjust: Adjustment, n_candidates: int) -> float:
-    """The factor of Benjamini and Yekutieli for dependent p-values; 1 for Hochberg."""
-    if adjust == "benjamini-hochberg":
-        return 1.0
-    return float((1.0 / np.arange(1, n_candidates + 1)).sum())
-
-
 def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Values:
     """Adjusted p-values (Q,), to be compared with α.
 
@@ -74,7 +67,10 @@ def interval_alpha(
         return alpha * (1.0 / n_candidates)
     # intervals of the rejected sets: Benjamini and Yekutieli (2005)
     n_results = max(int((adjusted <= alpha).sum()), 1)
-    return alpha * (n_results / n_candidates / _price(adjust, n_candidates))
+    price = 1.0
+    if adjust == "benjamini-yekutieli":  # for dependent p-values
+        price = float((1.0 / np.arange(1, n_candidates + 1)).sum())
+    return alpha * (n_results / n_candidates / price)
 
 
 # ---- Bounds of a mean if all rows have the same score

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -26,7 +26,12 @@ from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.base.resources import BATCH_BUDGET, Budget
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import plural
-from propopt.interactions.features import Features, FeatureSets, subsets_of
+from propopt.interactions.features import (
+    Features,
+    FeatureSets,
+    subsets_of,
+    with_any,
+)
 from propopt.interactions.fitting import (
     allocate_predictions,
     fitted_parts,
@@ -181,10 +186,8 @@ class PatchErrors(RefitErrors):
     # (B, N, R): outputs of each prediction; ignored for rows in the patch
     predictions: Array
     y: NDArray[Any]  # (N,): the target
-    n_groups: int = (
-        GROUPS  # at most: G groups of consecutive patches, for the jackknife
-    )
-    coverage: PatchCoverage | None = None  # how the patches were drawn
+    coverage: PatchCoverage  # how the patches were drawn
+    n_groups: int = GROUPS  # G groups of consecutive patches, for the jackknife
     predictors: tuple[Prediction, ...] = ()  # (B,): the learners, if retained
     # why fitting stopped, the allowed patches, and the requested and reached precision
     stop: Mapping[str, Any] | None = None
@@ -245,7 +248,7 @@ class PatchErrors(RefitErrors):
 
     def check(self, sets: FeatureSets, order: int) -> None:
         """Refuse sets that are never left out at a row."""
-        if self.coverage is not None and sets.shape[1] > order:
+        if sets.shape[1] > order:
             check_counts(self.patches, sets, self.coverage, self.features.names)
 
     @property
@@ -266,6 +269,7 @@ class PatchErrors(RefitErrors):
         return replace(
             self,
             patches=self.patches.for_new_rows(len(y)),
+            coverage=replace(self.coverage, row_share=0.0),
             predictions=predictions,
             y=y,
             row_weights=np.ones(len(y)),
@@ -275,9 +279,11 @@ class PatchErrors(RefitErrors):
 
     def patch_error(self, sets: FeatureSets) -> float:
         """Root mean square of ``se_mc`` over the sets (Q, r) of used features."""
-        counted = sets[~np.isin(sets, np.array(self.not_used, np.intp)).any(axis=1)]
+        counted = sets[~with_any(sets, self.not_used)]
+        if not len(counted):
+            return 0.0
         errors = set_scores(self, counted)["monte_carlo"]
-        return float(np.sqrt((errors**2).mean())) if len(errors) else 0.0
+        return float(np.sqrt((errors**2).mean()))
 
     @cached_property
     def _groups(self) -> list[slice]:
@@ -326,8 +332,7 @@ class PatchErrors(RefitErrors):
         """Refuse sets that are never left out at some row."""
         if fewest.all():
             return
-        coverage = PatchCoverage.of(self.patches)
-        needed = coverage.patches_needed(sets.shape[1], len(sets) * len(self.y))
+        needed = self.coverage.patches_needed(sets.shape[1], len(sets) * len(self.y))
         members = sets[np.argmin(fewest)]
         raise never_left_out(self.patches, members, needed, self.features.names)
 
@@ -539,10 +544,10 @@ class Minipatches:
             refits, patches, drawn, errors_of, share_of, n_jobs, progress
         )
         if why == "interrupted":
-            self._warn_interrupted(errors.patches, coverage, first, names)
+            self._warn_interrupted(errors, first)
         stop = {
             "why": why,
-            "n_patches": len(errors.patches),
+            "n_patches": errors.n_patches,
             "most": self.most,
             "until": self.precision,
             "share": None if np.isnan(share) else share,
@@ -714,16 +719,10 @@ class Minipatches:
             raise SolverFailure(f"{error}; {hint}") from error
         return result, "as requested" if goal is None else "at most", share
 
-    def _warn_interrupted(
-        self,
-        patches: Patches,
-        coverage: PatchCoverage,
-        sets: FeatureSets,
-        names: Sequence[Hashable],
-    ) -> None:
+    def _warn_interrupted(self, errors: PatchErrors, sets: FeatureSets) -> None:
         """Warn after Ctrl-C; raise KeyboardInterrupt if there are too few patches."""
         warnings.warn(
-            f"interrupted: {len(patches)} of "
+            f"interrupted: {errors.n_patches} of "
             f"{'' if self.precision is None else 'at most '}{self.most} patches are "
             "fitted"
             + ("" if self.folder is None else "; the same call continues from there"),
@@ -731,6 +730,6 @@ class Minipatches:
             stacklevel=3,
         )
         try:
-            check_counts(patches, sets, coverage, names)
+            errors.check(sets, 0)
         except InvalidInput as error:
             raise KeyboardInterrupt from error

@@ -192,15 +192,6 @@ class PatchCoverage:
     n_features: int  # M
     n_in_patch: float  # m
 
-    @classmethod
-    def of(cls, patches: Patches) -> PatchCoverage:
-        """Estimates from drawn patches."""
-        return cls(
-            row_share=patches.rows.shape[1] / patches.n_table,
-            n_features=patches.features.shape[1],
-            n_in_patch=float(patches.features.sum(axis=1).mean()),
-        )
-
     def probability_without(self, size: int) -> float:
         """The probability that a patch lacks a row and a set of ``size`` features."""
         absent = (1.0 - self.n_in_patch / self.n_features) ** size
@@ -242,8 +233,6 @@ def check_counts(
 ) -> None:
     """Refuse patches that never leave a set (Q, r) out; warn if there are few."""
     n_sets, size = sets.shape
-    if not n_sets:
-        return
     fewest, worst = fewest_patches(patches, sets, coverage)
     n_all = n_sets * patches.n_table
     if fewest == 0:
@@ -287,7 +276,7 @@ def are_enough(patches: Patches, sets: FeatureSets, coverage: PatchCoverage) -> 
     size = sets.shape[1]
     together = coverage.probability_together(size) * len(patches)
     return (size < 2 or together >= ENOUGH_TOGETHER) and (
-        not len(sets) or fewest_patches(patches, sets, coverage)[0] >= ENOUGH
+        fewest_patches(patches, sets, coverage)[0] >= ENOUGH
     )
 
 

@@ -28,6 +28,7 @@ from propopt.interactions.features import (
     Features,
     FeatureSets,
     subsets_of,
+    with_any,
 )
 from propopt.interactions.inference import ErrorRange, moments
 from propopt.interactions.learning import (
@@ -295,7 +296,7 @@ class RefitErrors(ABC):
         """Scores of Q sets with their standard errors."""
         moments_of_sets = set_scores(self, sets)
         not_used = self.not_used
-        unused = np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
+        unused = with_any(sets, not_used)
         for name in ("scores", "standard_errors", "monte_carlo"):
             moments_of_sets[name][unused] = 0.0
         moments_of_sets["effective_rows"][unused] = np.nan
@@ -362,7 +363,7 @@ def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
     """
     row_bytes = 8 * len(source.row_weights)
     parts = []
-    for block in BATCH_BUDGET.blocks(len(sets), row_bytes) or [slice(0)]:
+    for block in BATCH_BUDGET.blocks(len(sets), row_bytes):
         z = inclusion_exclusion(source, sets[block])
         means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
         parts.append((means, errors, _jackknife(z.replicates), z.counts, carried))

@@ -29,7 +29,7 @@ from propopt.base.document import (
 from propopt.base.errors import InvalidInput
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Quantity, plain_name, plural, printable
-from propopt.interactions.features import FeatureSets
+from propopt.interactions.features import FeatureSets, with_any
 from propopt.interactions.inference import (
     ALTERNATIVES,
     FEW_ROWS,
@@ -428,8 +428,7 @@ class InteractionScores(
         Leaving it out may still change fits by chance (ties, seeds) or by the number of
         columns; this is not counted.
         """
-        is_unused = np.isin(self.sets, np.array(self.not_used, np.intp))
-        return np.asarray(is_unused.any(axis=1))
+        return with_any(self.sets, self.not_used)
 
     @property
     def degenerate(self) -> Mask:
