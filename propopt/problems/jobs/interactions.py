@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import comb
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
@@ -162,12 +162,6 @@ class InteractionsSection(JobSection):
         if isinstance(self.sets, list):
             yield from self.without_effect("a list of sets", "order")
 
-    @property
-    def inference(self) -> dict[str, Any]:
-        """Keyword arguments of :meth:`InteractionScores.to_frame`."""
-        settings = self.settings()
-        return {name: settings[name] for name in ("level", "adjust", "side")}
-
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         if schema.model is not None:
             chosen = {"output", "target_class"} & schema.model.model_fields_set
@@ -228,7 +222,8 @@ class InteractionsSection(JobSection):
         stop = patches.stop if isinstance(patches, PatchErrors) else None
         interrupted = stop is not None and stop["why"] == "interrupted"
         X, y = all_rows(file.subject)
-        refits = Refits.of(model.estimator, X, y, error=self.settings()["error"])
+        settings = self.settings()
+        refits = Refits.of(model.estimator, X, y, error=settings["error"])
         mean = patches.mean_error
         constant = refits.constant_error
         content = {  # no model is fitted to all rows
@@ -249,13 +244,18 @@ class InteractionsSection(JobSection):
         }
 
         def table(scores: InteractionScores, path: str) -> None:
-            write_csv(path, scores.to_frame(**self.inference), names_of_rows=False)
+            frame = scores.to_frame(
+                level=settings["level"],
+                adjust=settings["adjust"],
+                side=settings["side"],
+            )
+            write_csv(path, frame, names_of_rows=False)
 
         writers: dict[str, Writer] = {
             "_interactions.csv": partial(table, result),
             "_main_effects.csv": partial(table, main_effects),
             ".svg": partial(
-                write_interactions_figure, result, main_effects, self, file.name
+                write_interactions_figure, result, main_effects, settings, file.name
             ),
             ".npz": result.save,
         }
@@ -298,19 +298,19 @@ _LETTERS: Final[Any] = {"font.size": 10.5}
 def write_interactions_figure(
     result: InteractionScores,
     main_effects: InteractionScores,
-    section: InteractionsSection,
+    settings: Mapping[str, Any],
     name: str,
     path: str,
 ) -> None:
     """Draw single features and the strongest sets, with their intervals."""
     from matplotlib import rc_context
 
-    settings = section.settings()
-    how: dict[str, Any] = {name: settings[name] for name in ("level", "adjust")}
     some = [main_effects, result] if result.order > 1 else [result]
     heights = [max(3.4, 1.2 + 0.26 * min(len(one), _DRAWN)) for one in some]
     size = (_WIDTH, 1.2 + sum(heights))
     with rc_context(_LETTERS), figure_file(path, name, size) as figure:
         panels = figure.subplots(len(heights), height_ratios=heights, squeeze=False)
         for scores, axes in zip(some, panels[:, 0], strict=True):
-            scores.plot(_DRAWN, ax=axes, **how)
+            scores.plot(
+                _DRAWN, level=settings["level"], adjust=settings["adjust"], ax=axes
+            )

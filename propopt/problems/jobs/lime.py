@@ -160,11 +160,13 @@ class LimeSection(JobSection):
     def build(self, subject: Subject) -> LimeLaw:
         """The law around rows, estimated from the rows of the fit."""
         settings = self.settings()
-        chosen = {
-            name: settings[name] for name in ("n_bins", "weights", "kernel_width")
-        }
         return law_named(
-            settings["law"], subject.others, subject.function.schema, **chosen
+            settings["law"],
+            subject.others,
+            subject.function.schema,
+            n_bins=settings["n_bins"],
+            weights=settings["weights"],
+            kernel_width=settings["kernel_width"],
         )
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> LimeExplanation:

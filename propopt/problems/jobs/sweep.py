@@ -303,8 +303,9 @@ class SweepKeys(CommonKeys, JobSection):
             writers, documents=documents, interrupted=trade_offs.interrupted
         )
         with run.console.status("attributions"):
-            written = self._attributions(trade_offs, problem, run.file)
-            writers, picked, left_out = written
+            writers, picked, left_out = self._attributions(
+                trade_offs, problem, run.file
+            )
             yield JobOutput(writers, is_lazy=True)
         if run.interrupted and not trade_offs.interrupted:
             left_out.append("attributions: interrupted")

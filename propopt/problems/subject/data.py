@@ -315,7 +315,6 @@ class ProblemFile:
             make = partial(self.function_of, others, None, None)
             return Subject(points=points, others=others, make=make, seed=seed)
         data = self._data
-        _ = self._task
         _ = self.notes
         table = split(rows, data, seed)
         vars(self).pop("_table")  # what is needed of it was computed
@@ -326,7 +325,10 @@ class ProblemFile:
             needs_schema: Any = data.categorical or data.groups
             if not (needs_schema or data.text):
                 needs_schema = missing_numbers(points) or missing_numbers(others)
-            columns = _columns(data, others) if needs_schema else None
+            groups: Any = data.groups
+            columns = None
+            if needs_schema:
+                columns = TableSchema.of(others, data.categorical, groups)
         wrap_data = points if data.text else columns
         learner = None
         if self.schema.model is not None:
@@ -555,8 +557,3 @@ def check_table(source: Source) -> None:
     if data.is_table:
         with source.locating_errors():
             read_rows(data, source.path.parent)
-
-
-def _columns(data: Data, table: pd.DataFrame) -> TableSchema:
-    groups: Any = data.groups
-    return TableSchema.of(table, data.categorical, groups)

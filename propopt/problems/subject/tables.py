@@ -530,8 +530,6 @@ def divided(seed: int, n_rows: int, n_explained: int | None) -> tuple[Any, Any]:
 
     Both keep the order of the file, so a model is fitted as in Python.
     """
-    if n_explained is None:
-        return np.arange(n_rows), np.arange(n_rows)
     order = np.random.default_rng(seed).permutation(n_rows)
     return np.sort(order[:n_explained]), np.sort(order[n_explained:])
 
