@@ -200,7 +200,7 @@ class Frontier:
                 tolerance=self._tolerance,
             )
             # which meets the constraints to rounding
-            W = zero.expanded(zero.coordinates(best.attributions))
+            W = zero.nearest(best.attributions)
             lower = best.certificate.lower_bound if best.certificate else 0.0
         else:
             lower = objective.value(W)

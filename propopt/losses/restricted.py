@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import final
 
@@ -56,7 +55,7 @@ from propopt.losses.maps import (
 @final
 @dataclass(frozen=True, eq=False)
 class Restriction:
-    """The attributions W = J U Ĵᵀ with zero loss, or a single W."""
+    """The attributions with zero loss, which are constant on parts, or a single W."""
 
     points: Components  # W is constant on each of their parts
     features: Components
@@ -93,43 +92,28 @@ class Restriction:
             case other:
                 raise TypeError(f"{type(other).__name__} has no exact zeros")
 
-    def coordinates(self, W: Attributions) -> Array:
-        """The coordinates JᵀW Ĵ, the nearest U."""
-        over_points = self.points.split(W)[0] * self.points.lengths
-        over_both = self.features.split(over_points.T)[0].T
-        return over_both * self.features.lengths[:, 0]
-
-    def expanded(self, U: Array) -> Attributions:
-        """The attributions J U Ĵᵀ, exactly constant on parts."""
-        return self._J @ U @ self._J_hat.T
+    def nearest(self, T: Attributions) -> Attributions:
+        """The only W, or the nearest one to T (N, D): its means over the parts."""
+        if self.only is not None:
+            return self.only
+        means = self.points.split(T)[0].T
+        W = self.points.spread(self.features.spread(self.features.split(means)[0]).T)
+        return np.array(np.broadcast_to(W, T.shape))
 
     def least_distance(self, T: Attributions) -> float:
-        """The minimum of ‖W − T‖², attained by means of T over the parts."""
-        means, rest = self.points.split(T)
-        # ‖T − JJᵀT ĴĴᵀ‖² = ‖T − JJᵀT‖² + ‖JJᵀT(I − ĴĴᵀ)‖²
-        over_features = self.features.centred(means.T).T
-        return float(
-            np.vdot(rest, rest) + self.points.sizes @ (over_features**2).sum(1)
-        )
+        """The minimum of ‖W − T‖²."""
+        return float(np.square(T - self.nearest(T)).sum())
 
     @property
     def basis(self) -> Sparse:
-        """The matrix (N·D, p·q) from row-major U to row-major W."""
-        return sp.csr_array(sp.kron(self._J, self._J_hat))
+        """Orthonormal columns (N·D, p·q) that span row-major W."""
+        return sp.csr_array(sp.kron(basis_of(self.points), basis_of(self.features)))
 
     @property
     def entries(self) -> Components:
         """The parts of all N·D entries, row by row."""
         labels = self.points.labels[:, None] * np.intp(self.features.count)
         return Components((labels + self.features.labels).ravel())
-
-    @cached_property
-    def _J(self) -> Sparse:
-        return basis_of(self.points)
-
-    @cached_property
-    def _J_hat(self) -> Sparse:
-        return basis_of(self.features)
 
 
 def has_exact_zeros(loss: PropertyLoss) -> bool:
@@ -220,7 +204,10 @@ def offset_of(losses: Sequence[PropertyLoss]) -> Attributions | Reason:
 
 
 def without_offset(program: Program, G: Attributions) -> Program:
-    """The program of V = W − G."""
+    """The program of V = W − G, for losses with the offset G, or with a target.
+
+    A loss of W without a target is taken to ignore G, as constants of its components.
+    """
     losses = tuple([_moved(loss, G) for loss in program.losses])
     bounds = tuple([Bound(_moved(b.loss, G), b.limit) for b in program.bounds])
     return Program.trusted(losses, bounds, program.shape)
@@ -228,11 +215,13 @@ def without_offset(program: Program, G: Attributions) -> Program:
 
 def _moved(loss: PropertyLoss, G: Attributions) -> PropertyLoss:
     """A loss of W as a loss of V; gradient matching keeps its class."""
-    if loss.offset is not None:
-        return _RecastLoss(loss, loss.map, 0.0)
+    if not loss.has_target:
+        return loss
     if isinstance(loss, GradientMatching):
         return GradientMatching(loss.G - G, loss.norm, name=loss.name)
-    return _RecastLoss(loss, loss.map, np.asarray(loss.target - loss.map(G)))
+    if loss.offset is not None and np.array_equal(loss.offset, G):
+        return _RecastLoss(loss, loss.map, 0.0)
+    return _RecastLoss(loss, loss.map, loss.target - loss.map(G))
 
 
 # ---- Losses of single entries and their differences: entries become points
@@ -289,9 +278,7 @@ class Support:
     @property
     def mask(self) -> Mask:
         """A mask of the entries in use, (N, D)."""
-        counts = np.zeros(self.shape, bool)
-        counts.ravel()[self.positions] = True
-        return counts
+        return self.expanded(np.ones((len(self.positions), 1))) > 0.0
 
     def program(self, program: Program) -> Program:
         """The program of the entries (P, 1)."""
@@ -329,12 +316,6 @@ class Support:
     def values(self, W: Attributions) -> Array:
         """The entries in use (P, 1) of W."""
         return W.ravel()[self.positions, None]
-
-    def without(self, W: Attributions) -> float:
-        """The norm of all other entries of W."""
-        others = W.ravel().copy()
-        others[self.positions] = 0.0
-        return float(np.linalg.norm(others))
 
     def expanded(self, w: Array) -> Attributions:
         """W (N, D) with these entries (P, 1) and zeros elsewhere."""

@@ -475,7 +475,7 @@ def _entries_bound(
         support.duals(program.all_losses, duals),
         prices,
     )
-    others = support.without(W)
+    others = float(np.linalg.norm(W - support.expanded(w)))
     return lower, kind, None if distance is None else math.hypot(distance, others)
 
 

@@ -256,8 +256,7 @@ def _far_complete(
     if not inner:
         return totals.expanded(G)
     free = Restriction.to_zero(inner, (G.shape[0], G.shape[1]))
-    V = totals.coordinates(G) if free.only is None else free.only
-    far = V if free.only is not None else free.expanded(free.coordinates(V))
+    far = free.nearest(totals.coordinates(G))
     tilt = largest_entry(along(far, totals.axis))
     return totals.expanded(far) if tilt <= _EXACT * largest_entry(G) else None
 

@@ -1010,8 +1010,5 @@ class _OnCurve(Prepared):
         if not self._bound.loss.is_direct:
             return self._curve.solve(np.append(weights, 0.0), tolerance).W
         costly = [loss for _, loss in positive_terms(weights, self._losses)]
-        costless = Restriction.to_zero(costly, self._shape)
-        if costless.only is not None:
-            return costless.only
         G = np.broadcast_to(self._bound.loss.target, self._shape)
-        return costless.expanded(costless.coordinates(G))
+        return Restriction.to_zero(costly, self._shape).nearest(G)

@@ -29,7 +29,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import largest_entry
 from propopt.base.text import Reason
-from propopt.losses import Bound, Program, PropertyLoss
+from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import _RecastLoss, positive_terms
 from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
@@ -75,9 +75,7 @@ def prepare_centred(
     if parts is None:
         return prepare(program)
     M = _constants(program, parts)
-    losses = tuple(_shifted(loss, M) for loss in program.losses)
-    bounds = tuple(Bound(_shifted(b.loss, M), b.limit) for b in program.bounds)
-    inner = prepare(Program(losses, bounds, program.shape))
+    inner = prepare(without_offset(program, M))
 
     def solve(weights: Array, tolerance: float, start: Solution | None) -> Solution:
         begin = None if start is None else replace(start, W=start.W - M)
@@ -95,7 +93,7 @@ def _exact_duals(
     if largest_entry(M) <= LARGE * largest_entry(W):
         return {}
     return {
-        loss.name: 2.0 * c * np.asarray(loss.map(W))
+        loss.name: 2.0 * c * loss.map(W)
         for c, loss in positive_terms(weights, program.losses)
         if loss.is_squared and not loss.has_target
         if isinstance(loss.map, OverPoints | OverFeatures)
@@ -143,13 +141,6 @@ def _least_squares(program: Program, features: Components) -> Array:
             gram += Z.T @ Z
             pull += Z.T @ np.asarray(loss.target)
     return np.asarray(np.linalg.lstsq(gram, pull)[0])
-
-
-def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
-    """The loss φ(A(W + M) − T) as a loss of W."""
-    if not loss.has_target:
-        return loss
-    return _RecastLoss(loss, loss.map, np.asarray(loss.target - loss.map(M)))
 
 
 # ---- Losses with an offset G: the program of W − G

@@ -12,12 +12,15 @@ PARTS = Restriction(
 )
 
 
-def test_the_basis_is_that_of_the_expansion_and_distances_are_to_the_nearest(rng):
+def test_the_basis_spans_the_nearest_and_distances_are_to_it(rng):
     U = rng.normal(size=(2, 2))
     T = rng.normal(size=(5, 3))
-    assert_allclose(PARTS.basis @ U.ravel(), PARTS.expanded(U).ravel(), atol=1e-15)
-    assert_allclose(PARTS.coordinates(PARTS.expanded(U)), U, atol=1e-14)
+    W = (PARTS.basis @ U.ravel()).reshape(T.shape)
+    assert_allclose(PARTS.nearest(W), W, atol=1e-14)
+    assert_allclose(PARTS.basis.T @ W.ravel(), U.ravel(), atol=1e-14)
     solution = np.linalg.lstsq(PARTS.basis.toarray(), T.ravel())[0]
     nearest = (PARTS.basis @ solution).reshape(T.shape)
-    assert_allclose(PARTS.expanded(PARTS.coordinates(T)), nearest, atol=1e-14)
+    assert_allclose(PARTS.nearest(T), nearest, atol=1e-14)
+    rows = np.unique(PARTS.nearest(T), axis=0)  # exactly constant on parts
+    assert [len(np.unique(row)) for row in rows] == [2, 2]
     assert_allclose(PARTS.least_distance(T), ((T - nearest) ** 2).sum(), rtol=1e-12)
