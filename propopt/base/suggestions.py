@@ -17,6 +17,8 @@ from typing import (
     cast,
 )
 
+import lazy_loader
+
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import NoSuchName, UnknownArgument
 
@@ -258,6 +260,17 @@ def suggesting_getattr(
             raise missing_module_name(module, name, names, error) from None
 
     return loaded
+
+
+def lazy_names(
+    module: str, name: str, file: str
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package, by its stub.
+
+    Each name is imported when it is first used, and unknown ones get suggestions.
+    """
+    load, names_of, names = lazy_loader.attach_stub(name, file)
+    return suggesting_getattr(module, names, load), names_of, names
 
 
 class NextSteps:

@@ -1,10 +1,7 @@
 """The function under explanation: values and gradients of formulas and of models."""
 
-import lazy_loader
-
-from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
+from propopt.base.suggestions import lazy_names as _lazy_names
 
 
 # rooms above import single chapters, so each is loaded when first used
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__getattr__ = _suggesting_getattr("po.functions", __all__, _load)
+__getattr__, __dir__, __all__ = _lazy_names("po.functions", __name__, __file__)

@@ -2,14 +2,11 @@
 
 import importlib
 
-import lazy_loader
-
-from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
+from propopt.base.suggestions import lazy_names as _lazy_names
 
 
 # rooms above import single chapters, so each is loaded when first used
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-_others = _suggesting_getattr("po.losses", __all__, _load)
+_others, __dir__, __all__ = _lazy_names("po.losses", __name__, __file__)
 
 
 def __getattr__(name: str) -> object:

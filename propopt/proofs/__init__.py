@@ -1,9 +1,6 @@
 """Proofs about attributions: bounds, Hessians, near-optimal sets, sampling errors."""
 
-import lazy_loader
-
-from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
+from propopt.base.suggestions import lazy_names as _lazy_names
 
 
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__getattr__ = _suggesting_getattr("po.proofs", __all__, _load)
+__getattr__, __dir__, __all__ = _lazy_names("po.proofs", __name__, __file__)

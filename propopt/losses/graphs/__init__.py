@@ -1,10 +1,7 @@
 """Similarity graphs of points and features, stored or on grids."""
 
-import lazy_loader
-
-from propopt.base.suggestions import suggesting_getattr as _suggesting_getattr
+from propopt.base.suggestions import lazy_names as _lazy_names
 
 
 # rooms above import single chapters, so each is loaded when first used
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__getattr__ = _suggesting_getattr("po.graphs", __all__, _load)
+__getattr__, __dir__, __all__ = _lazy_names("po.graphs", __name__, __file__)
