@@ -15,7 +15,7 @@ from propopt.base.arrays import Array, Attributions, Mask, largest_first
 from propopt.base.checks import read_count, read_seed
 from propopt.base.suggestions import suggests_arguments
 from propopt.base.text import Outcome, plural
-from propopt.base.vocabulary import Basis
+from propopt.base.vocabulary import TERMS, Basis
 from propopt.explaining.evidence import (
     AuditedModel,
     AuditEvidence,
@@ -58,7 +58,7 @@ def _row_sums(e: AuditEvidence, diagnosis: Diagnosis) -> AuditFinding:
     wrong = errors > e.row_tolerance
     count = int(wrong.sum())
     worst = largest_first(np.where(wrong, errors, -1.0))
-    is_lime = diagnosis.cause == LIME
+    is_lime = diagnosis.finding.cause == LIME
     verdict: Verdict = "not reproduced" if is_lime else "wrong"
     # else the diagnosis, or the base, has the cause
     is_cause = count and not (diagnosis.is_wrong or is_lime or e.adds_up.all())
@@ -188,16 +188,6 @@ def _unused(e: AuditEvidence) -> Iterator[AuditFinding]:
 
 
 # ---- Numbers on similar rows and the background, which have no verdict
-
-
-def _explained_differences(e: AuditEvidence) -> Iterator[AuditFinding]:
-    """Shares of the differences: main effects, required by predictions, removable."""
-    shares = e.shares
-    yield AuditFinding("main effects", shares.main_effects, "%")
-    yield AuditFinding("required", shares.required, "%")
-    yield AuditFinding("removable differences", shares.removable, "%")
-    change = math.sqrt(shares.halving_cost)
-    yield AuditFinding("change to halve them", change, "%", basis="proved")
 
 
 def _background(e: AuditEvidence) -> Iterator[AuditFinding]:
@@ -350,7 +340,10 @@ def audit(
     findings += [*_signs_and_first(e, diagnosis), *_unused(e)]
     pairs: tuple[Cause, ...] = ()
     if e.has_similar_rows:
-        findings += _explained_differences(e)
+        findings += [
+            AuditFinding(name, number, "%", basis=TERMS[name].basis)
+            for name, number in e.shares.numbers.items()
+        ]
         if e.shares.removable > _NOTHING:
             pairs = largest_causes(e.similar.edges, e.similar.strengths, e.shares.rest)
     findings += _background(e)

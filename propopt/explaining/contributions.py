@@ -132,7 +132,6 @@ class ContributionRule:
                 self.of_row(points[[n]], labels.of_positions([n]), base) for n in rows
             )
             return Targets.joined(list(parts))
-        assert base is not None, "those of the reference have one"
         return self.shapley(points, labels, None, base=base, alone=True)
 
     def shapley(
@@ -189,13 +188,13 @@ class ContributionRule:
                 labels=labels,
                 units="output",
             )
-        estimate = Estimate.of_blocks(
+        return Estimate.of_blocks(
             self.background.corrected(exact),
             source=f"{by}, exact for {words}",
             n_draws=len(self.background.points),
             labels=labels,
+            units="output",
         )
-        return replace(estimate, units="output")
 
     def _stepped(self, points: Points, labels: Labels, base: float) -> Targets:
         slopes = self._slopes.at(points, labels)
@@ -293,7 +292,7 @@ class ContributionRule:
     def main_effects(self) -> MainEffectRule:
         """The rule for main effects of any row, over the same background."""
         return MainEffectRule.of(
-            self.function, self.background, self.reference.labels, self.players
+            self.function, self.background, self.reference.labels, self._of_column
         )
 
     @cached_property
@@ -453,21 +452,18 @@ class ContributionRule:
         labels: Labels,
         correction: float | None = None,  # for the error of a sampled background
     ) -> Estimate:
-        estimate = Estimate.of_blocks(
+        return Estimate.of_blocks(
             drawn.blocks(correction),
             source=f"{drawn.in_words} of the features, {self.background.in_words()}",
             n_draws=2 * drawn.n_units,
             labels=self.named(labels),
+            units="output",
         )
-        return replace(estimate, units="output")
 
     def _steps(self, points: Points) -> Array:
         """Distances x − mean for numbers; 1 for categories and missing numbers."""
         means = observed_means(self.reference.points)
-        schema = self.function.schema
-        numeric = ~np.isnan(points)
-        if schema is not None:
-            numeric &= ~schema.categorical
+        numeric = self.function.numeric_columns(points) & ~np.isnan(points)
         return np.where(numeric, points - np.nan_to_num(means), 1.0)
 
 

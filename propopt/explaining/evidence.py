@@ -35,7 +35,7 @@ from propopt.explaining.sources import (
 from propopt.explaining.targets import Targets, coordinates_of, sizes_of
 from propopt.functions import Function
 from propopt.functions.means import CheckedStructure
-from propopt.functions.models import NumericalModel
+from propopt.functions.models import NumericalModel, structure_of
 from propopt.functions.outputs import Target, outputs_of
 from propopt.functions.wrapping import ReferenceTable, wrap_with_table
 from propopt.laws.background import N_BACKGROUND, Background, Reference
@@ -133,9 +133,10 @@ class AuditedModel:
         """The other outputs and classes of the model, each with its name."""
         model = self.model
         if isinstance(model, Function):
-            if not isinstance(function, NumericalModel) or function.structure is None:
+            structure = structure_of(function)
+            if structure is None:
                 return
-            model = function.structure.model
+            model = structure.model
         label = function.quantity.label
         kind = function.quantity.kind
         labels = FittedModel.of(model).classes
@@ -226,9 +227,8 @@ def class_position(
     model: Any, function: Function, points: Points, labels: Labels
 ) -> tuple[int | None, int | None]:
     """The position of the explained output, and the number of outputs, if known."""
-    if isinstance(function, NumericalModel) and function.structure is not None:
-        model = function.structure.model
-    classes = FittedModel.of(model).classes
+    structure = structure_of(function)
+    classes = FittedModel.of(model if structure is None else structure.model).classes
     quantity = function.quantity
     if classes is None:
         if quantity.position is None or not isinstance(function, NumericalModel):
@@ -420,33 +420,36 @@ class AuditEvidence:
     # ---- sums of rows
 
     @cached_property
+    def _excess(self) -> Array:
+        """Σ w − f for each row, minus the base where a row adds up, (N,)."""
+        return self.W.sum(axis=1) - self.prediction
+
+    @cached_property
     def base(self) -> Array:
         """The base that was given, or else that of most rows, (N,)."""
         if self.imported.base is not None:
             return self.imported.base
-        return np.full(len(self.W), np.median(self.prediction - self.W.sum(axis=1)))
+        return np.full(len(self.W), -np.median(self._excess))
 
     @cached_property
     def missed(self) -> Array:
         """Σ w − (f − base) for each row, (N,)."""
-        return self.W.sum(axis=1) - (self.prediction - self.base)
+        return self._excess + self.base
 
     @cached_property
     def implied_base(self) -> Array:
         """The base to which most rows add up, (N,): the given one, or another."""
         base = self.imported.base
-        sums = self.W.sum(axis=1) - self.prediction
         if base is not None and (
-            (np.abs(sums + base) <= self.row_tolerance).mean() > MAJORITY
+            (np.abs(self._excess + base) <= self.row_tolerance).mean() > MAJORITY
         ):
             return base
-        return np.full(len(self.W), -np.median(sums))
+        return np.full(len(self.W), -np.median(self._excess))
 
     @cached_property
     def adds_up(self) -> Mask:
         """The rows that add up to the prediction minus the implied base, (N,)."""
-        missed = self.W.sum(axis=1) - self.prediction + self.implied_base
-        return np.abs(missed) <= self.row_tolerance
+        return np.abs(self._excess + self.implied_base) <= self.row_tolerance
 
     @cached_property
     def other_outputs(self) -> list[tuple[str, Values]]:

@@ -80,13 +80,14 @@ class FrontBounds:
                 "between: expected an optimum with a weight for each loss; there are "
                 "no bounds between optima that were solved with limits on losses"
             )
-        proofs = (x.certificate for x in with_weights)
         details = with_weights[0].details
         least = [details.get(f"irreducible.{name}", 0.0) for name in names]
         return cls(
             np.array([[x.weights[name] for name in names] for x in with_weights]),
             np.array([[x.losses[name] for name in names] for x in with_weights]),
-            np.array([0.0 if proof is None else proof.lower_bound for proof in proofs]),
+            np.array(
+                [x.certificate.lower_bound for x in with_weights if x.certificate]
+            ),
             (1.0 - _ROUNDING) * np.array(least, dtype=np.float64),
         )
 
@@ -181,11 +182,6 @@ class Sandwich:
     faithful: int  # index of the faithfulness loss
     error: float  # the requested error, as a share of the ranges
     reached: float | None = None  # the error so far; None at the start
-
-    @property
-    def is_reached(self) -> bool:
-        """Whether the error of the front is at most the requested one."""
-        return self.reached is not None and self.reached <= self.error
 
     @classmethod
     def of(cls, program: Program, ends: IdealNadir, error: float) -> Self:

@@ -20,7 +20,6 @@ from propopt.functions import Function
 from propopt.functions.means import CheckedStructure
 from propopt.laws.background import Background
 from propopt.laws.perturbations import PERTURBED_POINTS
-from propopt.laws.players import Players
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.effects import effect_tables, effects_of_players
 from propopt.structures.boxes.shapley import BackgroundRows
@@ -36,7 +35,9 @@ class MainEffectRule:
     function: Function  # f
     background: Background
     checked: CheckedStructure  # the structure of f
-    players: Players | None = None  # groups of columns that count as one
+    of_column: Indices | None = (
+        None  # (D,): the group of each column, if they have some
+    )
 
     @classmethod
     def of(
@@ -44,18 +45,12 @@ class MainEffectRule:
         function: Function,
         background: Background,
         labels: Labels,
-        players: Players | None = None,
+        of_column: Indices | None = None,
     ) -> Self:
         """The rule for a function; its structure is checked on the background."""
         checked = CheckedStructure.of(function, background.points.shape[1])
         checked.at(background.points, labels.of_columns())
-        return cls(function, background, checked, players)
-
-    @property
-    def by(self) -> str:
-        """How the main effects are computed, in words."""
-        has_structure = isinstance(self.checked.structure, SumOfProducts)
-        return "computed exactly" if has_structure else "by evaluations of the model"
+        return cls(function, background, checked, of_column)
 
     def at(self, points: Points, labels: Labels) -> Attributions:
         """Main effects G (N, D); independent of other rows if f has a structure."""
@@ -66,7 +61,7 @@ class MainEffectRule:
             lambda x, _: self.function.value_at(x, names),
             points,
             self.background,
-            None if self.players is None else self.players.of_column,
+            self.of_column,
         )
         return G - self._base
 
@@ -87,9 +82,9 @@ class MainEffectRule:
         """The sum of products, with a factor for each group of columns."""
         structure = self.checked.structure
         assert isinstance(structure, SumOfProducts), "the caller has checked it"
-        if self.players is None:
+        if self.of_column is None:
             return structure
-        return PlayerProducts.of_players(structure, self.players.of_column)
+        return PlayerProducts.of_players(structure, self.of_column)
 
     @cached_property
     def _shared(self) -> tuple[Array, Array]:
@@ -113,9 +108,8 @@ class MainEffectRule:
         trees = boxes.trees if isinstance(boxes, Boxes) else None
         if trees is None or kernel("effects") is None:
             return []
-        of_column = None if self.players is None else self.players.of_column
         background = self.background
-        nodes = trees.nodes.with_players(of_column)
+        nodes = trees.nodes.with_players(self.of_column)
         return BackgroundRows.parts(nodes, background.points, background.weights)
 
     @cached_property
@@ -125,7 +119,7 @@ class MainEffectRule:
 
     def _of_structure(self, points: Points) -> Attributions:
         """Exact main effects: Σ_{u of j} c_u g_u(x_j) minus its mean."""
-        if self._tree_rows and self.players is not None:
+        if self._tree_rows and self.of_column is not None:
             return effects_of_players(self._tree_rows, points)
         if self._tables is not None:
             G = np.zeros(points.shape)

@@ -626,23 +626,20 @@ class RowsProblem(ExplanationProblem):
             )
         return robust
 
-    @property
-    def uses_main_effects(self) -> bool:
-        """Whether differences of main effects between similar rows are not reduced."""
-        return isinstance(self.settings.offset, str) and self.settings.parts
-
     @cached_property
     def offset(self) -> Any:
         """G (N, D): a table, main effects computed here, or None."""
-        if not self.uses_main_effects:
-            offset = self.settings.offset
-            return None if isinstance(offset, str) else offset
+        offset = self.settings.offset
+        if not isinstance(offset, str):
+            return offset
+        if not self.settings.parts:
+            return None
         return self.main_effect_rule.at(self.points, self.labels)
 
     @property
     def main_effect_rule(self) -> MainEffectRule:
         """The rule for main effects of any row, over the background."""
-        assert isinstance(self.rule, ContributionRule), "see uses_main_effects"
+        assert isinstance(self.rule, ContributionRule), "see offset"
         return self.rule.main_effects
 
     def metric_of(self, targets: Targets) -> ColumnMetric | None:
@@ -809,7 +806,7 @@ class RowsProblem(ExplanationProblem):
         share = main_effects_of(
             self.function, self.points, self.labels, self.main_effect_rule.background
         ).difference_shares(best.contributions, self.graph)
-        return {x.label: x.value for x in share.facts if x.value == x.value}
+        return {name: x for name, x in share.numbers.items() if x == x}
 
     def best(self) -> tuple[Explanation, ColumnMetric | None]:
         """The optimum for the targets of the rule, to the requested precision.

@@ -24,7 +24,7 @@ from propopt.base.resources import row_blocks
 from propopt.base.text import Reason
 from propopt.explaining.explainers.shapley_values import typical_row
 from propopt.functions import Function
-from propopt.functions.models import NumericalModel
+from propopt.functions.models import NumericalModel, structure_of
 from propopt.functions.wrapping import wrap
 from propopt.laws.background import Background, mean_of_rows
 from propopt.structures.boxes.boxes import Boxes
@@ -146,9 +146,8 @@ class ReferenceSources:
         for n in np.flatnonzero(is_close)[:_MAX_SINGLE].tolist():
             yield self.against("exact values for one row as background", rows[[n]])
         rows = self.background.points
-        schema = self.function.schema
-        is_plain = schema is None or not schema.categorical.any()
-        if len(rows) > _MAX_CLUSTERED or not (is_plain and np.isfinite(rows).all()):
+        is_plain = self.function.numeric_columns(rows).all() and np.isfinite(rows).all()
+        if len(rows) > _MAX_CLUSTERED or not is_plain:
             return
         for k in _CLUSTERS[: np.searchsorted(_CLUSTERS, len(rows))]:
             centres, counts = shap_kmeans(rows, k)
@@ -196,9 +195,8 @@ def _sample_of_shap(count: int) -> Indices:
 
 def typical_rows(function: Function, background: Points) -> dict[str, Points]:
     """Single rows that are used as background: the mean, the median, zeros."""
-    schema = function.schema
     D = background.shape[1]
-    categorical = np.zeros(D, bool) if schema is None else schema.categorical
+    categorical = ~function.numeric_columns(background)
     rows = {}
     if not (np.isnan(background) & categorical).any():
         mean = typical_row(background, categorical)
@@ -243,10 +241,8 @@ def boxes_in_single(function: Function, points: Points) -> tuple[Boxes, Points] 
     Explained rows of forests are rounded, too, and the background is not. None if the
     function is no sum of trees of scikit-learn of the columns as they are.
     """
-    if not isinstance(function, NumericalModel) or function.structure is None:
-        return None
-    structure = function.structure
-    if structure.boxes is None or structure.model.before:
+    structure = structure_of(function)
+    if structure is None or structure.boxes is None or structure.model.before:
         return None
     model = deepcopy(structure.model.core)
     is_histogram = is_a(model, "sklearn.BaseHistGradientBoosting")

@@ -40,11 +40,7 @@ from propopt.results.explanation import Explanation, explanations_of
 from propopt.solvers import Krylov, Solution, Solver, Task
 from propopt.solvers.curves import OneBound, Spectral
 from propopt.solvers.factored import Factored
-from propopt.solvers.reductions import (
-    CompletenessReduction,
-    ShiftReduction,
-    TransposeReduction,
-)
+from propopt.solvers.solver import innermost
 from propopt.tables.imported import AttributionsLike
 
 
@@ -403,7 +399,7 @@ class _Job:
         waiting = front.seeds
         optima = list[Explanation]()
         start: Solution | None = None
-        while waiting and not front.is_reached and len(optima) < _MOST_WEIGHTS:
+        while waiting and len(optima) < _MOST_WEIGHTS:
             result, start = self.solved(task, waiting.pop(), start)
             yield result
             if isinstance(result, SolverFailure):
@@ -411,13 +407,14 @@ class _Job:
             optima.append(result)
             if not waiting:
                 front.reached, weights = front.widest(FrontBounds.of(optima, names))
-                waiting = [weights]
+                if front.reached > front.error:
+                    waiting = [weights]
 
 
 def _results(
     job: _Job, blocks: list[_Block], workers: int
 ) -> Iterator[Explanation | SolverFailure]:
-    if _is_shared(job.chosen):
+    if isinstance(innermost(job.chosen), Spectral | Krylov | Factored | OneBound):
         # a point on a shared curve costs less than a worker
         yield from job.run(blocks)
         return
@@ -480,16 +477,6 @@ def _without_program(
     if isinstance(result, SolverFailure):
         return result
     return replace(result, program=None, standard_errors=None)
-
-
-def _is_shared(solver: Solver | None) -> bool:
-    """Whether a solver has the exact curve for all weights."""
-    inner = solver
-    while isinstance(
-        inner, TransposeReduction | CompletenessReduction | ShiftReduction
-    ):
-        inner = inner.solver
-    return isinstance(inner, Spectral | Krylov | Factored | OneBound)
 
 
 def _blocks(points: Sequence[SweepPoint]) -> list[_Block]:

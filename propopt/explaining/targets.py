@@ -492,10 +492,8 @@ def winsorised(function: Function, reference: Reference, sizes: Array) -> Array:
     A column that is constant except for its tails retains its standard deviation.
     """
     robust = np.array(sizes, float)
-    coded = np.zeros(len(sizes), bool)
-    if function.schema is not None:
-        coded = np.asarray(function.schema.categorical, bool)
-    for j in np.flatnonzero((sizes > 0.0) & ~coded):
+    numeric = function.numeric_columns(reference.points)
+    for j in np.flatnonzero((sizes > 0.0) & numeric):
         values = reference.points[:, j]
         values = values[np.isfinite(values)]
         if not len(values):
@@ -577,7 +575,7 @@ def optimum(
     if weight is not None:
         return solve(objective, subject_to=subject_to)
     if isinstance(robust, PairwiseRobustness):
-        degree = float(robust.graph.similarities.sum()) / robust.n_points
+        degree = robust.graph.total / robust.n_points
     else:  # of the words that are shared
         degrees = robust.entry_graph.similarities.sum(axis=1)
         degree = float(degrees[degrees > 0.0].mean())

@@ -247,9 +247,7 @@ class Function(ABC):
         Categories and missing numbers have no slope: their effect has the unit of the
         output. None if all gradients are slopes.
         """
-        effects = np.isnan(points)
-        if self.schema is not None:
-            effects |= self.schema.categorical
+        effects = np.isnan(points) | ~self.numeric_columns(points)
         return effects if effects.any() else None
 
     @cached_property
@@ -813,7 +811,7 @@ def _total(parts: Sequence[Array]) -> Array:
 def _either(effects: Sequence[NDArray[np.bool_] | None]) -> NDArray[np.bool_] | None:
     """The union of masks; None if all are None."""
     masks = [mask for mask in effects if mask is not None]
-    return np.asarray(reduce(np.logical_or, masks)) if masks else None
+    return reduce(np.logical_or, masks) if masks else None
 
 
 def _refuse_other_tables(parts: Sequence[Function]) -> None:

@@ -162,11 +162,13 @@ class SmoothedFunction(DerivedFunction):
             slopes[rows] = slopes_without(_NONE)
             for block, pairs in zip(without, tenths, strict=True):
                 block[rows] = slopes_without(pairs)
+        # pseudo-values of the jackknife
+        blocks = slopes - (N_BLOCKS - 1) * (without - without.mean(axis=0))
         enough = self.n_samples >= N_BLOCKS
         return Estimate(
             values=slopes,
             source=self.gradient_method,
-            blocks=Estimate.jackknife_blocks(slopes, without) if enough else None,
+            blocks=blocks if enough else None,
             n_draws=2 * self.n_samples,
             evaluations=self.calls.rows - before,
             labels=labels,

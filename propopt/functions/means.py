@@ -98,7 +98,7 @@ def _gaps(function: Function, points: Points) -> Mask:
     """Where a number is missing, or a category is absent from the data, (N, D)."""
     gaps = np.isnan(points)
     schema = function.schema
-    return gaps if schema is None else np.asarray(gaps | schema.unseen(points))
+    return gaps if schema is None else gaps | schema.unseen(points)
 
 
 def _not_compared(gaps: Mask, compared_missing: Mask | None) -> Indices:

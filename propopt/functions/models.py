@@ -28,7 +28,7 @@ from propopt.functions.differences import (
     warn_flat,
     warn_jumps,
 )
-from propopt.functions.function import EXACT, WrappedModel, describe_step
+from propopt.functions.function import EXACT, Function, WrappedModel, describe_step
 from propopt.functions.jumps import FEWEST, MOST, TRIAL_ROWS
 from propopt.functions.outputs import FittedColumns, Readout, as_numbers
 from propopt.structures.boxes.boxes import Boxes
@@ -291,6 +291,11 @@ class NumericalModel(CalledModel):
         values = self._value(points, labels)
         alternatives = alternatives_at(points, self.schema, observed)
         return slopes + replacement_effects(evaluate, points, values, alternatives)
+
+
+def structure_of(function: Function) -> ModelStructure | None:
+    """The output of the fitted model that a function calls; None for others."""
+    return function.structure if isinstance(function, NumericalModel) else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -98,7 +98,7 @@ class DocumentFunction(DerivedFunction):
 
     def _bits(self, points: Points) -> Mask:
         """Codes as bits; other numbers than 0 and 1 are refused."""
-        coded = bool(((points == 0.0) | (points == 1.0)).all())
+        coded = ((points == 0.0) | (points == 1.0)).all()
         if points.shape[1:] != (self.n_words,) or not coded:
             raise InvalidInput(
                 f"{self!r}: expected codes (n, {self.n_words}) of words, 0 where one "

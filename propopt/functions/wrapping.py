@@ -23,7 +23,12 @@ from propopt.functions.differences import read_step
 from propopt.functions.function import Function, WrappedModel
 from propopt.functions.images import ImageShape, call_with_inputs, read_sizes
 from propopt.functions.jumps import allowed_difference
-from propopt.functions.models import ExactModel, GivenGradient, NumericalModel
+from propopt.functions.models import (
+    ExactModel,
+    GivenGradient,
+    NumericalModel,
+    structure_of,
+)
 from propopt.functions.outputs import (
     MARGIN_ROWS,
     FittedColumns,
@@ -540,7 +545,7 @@ def wrap_with_table(
             )
     model = opened(model)
     reference = ReferenceTable(data, model=model)
-    gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need observed values
+    gaps = _is_plain(X) and np.isnan(X).any()  # effects need observed values
     if data is None and (is_documents(X) or is_frame(X, "X") or gaps):
         reference = ReferenceTable(X, "X", model)
     return wrap_model(
@@ -554,7 +559,7 @@ def other_classes(
     """The functions of the other classes of a model of three or more classes."""
     if isinstance(model, Function):
         return
-    structure = function.structure if isinstance(function, NumericalModel) else None
+    structure = structure_of(function)
     # one object for all classes, which remembers what readers reported
     fitted = FittedModel.of(model) if structure is None else structure.model
     for label in several_classes(fitted):

@@ -312,10 +312,7 @@ class PropertyLoss(Atom, ABC):
         array (n, D)
             The residual, in the units of W.
         """
-        target = self.target
-        return np.subtract(
-            W[rows], target[rows] if isinstance(target, np.ndarray) else target
-        )
+        return W[rows] - np.broadcast_to(self.target, W.shape)[rows]
 
     def gradient_at(self, W: Attributions) -> Attributions:
         """The gradient of a squared loss at an array W (N, D), which is not checked."""

@@ -121,7 +121,7 @@ class Completeness:
         array = aligned(W, self.labels, f"{self.name}: W", "the totals")
         loss = self.bound(array.shape[1]).loss
         loss.check_shape(array.shape)
-        return np.asarray(loss.residual(array))[:, 0]
+        return loss.residual(array)[:, 0]
 
     def bound(self, n_features: int, used: Array | None = None) -> Bound:
         """Make the constraint ‖W v − t‖² ≤ 0 for D features: exact row sums.
@@ -202,8 +202,6 @@ def split_constraints(
     if not isinstance(subject_to, Iterable):
         return (), bounds_of(subject_to, losses)
     given = list(subject_to)
-    if not given:
-        return (), ()
     custom = (
         partial(constraints_of, x, n) for n, x in enumerate(given) if _is_function(x)
     )

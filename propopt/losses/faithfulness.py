@@ -24,7 +24,7 @@ from propopt.losses.maps import (
     PerPoint,
     Squared,
 )
-from propopt.tables.frames import Labels, aligned_vector, read_points
+from propopt.tables.frames import NO_NAMES, Labels, aligned_vector, read_points
 from propopt.tables.imported import read_attributions
 
 
@@ -93,7 +93,8 @@ class Estimate:
         *,
         source: str,
         n_draws: int,
-        labels: Labels | None = None,
+        labels: Labels = NO_NAMES,
+        units: Units = "gradient",
     ) -> Estimate:
         """Make the mean of B unbiased estimates (B, N, D) from blocks of draws."""
         return cls(
@@ -101,13 +102,9 @@ class Estimate:
             source=source,
             blocks=blocks,
             n_draws=n_draws,
-            labels=labels or Labels(),
+            labels=labels,
+            units=units,
         )
-
-    @staticmethod
-    def jackknife_blocks(values: Attributions, left_out: Array) -> Array:
-        """Pseudo-values (B, N, D) of an estimate from leave-one-block-out values."""
-        return values - (len(left_out) - 1) * (left_out - left_out.mean(axis=0))
 
     @property
     def standard_errors(self) -> Array | None:

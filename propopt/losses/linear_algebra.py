@@ -90,7 +90,7 @@ class Components:
         if self.count == 1:
             shift = R.mean(axis=0, keepdims=True)
         else:
-            shift = np.asarray(self._indicator @ R) / self.sizes[:, None]
+            shift = self._indicator @ R / self.sizes[:, None]
         R -= self.spread(shift)
         return first + shift, R
 
@@ -291,7 +291,7 @@ def is_symmetric(matrix: Array) -> bool:
     if matrix.shape[0] != matrix.shape[1]:
         return False
     tolerance = 1e-8 * largest_entry(matrix)
-    return bool(np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance))
+    return np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance)
 
 
 # ---- Inverses of block-diagonal sparse matrices
@@ -365,7 +365,7 @@ class ExactProduct:
     def __call__(self, W: Array) -> Array:
         if self._heights is None:
             return self._matrix @ centred(W, self._components)
-        R = np.asarray(self._matrix @ W)
+        R = self._matrix @ W
         R *= self._heights[:, None]
         return R
 
@@ -376,7 +376,7 @@ class ExactProduct:
             return float(np.vdot(R, R))
         squares = np.empty(len(self._heights))
         for rows in self._blocks(W):
-            R = np.asarray(self._matrix[rows] @ W)
+            R = self._matrix[rows] @ W
             squares[rows] = np.einsum("ed,ed->e", R, R)
         return float(squares @ self._heights**2)
 
@@ -386,7 +386,7 @@ class ExactProduct:
             return self._matrix.T @ self(W)
         total = np.zeros(W.shape)
         for rows in self._blocks(W):
-            R = np.asarray(self._matrix[rows] @ W)
+            R = self._matrix[rows] @ W
             # as by M and then by Mᵀ, whose entries are ± the heights
             R *= self._heights[rows, None]
             R *= self._heights[rows, None]

@@ -357,7 +357,7 @@ class PerPoint(LinearMap):
 
     def adjoint(self, R: Array) -> Attributions:
         n_points, _, n_features = self.designs.shape
-        return np.asarray(self.blocks.T @ R).reshape(n_points, n_features)
+        return (self.blocks.T @ R).reshape(n_points, n_features)
 
     def rounding(self, W: Attributions) -> Rounding:
         sizes = abs(self.blocks)
@@ -385,7 +385,7 @@ class PerPoint(LinearMap):
 
 def dense_matrix(matrix: Sparse | Array | Operator) -> Array:
     """Convert a sparse or dense matrix to a NumPy array."""
-    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
 
 # ---- Convex penalties φ ≥ 0 of residuals R

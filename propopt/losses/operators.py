@@ -163,7 +163,7 @@ class LatticeLaplacian(Operator):
         axes = [axis for axis, _ in self.axes]
         if axes:
             block = transform(block, axes=axes, norm="ortho", overwrite_x=overwrite)
-        return np.asarray(block).reshape(w.shape)
+        return block.reshape(w.shape)
 
     @property
     def transform_rounding(self) -> float:
@@ -285,8 +285,8 @@ class ProductKernelLaplacian(Operator):
     def _along(self, axis: int, matrix: Array, w: Array) -> Array:
         after = math.prod(self._box[axis + 1 :])
         if after == 1:  # one product with BLAS
-            return np.asarray(w.reshape(-1, len(matrix)) @ matrix.T).ravel()
-        return np.asarray(matrix @ w.reshape(-1, len(matrix), after)).ravel()
+            return (w.reshape(-1, len(matrix)) @ matrix.T).ravel()
+        return (matrix @ w.reshape(-1, len(matrix), after)).ravel()
 
     @property
     def _box(self) -> tuple[int, ...]:

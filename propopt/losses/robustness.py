@@ -121,7 +121,7 @@ class PairwiseRobustness(PropertyLoss):
 
     @cached_property
     def target(self) -> Array | float:
-        return 0.0 if self.offset is None else np.asarray(self.map(self.offset))
+        return 0.0 if self.offset is None else self.map(self.offset)
 
     @cached_property
     def has_target(self) -> bool:

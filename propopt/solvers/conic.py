@@ -309,7 +309,7 @@ class _Compiled(Prepared):
             )
         )
         totals = Totals.of(self._program)
-        W = self._size * np.asarray(self._W.value)
+        W = self._size * self._W.value
         return Solution(
             W=W if totals is None else totals.expanded(W),
             duals=duals,

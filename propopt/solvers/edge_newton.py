@@ -100,7 +100,7 @@ class System:
     def solve(self, R: Attributions) -> Attributions:
         """The solution for the right-hand side R, in the features of W."""
         W = self.solved(self.rotate(R))
-        return W if self.vectors is None else np.asarray(W @ self.vectors.T)
+        return W if self.vectors is None else W @ self.vectors.T
 
     def rotate(self, R: Array) -> Array:
         """R V without its part along u, which has no effect."""
@@ -208,7 +208,7 @@ class Term:
 
     def adjoint(self, Y: Array) -> Attributions:
         """The adjoint AᵀY of the term."""
-        return Y if self.transpose is None else np.asarray(self.transpose @ Y)
+        return Y if self.transpose is None else self.transpose @ Y
 
 
 @dataclass(frozen=True, eq=False)

@@ -203,7 +203,7 @@ def solved_in_groups(
 
 
 def _by_breadth(P: sp.csr_array) -> NDArray[np.intp]:
-    return np.asarray(reverse_cuthill_mckee(P, symmetric_mode=True)).astype(np.intp)
+    return reverse_cuthill_mckee(P, symmetric_mode=True).astype(np.intp)
 
 
 def _narrow(P: sp.csr_array) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]:

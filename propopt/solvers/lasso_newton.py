@@ -194,7 +194,7 @@ class OperatorCurvature(Curvature):
 def _row_sums(matrix: Sparse | Array | None) -> Array:
     if matrix is None:
         return np.zeros(1)
-    return np.asarray(abs(matrix).sum(axis=1)).ravel()
+    return abs(matrix).sum(axis=1).ravel()
 
 
 def diagonal(matrix: Sparse | Array | Operator) -> Array:

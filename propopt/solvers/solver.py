@@ -293,6 +293,14 @@ def jackknife_errors(
 # ---- Two solvers with curves: the second is used where the first fails
 
 
+def gap_of(program: Program, weights: Array, solution: Solution) -> float:
+    """The certified gap of a solution; infinite if it is unknown."""
+    W = solution.W
+    values = program.values_at(W)
+    gap = certificate_of(program, weights, W, values, duals=solution.duals).gap
+    return math.inf if math.isnan(gap) else gap
+
+
 _ROUNDING = 1e-9  # a gap due to rounding
 
 _Answer = TypeVar("_Answer")
@@ -320,7 +328,7 @@ class Fallback(Curve):
     ) -> Solution:
         return self._better(
             lambda curve: curve.solve(weights, tolerance, start),
-            lambda solution: self._gap(solution, weights),
+            lambda solution: gap_of(self._program, weights, solution),
             tolerance,
         )
 
@@ -342,13 +350,6 @@ class Fallback(Curve):
             if not results:
                 raise
         return results[0] if len(results) == 1 else min(results, key=gap)
-
-    def _gap(self, solution: Solution, weights: Array) -> float:
-        W = solution.W
-        values = self._program.values_at(W)
-        proof = certificate_of(self._program, weights, W, values, duals=solution.duals)
-        gap = proof.gap
-        return math.inf if math.isnan(gap) else gap
 
     @cached_property
     def _other(self) -> Curve:

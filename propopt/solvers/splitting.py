@@ -45,7 +45,6 @@ from propopt.losses.maps import (
     dense_matrix,
 )
 from propopt.losses.operators import Operator
-from propopt.proofs.certificate import certificate_of
 from propopt.proofs.curvature import Quadratic, bounds_refusal, quadratic_refusal
 from propopt.solvers.conic import Conic
 from propopt.solvers.edge_newton import (
@@ -57,7 +56,7 @@ from propopt.solvers.edge_newton import (
     is_applicable,
 )
 from propopt.solvers.reductions import prepare_centred
-from propopt.solvers.solver import Prepared, Solution, Solver
+from propopt.solvers.solver import Prepared, Solution, Solver, gap_of
 
 
 _RELAXATION = 1.7
@@ -358,10 +357,7 @@ class _Split(Prepared):
             other = self._conic.prepare(self._program).solve(weights, tolerance)
         except SolverFailure:
             return solution
-        program = self._program
-        values = program.values_at(other.W)
-        theirs = certificate_of(program, weights, other.W, values, duals=other.duals)
-        return other if theirs.gap < gap else solution
+        return other if gap_of(self._program, weights, other) < gap else solution
 
     @cached_property
     def _conic(self) -> Solver | None:

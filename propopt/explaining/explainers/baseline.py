@@ -52,10 +52,7 @@ class Request:
     @cached_property
     def categorical(self) -> NDArray[np.bool_]:
         """Which columns hold codes of categories, shape (D,)."""
-        schema = self.function.schema
-        if schema is None:
-            return np.zeros(self.points.shape[1], dtype=bool)
-        return schema.categorical
+        return ~self.function.numeric_columns(self.points)
 
     @property
     def fixed(self) -> NDArray[np.bool_]:

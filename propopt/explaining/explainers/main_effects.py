@@ -57,6 +57,7 @@ from propopt.results.clear import unit_of
 from propopt.results.explanation import Explanation
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
+from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, is_documents
 from propopt.tables.imported import aligned
 
@@ -245,19 +246,28 @@ class DifferenceShares:
         )
 
     @property
+    def numbers(self) -> dict[str, float]:
+        """The shares, and the change that halves the removable one, by their labels."""
+        numbers = {
+            "main effects": self.main_effects,
+            "required": self.required,
+            "removable differences": self.removable,
+            "change to halve them": math.sqrt(self.halving_cost),
+        }
+        return {k: 0.0 if abs(x) < _NOTHING else x for k, x in numbers.items()}
+
+    @property
     def facts(self) -> list[Fact]:
-        """The shares, and the change that halves the removable one."""
+        """The numbers, with the range for other numbers of neighbours."""
         ends = [*map(share_text, sorted(self.by_neighbors.values()))]
         counts = sorted(self.by_neighbors)
-        note = ""
+        notes = {}
         if counts:
-            note = f"{ends[0]} to {ends[-1]} for {counts[0]} to {counts[-1]} neighbours"
-        return [
-            Fact("main effects", _rounded(self.main_effects), "%", note=note),
-            Fact("required", _rounded(self.required), "%"),
-            Fact("removable differences", _rounded(self.removable), "%"),
-            Fact("change to halve them", math.sqrt(self.halving_cost), "%"),
-        ]
+            words = (
+                f"{ends[0]} to {ends[-1]} for {counts[0]} to {counts[-1]} neighbours"
+            )
+            notes["main effects"] = words
+        return [Fact(k, x, "%", note=notes.get(k, "")) for k, x in self.numbers.items()]
 
     def document(self) -> Document:
         """The shares as a card."""
@@ -285,10 +295,6 @@ _NOTHING: Final = 1e-9
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0.0 else math.nan
-
-
-def _rounded(share: float) -> float:
-    return 0.0 if abs(share) < _NOTHING else share
 
 
 @suggests_arguments
@@ -394,7 +400,9 @@ def main_effects_of(
     else:
         rule = MainEffectRule.of(function, background, labels)
         G = rule.at(points, labels)
-        how = f"centred partial dependence, {rule.by}"
+        has_structure = isinstance(rule.checked.structure, SumOfProducts)
+        by = "computed exactly" if has_structure else "by evaluations of the model"
+        how = f"centred partial dependence, {by}"
     return MainEffects(
         explanation=Explanation(
             attributions=G,

@@ -63,11 +63,11 @@ class Unit:
 def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
     """Squared distances Σ_d δ_d of matching rows, (..., D) and (..., D) to (...)."""
     squares = (first - second) ** 2
-    sums = np.asarray(squares.sum(axis=-1))
+    sums = squares.sum(axis=-1)
     if np.isnan(sums).any():
         odd = np.isnan(first) != np.isnan(second)
         squares = np.where(np.isnan(squares), odd * mismatch, squares)
-        sums = np.asarray(squares.sum(axis=-1))
+        sums = squares.sum(axis=-1)
     return sums
 
 
@@ -134,7 +134,7 @@ class Distances:
     def _unit(self) -> tuple[Unit, float]:
         """The points in their unit, and the bound of rows with the same unit."""
         unit = Unit.of(self.points)
-        has_unit = unit.complete and bool(unit.points.any())
+        has_unit = unit.complete and unit.points.any()
         return unit, float(np.ldexp(1.0, unit.exponent)) if has_unit else 0.0
 
 

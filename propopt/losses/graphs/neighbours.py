@@ -201,7 +201,7 @@ class RowNeighbours:
         joined = self.graph.similarities[list(rows)]
         ends = joined.indptr[1:-1]
         positions = np.split(np.asarray(joined.indices, np.intp), ends)
-        similarities = np.split(np.asarray(joined.data), ends)
+        similarities = np.split(joined.data, ends)
         return [*map(RowMatches, positions, similarities)][: len(rows)]
 
 

@@ -158,8 +158,7 @@ class Graph(ABC):
 
     def blocks(self) -> Iterator[tuple[NDArray[np.intp], Array]]:
         """Yield the nodes and the dense Laplacian of each component."""
-        for part in range(self.n_components):
-            nodes = np.flatnonzero(self.components.labels == part)
+        for nodes in self.components.members():
             yield nodes, self.laplacian[nodes][:, nodes].toarray()
 
     @cached_property
