@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -24,6 +23,7 @@ from propopt.explaining.out_of_sample import (
     CompleteRows,
     FittedReference,
     OutOfSampleRows,
+    RowOptima,
 )
 from propopt.explaining.problem import CheckedSettings, ExplanationProblem
 from propopt.explaining.targets import LawChoice, Targets, error_of_parts
@@ -42,7 +42,6 @@ from propopt.losses.graphs.features import document_graph
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import OverEntries
 from propopt.proofs.certificate import joint_proof, row_proofs
-from propopt.results.explanation import Explanation
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import SetFunction, word_shapley
 from propopt.tables.documents import (
@@ -361,11 +360,8 @@ class FittedDocuments(FittedReference):
         """Unit vectors (n, V) of documents, close if they share rare words."""
         return document_coordinates(self.problem.points)
 
-    def explain(self, X: Any, progress: bool | None) -> Explanation:
-        """Explain each document by itself; new words are compared with none."""
-        self.problem.settings.refuse_joint_settings()
-        began = time.perf_counter()
-        before = replace(self.function.calls)
+    def _optima_of(self, X: Any, progress: bool | None) -> RowOptima:
+        """Each document by itself; new words are compared with none."""
         texts, names = read_texts(X, "X")
         items = tracked("explain", texts, progress)
         solved = [self._answer_for(text) for text in items]
@@ -389,25 +385,22 @@ class FittedDocuments(FittedReference):
         proof = joint_proof(measures)
         most = self.problem.settings.nearest.n_neighbors
         nearest = f"{most} nearest of {len(self.problem.points)}"
-        return self.answer(
-            measures,
-            Targets(estimate=estimate, **Targets.ends(parts)),
-            began,
-            before,
-            attributions=schema.in_columns(documents, optima),
-            labels=Labels(names, words, words, texts=tuple(texts)),
-            parameters={
+        fields = {
+            "attributions": schema.in_columns(documents, optima),
+            "labels": Labels(names, words, words, texts=tuple(texts)),
+            "parameters": {
                 **self.reference.parameters,
                 "graph": f"{nearest} reference documents",
             },
-            certificate=proof,
-            details={
+            "certificate": proof,
+            "details": {
                 **row_proofs(measures),
                 "similarity": np.array([row.similarities.sum() for row in rows]),
             },
-            target=error_of_parts(sampled),
-            program=lazily(cache(partial(self._program, schema, estimate, rows))),
-        )
+            "target": error_of_parts(sampled),
+            "program": lazily(cache(partial(self._program, schema, estimate, rows))),
+        }
+        return measures, Targets(estimate=estimate, **Targets.ends(parts)), fields
 
     def _program(
         self, schema: TextSchema, aim: Estimate, rows: Sequence[OutOfSampleRows]

@@ -28,6 +28,7 @@ from propopt.explaining.problem import (
     joint_setting_of,
     takes,
 )
+from propopt.explaining.row_tables import is_dask, row_table
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
 from propopt.functions.function import Function
 from propopt.functions.outputs import Target
@@ -538,8 +539,6 @@ class Explainer(Settings):
         >>> list(table.columns), list(table.index)
         (['a', 'b', 'base_value', 'prediction', 'gap', 'error'], [5, 6, 7])
         """
-        from propopt.explaining.row_tables import row_table
-
         X = self._rows(X)
         return row_table(self.fitted_, X, base_margin)
 
@@ -690,11 +689,9 @@ def is_large_table(X: Any) -> bool:
 
     The type of X decides, so that no library is imported for it.
     """
-    if isinstance(X, str | PathLike):
-        return True
-    methods = {"pyarrow": "get_fragments", "dask": "map_partitions"}
-    method = methods.get(type(X).__module__.partition(".")[0])
-    return method is not None and hasattr(X, method)
+    is_arrow = type(X).__module__.startswith("pyarrow.")
+    is_dataset = is_arrow and hasattr(X, "get_fragments")
+    return isinstance(X, str | PathLike) or is_dask(X) or is_dataset
 
 
 def n_rows_of(data: Any) -> int:
@@ -702,5 +699,4 @@ def n_rows_of(data: Any) -> int:
     if is_frame(data, "data"):
         return len(data)
     is_list = isinstance(data, np.ndarray | list | tuple)
-    is_number = isinstance(data, np.ndarray) and data.ndim == 0
-    return len(data) if is_list and not is_number else 0
+    return len(data) if is_list and getattr(data, "ndim", True) else 0

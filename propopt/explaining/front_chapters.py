@@ -19,7 +19,6 @@ from propopt.results.report.explanation_chapters import (
     rows_and_pairs,
 )
 from propopt.results.report.explorer import FrontPath
-from propopt.results.report.neighbours import Neighbours
 
 
 def front_chapters(trade_offs: Any) -> list[Chapter]:
@@ -29,9 +28,7 @@ def front_chapters(trade_offs: Any) -> list[Chapter]:
     best = trade_offs.aimed or trade_offs.knee()
     if len(trade_offs.optimized) < 2 or len(trade_offs.losses) < 2:
         return [_features(best), *explanation_chapters(best)]
-    explorer, *pairs = rows_and_pairs(
-        best, Neighbours.of(best), front_path_of(trade_offs, best)
-    )
+    explorer, *pairs = rows_and_pairs(best, front_path_of(trade_offs, best))
     return [explorer, _features(best), *pairs, *_others(trade_offs), _table(trade_offs)]
 
 

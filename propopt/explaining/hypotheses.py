@@ -33,11 +33,6 @@ class Diagnosis:
     values: Attributions | None = None  # (N, D): what they are, or should be, if known
 
     @property
-    def cause(self) -> str:
-        """The cause, such as "another background"."""
-        return self.finding.cause
-
-    @property
     def is_exact(self) -> bool:
         """True if all values come from a source."""
         return self.finding.verdict == "exact"
@@ -216,7 +211,7 @@ def _changes_of(e: AuditEvidence, source: ReferenceHypothesis) -> Iterator[_Cand
     tolerance = np.broadcast_to(source.tolerance, W.shape)
 
     def wrong(V: Attributions) -> Mask:
-        return np.asarray(np.abs(W - V) > tolerance)
+        return np.abs(W - V) > tolerance
 
     def size(V: Attributions) -> int:
         """The number of values that are not zero in both tables."""

@@ -29,6 +29,7 @@ from propopt.explaining.out_of_sample import FittedReference, FittedRows
 from propopt.explaining.row_tables import (
     check_columns,
     free_name,
+    is_dask,
     row_cells,
     row_columns,
     row_numbers,
@@ -340,12 +341,6 @@ def _counting(
 
 
 # ---- DataFrames of Dask: explained lazily, by partitions
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a DataFrame of Dask; Dask is not imported for it."""
-    is_of_dask = type(X).__module__.partition(".")[0] == "dask"
-    return is_of_dask and hasattr(X, "map_partitions")
 
 
 def explain_partitions(rows: FittedRows, frame: Any) -> Any:

@@ -7,9 +7,9 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,7 @@ from propopt.base.arrays import Array, Attributions, Indices, Mask, Points
 from propopt.base.checks import read_only
 from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import BATCH_BUDGET, EvaluationCounter
+from propopt.base.resources import BATCH_BUDGET
 from propopt.base.terminal import tracked
 from propopt.base.text import plural
 from propopt.explaining.contributions import ContributionRule
@@ -158,16 +158,8 @@ class OutOfSampleRows:
         self, axis: Array, fixed_axis: Array, total: float | Array
     ) -> CompleteRows:
         """These rows, which have to add up to t along v; fixed rows along their v."""
-        return CompleteRows(
-            target=self.target,
-            similarities=self.similarities,
-            fixed=self.fixed,
-            weights=self.weights,
-            shared=self.shared,
-            axis=axis,
-            fixed_axis=fixed_axis,
-            total=total,
-        )
+        given = {x.name: getattr(self, x.name) for x in fields(OutOfSampleRows)}
+        return CompleteRows(**given, axis=axis, fixed_axis=fixed_axis, total=total)
 
     def moved(self, deviations: Array) -> Array:
         """Changes a H⁻¹E of the optima for changes E (..., B, D) of their targets."""
@@ -241,6 +233,10 @@ class CompleteRows(OutOfSampleRows):
 # ---- Fitted explainers and their answers
 
 
+RowOptima: TypeAlias = tuple[Mapping[str, Array], Targets, dict[str, Any]]
+"""The measures and targets of rows, and the other fields of their explanation."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedReference(ABC):
     """The joint optimum of reference rows, for explaining others one by one."""
@@ -259,31 +255,19 @@ class FittedReference(ABC):
         faithfulness, pairs = self.reference.weights.values()
         return faithfulness, pairs
 
-    @cached_property
+    @property
     def explained(self) -> Explanation:
         """The joint optimum, with parameters that describe all reference rows."""
-        parameters = {**self.reference.parameters, **self._reference_parameters()}
-        return replace(self.reference, parameters=parameters)
+        return self.reference
 
-    def _reference_parameters(self) -> dict[str, Parameter]:
-        """Parameters that describe reference rows and do not apply to new rows."""
-        return {}
-
-    @abstractmethod
     def explain(self, X: Any, progress: bool | None) -> Explanation:
         """Explain each row or document of X, given the reference."""
-
-    def answer(
-        self,
-        measures: Mapping[str, Array],
-        targets: Targets,
-        began: float,
-        before: EvaluationCounter,
-        **fields: Any,
-    ) -> Explanation:
-        """Combine optima of separate rows in one explanation."""
+        self.problem.settings.refuse_joint_settings()
+        began = time.perf_counter()
         reference = self.reference
         calls = self.function.calls
+        before = replace(calls)
+        measures, targets, fields = self._optima_of(X, progress)
         names = reference.weights
         losses = measures["losses"].sum(axis=0).tolist()
         return Explanation(
@@ -299,6 +283,10 @@ class FittedReference(ABC):
             seconds=time.perf_counter() - began,
             **{**targets.fields, **fields},
         )
+
+    @abstractmethod
+    def _optima_of(self, X: Any, progress: bool | None) -> RowOptima:
+        """The optima of rows or documents, each computed separately."""
 
     def program_of(
         self,
@@ -442,14 +430,16 @@ class FittedRows(FittedReference):
             main_effects=problem.robust.offset,
         )
 
-    def _reference_parameters(self) -> dict[str, Parameter]:
-        """Values that data do not have, and the share that main effects explain."""
+    @cached_property
+    def explained(self) -> Explanation:
+        """With values that data do not have, and the share of main effects."""
         problem = self.problem
-        return {
+        parameters = {
             **self.reference.parameters,
             **self._new_values(self.function, problem.points),
             **problem.main_effect_parameters(self.reference),
         }
+        return replace(self.reference, parameters=parameters)
 
     def _new_values(self, function: Function, points: Points) -> dict[str, Parameter]:
         """Missing values and categories of rows (N, D) that data do not have."""
@@ -468,11 +458,7 @@ class FittedRows(FittedReference):
         missing: Mask = np.any(np.isnan(self.problem.reference.points), axis=0)
         return ~missing
 
-    def explain(self, X: object, progress: bool | None) -> Explanation:
-        """Explain each row of X, given the reference rows."""
-        self.problem.settings.refuse_joint_settings()
-        began = time.perf_counter()
-        before = replace(self.function.calls)
+    def _optima_of(self, X: Any, progress: bool | None) -> RowOptima:
         wide = self._taking(X)
         points, labels = wide.function.read(X, "X")
         rows = self._answers(X, wide, points, labels, progress)
@@ -484,20 +470,16 @@ class FittedRows(FittedReference):
         positions = [one.positions for one in rows.neighbours]
         W, largest = self._in_units(rows)
         proof = joint_proof(measures, largest)
-        return self.answer(
-            measures,
-            rows.targets,
-            began,
-            before,
-            attributions=W,
-            labels=group_labels,
-            parameters={
+        fields = {
+            "attributions": W,
+            "labels": group_labels,
+            "parameters": {
                 **self.row_parameters,
                 **self._new_values(wide.function, points),
             },
-            background=self.reference.background,
-            certificate=proof,
-            details={
+            "background": self.reference.background,
+            "certificate": proof,
+            "details": {
                 **row_proofs(measures, largest),
                 "error": read_only(rows.targets.estimate.row_errors),
                 "joint_excess": measures["joint_excess"],
@@ -508,14 +490,15 @@ class FittedRows(FittedReference):
             **wide.problem.metadata(points),
             **self._errors(rows),
             **self._programs(lazily(cache(partial(self._program, rows, group_labels)))),
-            problem_data=self._problem_data(rows),
-            row_size=self.row_size,
-            retrained=(
+            "problem_data": self._problem_data(rows),
+            "row_size": self.row_size,
+            "retrained": (
                 RetrainedRows(wide.problem, points)
                 if wide.problem.settings.parts
                 else None
             ),
-        )
+        }
+        return measures, rows.targets, fields
 
     @cached_property
     def row_parameters(self) -> dict[str, Parameter]:
@@ -555,7 +538,7 @@ class FittedRows(FittedReference):
         for n, key in enumerate(row_keys(np.where(is_new, points, -1.0))):
             members.setdefault(key, []).append(n)
         groups = [np.array(rows) for rows in members.values()]
-        several = sum(bool(has_new[rows[0]]) for rows in groups) > 1
+        several = sum(has_new[rows[0]] for rows in groups) > 1
         parts = []
         for rows in groups:
             owner = wide if has_new[rows[0]] else self
@@ -891,7 +874,7 @@ class FittedContributions(FittedRows):
         axes = np.where(rows.moves, metric.roots, 0.0)
         sums = None
         if axes.any():
-            shared = bool((axes == axes[0]).all())
+            shared = (axes == axes[0]).all()
             sums = Completeness(total, axes[0] if shared else axes)
         return self.program_of(aim, pairs, roots * fixed, sums)
 

@@ -26,6 +26,12 @@ PROOFS: Final = ("gap", "error")
 """The certified gap of each row, and the error of its target."""
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X is a DataFrame of Dask; Dask is not imported for it."""
+    is_of_dask = type(X).__module__.partition(".")[0] == "dask"
+    return is_of_dask and hasattr(X, "map_partitions")
+
+
 def row_table(fitted: FittedReference, X: Any, base_margin: Any) -> pd.DataFrame:
     """The rows of X, explained one by one, with the index of X."""
     rows = rows_of_tables(fitted)

@@ -208,14 +208,11 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """
         if not self.optimized:
             return
-        indices = {
-            round(share * (len(self.optimized) - 1))
-            for share in np.linspace(0, 1, count)
-        }
+        indices = evenly_spaced(len(self.optimized), count)
         N, D = self.optimized[0].shape
         is_large = 8 * N * D * len(indices) > _MOST_RETAINED
         unread = [best.unread("attributions") for best in self.optimized]
-        for index in self._computed(sorted(indices)):
+        for index in self._computed(indices):
             if is_large:  # losses and certificate of the attributions stay
                 self.optimized[index].store("attributions", unread[index])
 

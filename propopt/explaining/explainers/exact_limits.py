@@ -208,10 +208,9 @@ class ExactLime(Baseline):
             settings = {"bandwidth": law.bandwidth, "n_samples": self.n_samples}
             return {"law": "TextLaw", **settings}
         if isinstance(law, LimeLaw):
-            width = self._with_width(law).kernel_width
             return super().parameters | {
                 "law": type(law).__name__,
-                "kernel_width": width,
+                "kernel_width": law.with_width(self.kernel_width).kernel_width,
             }
         return super().parameters
 
@@ -234,7 +233,7 @@ class ExactLime(Baseline):
         background = self.data
         rows = points if background is None else same_columns(background, request)
         if isinstance(self.law, LimeLaw):
-            law = self._with_width(self.law)
+            law = self.law.with_width(self.kernel_width)
         elif isinstance(self.law, TextLaw):
             raise InvalidInput(
                 "law: a TextLaw deletes words of documents, and X is a table"
@@ -261,10 +260,6 @@ class ExactLime(Baseline):
     def _draws(self, request: Request) -> DrawPlan:
         seed = int(request.rng.integers(2**32))
         return DrawPlan(self.n_samples, seed, self.precision, self.max_evaluations)
-
-    def _with_width(self, law: LimeLaw) -> LimeLaw:
-        width = self.kernel_width
-        return law if width is None else law.with_width(width)
 
     def _texts_refusal(self) -> str | None:
         if isinstance(self.law, TextLaw):

@@ -247,7 +247,7 @@ class Lime(Baseline):
             if isinstance(self.law, TextLaw):
                 settings |= {"law": "TextLaw", "bandwidth": self.law.bandwidth}
             else:
-                settings["law"] = repr(self._law(self.law))
+                settings["law"] = repr(self.law.with_width(self.kernel_width))
         return {name: settings[name] for name in settings if name not in left_out}
 
     def _findings(self, request: Request) -> Findings:
@@ -294,7 +294,8 @@ class Lime(Baseline):
                 )
             return around_texts(self.law, self.n_samples, self.first_row, points, rng)
         if self.law is not None:
-            law = self._law(self.law).aligned(request.labels, points.shape[1])
+            law = self.law.with_width(self.kernel_width)
+            law = law.aligned(request.labels, points.shape[1])
             return around_rows(law, self.n_samples, self.first_row, points, rng)
         fixed = np.flatnonzero(request.fixed.any(axis=0))
         if len(fixed) > 0:
@@ -308,10 +309,6 @@ class Lime(Baseline):
         return noisy_neighbourhoods(
             self._noise(), self.kernel_width, scales, points, rng
         )
-
-    def _law(self, law: LimeLaw) -> LimeLaw:
-        width = self.kernel_width
-        return law if width is None else law.with_width(width)
 
     def _check_size(self, n_features: int) -> None:
         unknowns = n_features + self.fit_intercept
@@ -340,9 +337,7 @@ class Lime(Baseline):
         )
 
     def _words(self, request: Request) -> Findings:
-        assert isinstance(request.function, DocumentFunction), "see Baseline"
-        short = effect_of_the_word(request)
-        return super()._words(request) if short is None else short
+        return effect_of_the_word(request) or super()._words(request)
 
     def _check_law(self, law: LimeLaw | TextLaw) -> None:
         if not isinstance(law, LimeLaw | TextLaw):

@@ -341,8 +341,10 @@ class LimeLaw:
         """The names of the columns, (D,)."""
         return self.labels.feature_names(len(self.columns))
 
-    def with_width(self, kernel_width: float) -> Self:
-        """The same columns with another kernel width."""
+    def with_width(self, kernel_width: float | None) -> Self:
+        """The same columns with another kernel width; None leaves that of the law."""
+        if kernel_width is None:
+            return self
         return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
 
     def widths(self, points: Points, widths: Values | None = None) -> Values:
@@ -543,7 +545,7 @@ class GlimeLaw(LimeLaw):
         super().__init__(law.columns, law.kernel_width, law.labels)
         object.__setattr__(self, "law", law)
 
-    def with_width(self, kernel_width: float) -> GlimeLaw:
+    def with_width(self, kernel_width: float | None) -> GlimeLaw:
         """The neighbourhood with another kernel width."""
         return GlimeLaw(self.law.with_width(kernel_width))
 

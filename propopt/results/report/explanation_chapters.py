@@ -22,7 +22,7 @@ def explanation_chapters(best: Optimum) -> list[Chapter]:
     """All chapters of an explanation on its page; the card of one row has all of it."""
     if best.shape[0] == 1:
         return []
-    return [*rows_and_pairs(best, Neighbours.of(best)), *_every_value(best)]
+    return [*rows_and_pairs(best), *_every_value(best)]
 
 
 def _every_value(best: Optimum) -> Iterator[Chapter]:
@@ -55,11 +55,10 @@ def _every_value(best: Optimum) -> Iterator[Chapter]:
 
 
 def rows_and_pairs(
-    best: Optimum,
-    neighbours: Neighbours | None,
-    front_path: FrontPath | None = None,
+    best: Optimum, front_path: FrontPath | None = None
 ) -> Iterator[Chapter]:
     """The interactive chapter, and the pairs of similar rows that differ most."""
+    neighbours = Neighbours.of(best)
     pairs = None
     first = list[int]()
     if neighbours is not None and best.shape[0] > 1:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import propopt
 from propopt.base.document import (
@@ -135,20 +135,11 @@ class _PageDocument:
 
 def _parts(blocks: Iterable[Block]) -> list[_Part]:
     """Blocks with their kind."""
-    return [(_kind(block), block) for block in blocks]
+    return [(_KINDS.get(type(block), "explorer"), block) for block in blocks]
 
 
-def _kind(block: Block) -> str:
-    """The name of a block in the template."""
-    match block:
-        case tuple():
-            return "facts"
-        case Table():
-            return "table"
-        case Markup():
-            return "markup"
-        case _:
-            return "explorer"
+_KINDS: Final[Mapping[type, str]] = {tuple: "facts", Table: "table", Markup: "markup"}
+"""The names of blocks in the template."""
 
 
 def _marks(results: Sequence[_PageDocument]) -> list[tuple[str, str]]:
