@@ -384,7 +384,7 @@ class _Rows:
         if self.together is not None:
             for end in (self.W, *self.ends):
                 clear &= s * (end @ self.together) > self.dust
-        return np.asarray(s * clear).astype(np.int8)
+        return (s * clear).astype(np.int8)
 
     def ranks(self, by: OrderBy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Best and worst ranks of each column in its row."""

@@ -40,6 +40,7 @@ from propopt.losses.faithfulness import Units
 from propopt.plots.drawing import draw
 from propopt.plots.style import Axes
 from propopt.proofs.optimum import Parameter
+from propopt.results.clear import unit_of
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -370,7 +371,7 @@ class Comparison(
     @property
     def unit(self) -> str:
         """The unit of distances in words."""
-        noun = "units of the output" if self.quantity is None else self.quantity.unit
+        noun = unit_of(self.quantity)
         return f"{noun} per scale" if self.units == "scaled" else noun
 
     @property

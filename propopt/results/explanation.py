@@ -1098,7 +1098,8 @@ class Explanation(
         >>> mine.shares(objective).faithfulness_kept
         {'gradient_matching': 0.5}
         """
-        return shares_of(self, *self._program_of(objective, "shares"))
+        given, program = self._program_of(objective, "shares")
+        return shares_of(self, given, program, self._values(program.all_losses))
 
     @property
     def problem_arrays(self) -> Mapping[str, NDArray[Any]]:

@@ -179,7 +179,7 @@ class ExplanationPlots:
         order = order[w[order] != 0.0] if w.any() else order
         names = [self._named(n, j) for j in order]
         parts = w[order]
-        signs = np.ones(best.shape) if certain is None else np.asarray(certain.signs)
+        signs = np.ones(best.shape) if certain is None else certain.signs
         if signs.shape != best.shape:
             raise InvalidInput(
                 f"certain: expected signs of shape {best.shape}, got {signs.shape}; "

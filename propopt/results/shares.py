@@ -22,7 +22,6 @@ from propopt.losses import (
     Objective,
     Program,
 )
-from propopt.losses.algebra import aligned_attributions
 from propopt.proofs.ideal_nadir import IdealNadir, weighted
 from propopt.proofs.optimum import Optimum
 from propopt.results.result import Result
@@ -105,22 +104,18 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=4, eq=T
 
 
 def shares_of(
-    explanation: Optimum, objective: Objective | None, program: Program
+    explanation: Optimum,
+    objective: Objective | None,
+    program: Program,
+    losses: Mapping[str, float],  # of the program
 ) -> Shares:
     """Compute the result of :meth:`propopt.results.Explanation.shares`."""
-    array = aligned_attributions(
-        program.all_losses, explanation, f"{explanation.method}: attributions"
-    )
-    losses = {loss.name: loss.value_at(array) for loss in program.all_losses}
     ends = IdealNadir.of(program, weighted(explanation, objective, program))
-    shares = ends.shares(losses)
+    removed = ends.shares(losses)
+    faithful = {name: removed.pop(name) for name in [*removed] if name in ends.faithful}
     return Shares(
         quantity=explanation.quantity,
-        faithfulness_kept={
-            name: share for name, share in shares.items() if name in ends.faithful
-        },
-        removed={
-            name: share for name, share in shares.items() if name not in ends.faithful
-        },
+        faithfulness_kept=faithful,
+        removed=removed,
         losses=losses,
     )

@@ -312,7 +312,7 @@ class _Shifts:
     @cached_property
     def noise(self) -> Values:
         """v̄, the mean square shift of each column, (K,)."""
-        return np.asarray((self.reference**2).mean(axis=(0, 1)))
+        return (self.reference**2).mean(axis=(0, 1))
 
     @cached_property
     def signal(self) -> Values:
@@ -330,7 +330,7 @@ class _Shifts:
     def directions(self, z: float) -> Mask:
         """A mask (N, K) of stable directions."""
         noise = (1.0 + self.signal) * _moderated(self.rows, self.noise)
-        return np.asarray(self.signal * np.abs(self.phi) > z * np.sqrt(noise))
+        return self.signal * np.abs(self.phi) > z * np.sqrt(noise)
 
     def above(self, column: Indices, z: float) -> Mask:
         """Where the given column of each row stays above each other one, (N, K)."""
@@ -340,7 +340,7 @@ class _Shifts:
         noise = _moderated(apart, self._noise_apart[column])
         noise *= 1.0 + (kappa[column, None] + kappa) / 2.0
         shrunk = kappa * self.phi
-        return np.asarray(shrunk[n, column, None] - shrunk > z * np.sqrt(noise))
+        return shrunk[n, column, None] - shrunk > z * np.sqrt(noise)
 
     def among_first(self, k: int) -> tuple[Mask, Mask]:
         """Where features stay among the first k (N, K); where the first stays (N,)."""
