@@ -186,8 +186,8 @@ class PatchErrors(RefitErrors):
     # (B, N, R): outputs of each prediction; ignored for rows in the patch
     predictions: Array
     y: NDArray[Any]  # (N,): the target
-    coverage: PatchCoverage  # how the patches were drawn
     n_groups: int = GROUPS  # G groups of consecutive patches, for the jackknife
+    coverage: PatchCoverage | None = None  # how the patches were drawn
     predictors: tuple[Prediction, ...] = ()  # (B,): the learners, if retained
     # why fitting stopped, the allowed patches, and the requested and reached precision
     stop: Mapping[str, Any] | None = None
@@ -248,7 +248,7 @@ class PatchErrors(RefitErrors):
 
     def check(self, sets: FeatureSets, order: int) -> None:
         """Refuse sets that are never left out at a row."""
-        if sets.shape[1] > order:
+        if self.coverage is not None and sets.shape[1] > order:
             check_counts(self.patches, sets, self.coverage, self.features.names)
 
     @property
@@ -269,7 +269,6 @@ class PatchErrors(RefitErrors):
         return replace(
             self,
             patches=self.patches.for_new_rows(len(y)),
-            coverage=replace(self.coverage, row_share=0.0),
             predictions=predictions,
             y=y,
             row_weights=np.ones(len(y)),
@@ -332,7 +331,8 @@ class PatchErrors(RefitErrors):
         """Refuse sets that are never left out at some row."""
         if fewest.all():
             return
-        needed = self.coverage.patches_needed(sets.shape[1], len(sets) * len(self.y))
+        coverage = PatchCoverage.of(self.patches)
+        needed = coverage.patches_needed(sets.shape[1], len(sets) * len(self.y))
         members = sets[np.argmin(fewest)]
         raise never_left_out(self.patches, members, needed, self.features.names)
 

@@ -192,6 +192,15 @@ class PatchCoverage:
     n_features: int  # M
     n_in_patch: float  # m
 
+    @classmethod
+    def of(cls, patches: Patches) -> PatchCoverage:
+        """Estimates from drawn patches."""
+        return cls(
+            row_share=patches.rows.shape[1] / patches.n_table,
+            n_features=patches.features.shape[1],
+            n_in_patch=float(patches.features.sum(axis=1).mean()),
+        )
+
     def probability_without(self, size: int) -> float:
         """The probability that a patch lacks a row and a set of ``size`` features."""
         absent = (1.0 - self.n_in_patch / self.n_features) ** size

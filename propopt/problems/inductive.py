@@ -185,7 +185,7 @@ class InductiveSection(Section):
             gradients = gradients_of_points
             n_shared = len(points)
         else:
-            gradients = problem.subject.estimate(inputs).values
+            gradients = np.asarray(problem.subject.gradient(inputs))
             n_shared = 0  # the first rows, which are in both
         for rule, inducing, count, index in self._rules():
             with part("inductive", "inducing", index):

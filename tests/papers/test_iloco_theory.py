@@ -23,7 +23,7 @@ from propopt.base.errors import InvalidInput, PropoptWarning
 from propopt.interactions import ILOCO, DataSplit
 from propopt.interactions.features import Features
 from propopt.interactions.minipatches import PatchErrors
-from propopt.interactions.patch_draws import PatchCoverage, Patches
+from propopt.interactions.patch_draws import Patches
 from propopt.interactions.refits import ABSOLUTE, PROBABILITY, SQUARED, set_scores
 
 
@@ -59,7 +59,6 @@ def enumerated(shares, error):
     nothing = np.zeros((n_patches, 0), dtype=np.intp)
     patches = Patches(nothing, features, np.arange(n_patches), n_rows)
     fields = {"y": y, "error": error, "features": FEATURES, "row_weights": weights}
-    fields["coverage"] = PatchCoverage(row_share=0.0, n_features=M, n_in_patch=M / 2)
     predictions = predictions[..., None]
     return PatchErrors(patches=patches, predictions=predictions, n_groups=2, **fields)
 

@@ -61,7 +61,7 @@ def test_files_hold_what_the_library_finds(run, output, settings):
     best = po.explain(
         subject.function, subject.points, sampling=po.Sampling(rng=0), **settings
     )
-    assert table.columns.tolist() == list(subject.function.encoding.names)
+    assert table.columns.tolist() == list(subject.words)
     assert table.index.tolist() == subject.points.index.tolist()
     assert table.to_numpy() == pytest.approx(np.asarray(best.attributions), abs=1e-12)
     assert not table.to_numpy()[subject.table == 0.0].any()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -29,6 +30,7 @@ from propopt.functions.outputs import (
     read_class,
     read_output,
 )
+from propopt.functions.texts import TextFunction
 from propopt.interactions.learning import free_seeds
 from propopt.losses.faithfulness import Estimate
 from propopt.problems.sections import Section
@@ -118,10 +120,17 @@ class Subject:
         return self.function.read(self.points)[0] if self.is_text else self.points
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """All words of documents that get attributions."""
+        assert isinstance(self.function, TextFunction)
+        return self.function.text_schema.vocabulary
+
+    @property
     def n_features(self) -> int:
         """The number of attributions of a point; for documents one for each word."""
-        encoding = self.function.encoding if self.is_text else self.columns
-        return self.points.shape[1] if encoding is None else len(encoding.names)
+        if self.is_text:
+            return len(self.words)
+        return self.points.shape[1] if self.columns is None else len(self.columns.names)
 
     @cached_property
     def coordinates(self) -> Any:
@@ -203,23 +212,27 @@ class Subject:
         mean = smoothed(function, law="data", data=reference, rng=self.seed)
         return _SmoothedSlopes(function, mean)
 
-    def estimate(self, X: Any) -> Estimate:
-        """Slopes at X of ``function_with_slopes``, with their standard errors.
+    def gradient(self, X: Any) -> Any:
+        """Slopes at X of ``function_with_slopes``.
 
         Raises
         ------
         InvalidInput
             If all slopes are zero, and the function does not jump.
         """
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FlatFunctionWarning)
-            try:
-                return self.function_with_slopes.estimate(X)
-            except FlatFunctionWarning:
-                raise InvalidInput(
-                    "the gradient of the model is zero everywhere, without a jump; use "
-                    "function_matching"
-                ) from None
+        with _refused_if_flat():
+            return self.function_with_slopes.gradient(X)
+
+    def estimate(self, X: Any) -> Estimate:
+        """Slopes at X with their standard errors; see :meth:`gradient`.
+
+        Raises
+        ------
+        InvalidInput
+            If all slopes are zero, and the function does not jump.
+        """
+        with _refused_if_flat():
+            return self.function_with_slopes.estimate(X)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -262,6 +275,20 @@ class _SmoothedSlopes(DerivedFunction):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         return self.mean.gradient_at(points, labels)
+
+
+@contextmanager
+def _refused_if_flat() -> Iterator[None]:
+    """Refuse a function with zero slopes everywhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FlatFunctionWarning)
+        try:
+            yield
+        except FlatFunctionWarning:
+            raise InvalidInput(
+                "the gradient of the model is zero everywhere, without a jump; use "
+                "function_matching"
+            ) from None
 
 
 # ---- Models of a problem file: tasks, checks and fits

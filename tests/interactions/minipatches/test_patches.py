@@ -202,9 +202,6 @@ def random_source(
         error=SQUARED if error is None else error,
         features=Features.of(list(range(n_features))),
         row_weights=weights * n_table / weights.sum(),
-        coverage=patch_draws.PatchCoverage(
-            row_share=n_rows / n_table, n_features=n_features, n_in_patch=n_in_patch
-        ),
         n_groups=n_groups,
     )
 
@@ -382,9 +379,6 @@ def test_memory_is_as_stated(n_patches, n_table, n_features, n_in_patch, n_known
         error=SQUARED,
         features=Features.of(list(range(n_features))),
         row_weights=np.ones(n_table),
-        coverage=patch_draws.PatchCoverage(
-            row_share=0.2, n_features=n_features, n_in_patch=n_in_patch
-        ),
     )
     pairs = source.features.all_sets(2)
     tracemalloc.start()

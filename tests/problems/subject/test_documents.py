@@ -52,12 +52,9 @@ def test_a_model_learns_texts_behind_its_vectorizer(file):
     margin = given.fit(texts, labels).decision_function(texts)
     assert subject.function.value(texts) == pytest.approx(margin, abs=1e-12)
     counts = CountVectorizer().fit(texts)
-    assert (
-        sorted(subject.function.encoding.names)
-        == counts.get_feature_names_out().tolist()
-    )
+    assert sorted(subject.words) == counts.get_feature_names_out().tolist()
     assert subject.n_features == 8
-    order = [counts.vocabulary_[word] for word in subject.function.encoding.names]
+    order = [counts.vocabulary_[word] for word in subject.words]
     assert (subject.table == counts.transform(texts).toarray()[:, order]).all()
 
 
@@ -142,7 +139,7 @@ def test_a_sweep_of_documents_gives_absent_words_nothing(file, tmp_path):
     for best in (faithful, robust):
         W = np.asarray(best.attributions)
         assert not W[table == 0.0].any()
-        assert best.labels.features == problem.subject.function.encoding.names
+        assert best.labels.features == problem.subject.words
         assert list(best.labels.points) == problem.points.index.tolist()
     effects = np.asarray(problem.function.gradient(problem.points))
     assert np.asarray(faithful.attributions) == pytest.approx(effects, abs=1e-2)

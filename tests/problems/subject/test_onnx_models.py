@@ -75,7 +75,7 @@ def test_probabilities_are_the_classifiers(zipmap, output, error, export, subjec
     values = exact.value(X.to_numpy())
     np.testing.assert_allclose(ours.function.value(X), values, rtol=1e-3, atol=1e-4)
     G = exact.gradient(X.to_numpy())
-    np.testing.assert_allclose(ours.estimate(X).values, G, atol=error * np.abs(G).max())
+    np.testing.assert_allclose(ours.gradient(X), G, atol=error * np.abs(G).max())
 
 
 @pytest.mark.parametrize(("dtype", "digits"), [("float32", 3e-3), ("float64", 1e-6)])
@@ -87,9 +87,7 @@ def test_values_are_those_of_the_regression(dtype, digits, export, subject):
     values = exact.value(X.to_numpy())
     np.testing.assert_allclose(ours.function.value(X), values, rtol=digits / 100)
     G = exact.gradient(X.to_numpy())
-    np.testing.assert_allclose(
-        ours.estimate(X).values, G, atol=digits * np.abs(G).max()
-    )
+    np.testing.assert_allclose(ours.gradient(X), G, atol=digits * np.abs(G).max())
     assert ours.score.in_words() == "fitted elsewhere, no held-out score"
 
 
@@ -100,7 +98,7 @@ def test_columns_may_be_inputs_by_their_names(export, subject, complaint):
     number = skl2onnx.common.data_types.FloatTensorType([None, 1])
     export(model, initial_types=[(name, number) for name in list(X)[::-1]])
     ours, slopes = subject("diabetes"), model[-1].coef_
-    G = ours.estimate(ours.points).values
+    G = ours.gradient(ours.points).to_numpy()
     error = 0.02 * np.abs(slopes).max()
     np.testing.assert_allclose(G, np.broadcast_to(slopes, G.shape), atol=error)
     assert "takes the columns 's6', 's5'" in complaint("iris")

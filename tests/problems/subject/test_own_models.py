@@ -97,7 +97,7 @@ def test_no_code_runs_unasked(on_path, problem, tmp_path, capsys, monkeypatch):
 @pytest.mark.usefixtures("on_path")
 def test_a_fitted_estimator_is_explained_as_it_is(subject):
     ours = subject("own_models:line")
-    G = ours.estimate(ours.points).values
+    G = ours.gradient(ours.points)
     np.testing.assert_allclose(G, np.broadcast_to(ours.estimator.coef_, G.shape))
     assert ours.estimator is sys.modules["own_models"].line
     assert ours.score.in_words().endswith("on 20 rows that may be training rows")
@@ -106,8 +106,8 @@ def test_a_fitted_estimator_is_explained_as_it_is(subject):
 @pytest.mark.usefixtures("on_path")
 def test_an_estimator_that_is_not_fitted_is_copied_seeded_and_fitted(subject):
     one, other = subject("own_models:raw"), subject("own_models:raw")
-    G = one.estimate(one.points).values
-    np.testing.assert_array_equal(G, other.estimate(other.points).values)
+    G = one.gradient(one.points).to_numpy()
+    np.testing.assert_array_equal(G, other.gradient(other.points))
     assert one.estimator[-1].random_state == 3
     raw = sys.modules["own_models"].raw
     assert raw[-1].random_state is None
@@ -123,7 +123,7 @@ def test_a_callable_needs_no_table(name, problem, complaint):
     file = problem(f"own_models:{name}", text=text)
     file.check_data()
     ours = file.subject
-    G = ours.estimate(ours.points).values
+    G = ours.gradient(ours.points)
     np.testing.assert_allclose(G, np.asarray(ours.points)[:, ::-1], atol=1e-9)
     assert ours.score.in_words() == "fitted elsewhere, no held-out score"
     assert file.build().sweep(progress=False).certified(1e-6)

@@ -61,7 +61,7 @@ def test_the_score_changes_nothing_that_follows(subject):
     one, other = subject(text), subject(text)
     assert one.score.value > 0
     X = one.points
-    np.testing.assert_array_equal(one.estimate(X).values, other.estimate(X).values)
+    np.testing.assert_array_equal(one.gradient(X), other.gradient(X))
     assert one.function.calls == other.function.calls
 
 
@@ -97,7 +97,7 @@ def test_what_jumps_has_the_slopes_of_the_data_law(imported):
 def test_a_gradient_of_zero_is_refused_where_nothing_jumps(imported):
     same = imported(lambda table: np.ones(len(table)))
     with pytest.raises(InvalidInput, match=r"zero everywhere.*function_matching"):
-        same.estimate(same.points)
+        same.gradient(same.points)
 
 
 TREES = [model for model in MODEL_KINDS if issubclass(model, TreesModel)]
@@ -133,9 +133,9 @@ def test_trees_learn_of_either_kind_and_are_the_same_twice(model, table, subject
     text = OF_TREES.replace("kind: forest, n_estimators: 5", text)
     text = text.replace("diabetes", table)
     one, other = subject(text), subject(text)
-    G = one.estimate(one.points).values
+    G = one.gradient(one.points).to_numpy()
     assert np.abs(G).max() > 0.01
-    np.testing.assert_array_equal(G, other.estimate(other.points).values)
+    np.testing.assert_array_equal(G, other.gradient(other.points))
     assert one.score.value > {"diabetes": 0.1, "iris": 0.85}[table]
 
 
