@@ -57,11 +57,9 @@ from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
 from propopt.tables.columns import CategoricalColumn
 from propopt.tables.documents import (
     PatternWords,
-    TextDocument,
     TextSchema,
     WordRule,
     read_texts,
-    vocabulary_of,
 )
 from propopt.tables.frames import Labels, is_documents
 from propopt.tables.schema import TableSchema
@@ -354,7 +352,7 @@ def output_of_lime(model: Any, target: Target, output: Output) -> Output:
 
 
 def explain_rows(
-    subject: LimeSubject, values: Values | None = None, *, progress: bool | None = None
+    subject: LimeSubject, values: Values | None = None, *, progress: bool | None
 ) -> LimeRows:
     """The explanation of the rows of a subject, with the values of f if given."""
     before = subject.function.calls.rows
@@ -374,6 +372,10 @@ def explain_rows(
         source = f"estimate ({result.n_draws:,} samples of the weighted law)"
     as_package = isinstance(law, TabularLaw)
     N = len(values)
+    bins = [
+        np.array(column.bins)[column.bin_index(x)].tolist()
+        for column, x in zip(law.columns, subject.points.T, strict=True)
+    ]
     return LimeRows(
         flat_coefficients=result.coefficients.ravel(),
         flat_errors=None if errors is None else errors.ravel(),
@@ -389,7 +391,7 @@ def explain_rows(
         ridge=1.0 if as_package else 0.0,
         first_row=as_package,
         cells=_cells(subject.points, subject.function.schema),
-        bins=_bins(law, subject.points),
+        bins=tuple(zip(*bins, strict=True)),
         labels=subject.labels.or_else(law.labels),
         evaluations=subject.function.calls.rows - before,
         quantity=subject.function.quantity,
@@ -409,15 +411,6 @@ def _cells(points: Points, schema: TableSchema | None) -> tuple[tuple[Any, ...],
             ]
             shown[:, j] = np.array(names, object)[points[:, j].astype(np.intp)]
     return tuple(map(tuple, shown))
-
-
-def _bins(law: LimeLaw, points: Points) -> tuple[tuple[str, ...], ...]:
-    """The bin of each value in words, (N, D)."""
-    shown = [
-        np.array(column.bins)[column.bin_index(values)].tolist()
-        for column, values in zip(law.columns, points.T, strict=True)
-    ]
-    return tuple(zip(*shown, strict=True))
 
 
 _LARGEST: Final = 1e140
@@ -520,11 +513,9 @@ def text_limits(
     >>> [(word, round(weight, 3)) for word, weight in lime.as_list(1)[:2]]
     [('not', -0.64), ('good', 0.36)]
     """
-    texts, names = read_texts(documents, "documents")
-    rule = _read_rule(words, function)
-    split = tuple([TextDocument.of(text, rule) for text in texts])
+    _, names = read_texts(documents, "documents")
+    schema = TextSchema.of(documents, _read_rule(words, function))
     if not isinstance(function, Function):
-        schema = TextSchema(rule, vocabulary_of(split), split)
         model = opened(function)
         output = output_of_lime(model, target, output)
         function, _ = wrap_with_table(
@@ -542,7 +533,7 @@ def text_limits(
     subject = TextSubject(
         function=function,
         law=TextLaw() if law is None else law,
-        documents=split,
+        documents=schema.documents,
         draws=DrawPlan(n_samples, read_seed(rng), precision, max_evaluations),
     )
     return explain_documents(subject, names, progress=progress)

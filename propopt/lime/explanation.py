@@ -884,8 +884,7 @@ class LimeExplanation(
             shown["interval of runs"] = [*map(interval_text, ends.tolist())]
             note = f"{self.n_samples:,} samples"
             facts.append(Fact("interval of runs", runs, note=note))
-        pairs = zip(coefficients, map(tuple, ends.tolist()), strict=True)
-        bars = {"coefficient": [Span.of(*pair) for pair in pairs]}
+        bars = {"coefficient": [*map(Span.of, coefficients, map(tuple, ends.tolist()))]}
         return [Table(shown, total=len(record.names), bars=bars), Facts(facts)]
 
     @property

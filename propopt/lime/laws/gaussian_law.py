@@ -226,10 +226,7 @@ class GaussianLaw(LimeLaw):
         scales = _read_each(scale, "scale", count)
         units = _read_each(unit, "unit", count)
         rules = read_rules(n_bins, labels.feature_names(count))
-        columns = tuple(
-            NormalColumn.of_rule(m, s, rule, u)
-            for m, s, rule, u in zip(means.tolist(), scales, rules, units, strict=True)
-        )
+        columns = tuple(map(NormalColumn.of_rule, means.tolist(), scales, rules, units))
         return cls._of(columns, kernel_width, labels)
 
     @classmethod

@@ -238,7 +238,7 @@ def distance_tilt(
     ones: Mask,
     x: Array,
     widths: Array,
-    unit: float = 1.0,
+    unit: float,
 ) -> Tilt:
     """The law of pieces (B, n) with weights exp(−(V − ξ)² / (2 (uν)²)).
 
