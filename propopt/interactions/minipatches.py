@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from itertools import pairwise
 from numbers import Real
 from os import PathLike
@@ -196,13 +196,12 @@ class PatchErrors(RefitErrors):
 
     def errors(self, sets: FeatureSets) -> SetErrors:
         """Errors without each set; those of single features are cached."""
-        single = np.array_equal(sets, self.features.all_sets(1))
-        if sets.shape[1] and not single:
+        order = sets.shape[1]
+        if order and not np.array_equal(sets, self.features.all_sets(1)):
             return self._errors(sets)
-        key = sets.shape[1]
-        if key not in self._cache:
-            self._cache[key] = self._errors(sets)
-        return self._cache[key]
+        if order not in self._cache:
+            self._cache[order] = self._errors(sets)
+        return self._cache[order]
 
     def _errors(self, sets: FeatureSets) -> SetErrors:
         n_sets = len(sets)
@@ -223,11 +222,9 @@ class PatchErrors(RefitErrors):
             without = patches_without(sets[block], self._present, self._groups)
             for rows in step.blocks(len(self.y), 1):
                 groups = list(self._sums(without, rows))
-                total = groups[0][0].copy()
-                counts = groups[0][1].copy()
-                for sums_of_group, n_patches in groups[1:]:
-                    total += sums_of_group
-                    counts += n_patches
+                total, counts = (
+                    reduce(np.add, parts) for parts in zip(*groups, strict=True)
+                )
                 fewest = counts.min(axis=1)
                 self._require_patches(fewest, sets[block])
                 result.counts[block] = np.minimum(result.counts[block], fewest)
@@ -279,10 +276,8 @@ class PatchErrors(RefitErrors):
     def patch_error(self, sets: FeatureSets) -> float:
         """Root mean square of ``se_mc`` over the sets (Q, r) of used features."""
         counted = sets[~with_any(sets, self.not_used)]
-        if not len(counted):
-            return 0.0
         errors = set_scores(self, counted)["monte_carlo"]
-        return float(np.sqrt((errors**2).mean()))
+        return float(np.sqrt((errors**2).mean())) if len(errors) else 0.0
 
     @cached_property
     def _groups(self) -> list[slice]:

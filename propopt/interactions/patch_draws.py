@@ -242,6 +242,8 @@ def check_counts(
 ) -> None:
     """Refuse patches that never leave a set (Q, r) out; warn if there are few."""
     n_sets, size = sets.shape
+    if not n_sets:
+        return
     fewest, worst = fewest_patches(patches, sets, coverage)
     n_all = n_sets * patches.n_table
     if fewest == 0:
@@ -285,7 +287,7 @@ def are_enough(patches: Patches, sets: FeatureSets, coverage: PatchCoverage) -> 
     size = sets.shape[1]
     together = coverage.probability_together(size) * len(patches)
     return (size < 2 or together >= ENOUGH_TOGETHER) and (
-        fewest_patches(patches, sets, coverage)[0] >= ENOUGH
+        not len(sets) or fewest_patches(patches, sets, coverage)[0] >= ENOUGH
     )
 
 

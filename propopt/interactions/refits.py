@@ -363,7 +363,7 @@ def set_scores(source: RefitErrors, sets: FeatureSets) -> dict[str, Values]:
     """
     row_bytes = 8 * len(source.row_weights)
     parts = []
-    for block in BATCH_BUDGET.blocks(len(sets), row_bytes):
+    for block in BATCH_BUDGET.blocks(len(sets), row_bytes) or [slice(0)]:
         z = inclusion_exclusion(source, sets[block])
         means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
         parts.append((means, errors, _jackknife(z.replicates), z.counts, carried))

@@ -735,8 +735,7 @@ class InteractionScores(
             },
             pd.Index([self.name_of(q) for q in order], name=self.noun),
         )
-        pairs = zip(scores, map(tuple, ends), strict=True)
-        bars = {"score": [Span.of(*pair) for pair in pairs]}
+        bars = {"score": [*map(Span.of, scores, map(tuple, ends))]}
         return Table(table, total=len(self), bars=bars)
 
     def _facts(self) -> Iterator[Fact]:

@@ -25,7 +25,6 @@ from propopt.plots.style import (
     colored_words,
     frame,
     heights_in_swarm,
-    legend_below,
     number,
     shares_of_ranks,
     short_names,
@@ -358,4 +357,11 @@ def _draw_path(chart: Lines, axes: Axes) -> None:
     axes.margins(x=0.02)
     _mark(axes, chart.marks)
     if chart.lines or chart.others:
-        legend_below(axes)
+        axes.legend(
+            loc="upper left",
+            bbox_to_anchor=(0.0, -0.18),  # below the label of the axis
+            borderaxespad=0.0,
+            frameon=False,
+            fontsize="small",
+            ncols=2,
+        )

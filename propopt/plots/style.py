@@ -88,18 +88,6 @@ def value_bar(axes: Axes, label: str) -> None:
     bar.ax.yaxis.labelpad = -16  # between the two words
 
 
-def legend_below(axes: Axes) -> None:
-    """Put the legend below the label of the horizontal axis."""
-    axes.legend(
-        loc="upper left",
-        bbox_to_anchor=(0.0, -0.18),
-        borderaxespad=0.0,
-        frameon=False,
-        fontsize="small",
-        ncols=2,
-    )
-
-
 # ---- Words
 
 

@@ -482,9 +482,7 @@ def _counts(table: pd.DataFrame, labels: Labels) -> bool:
 
 def _is_row_of_pairs(row: Any) -> bool:
     """Whether it is a LIME explanation, or a list of its pairs."""
-    if _is_lime(row):
-        return True
-    return (
+    return _is_lime(row) or (
         isinstance(row, list | tuple)
         and all(
             isinstance(pair, list | tuple)

@@ -295,8 +295,7 @@ class TableSchema:
         """A mask (n, D) of categories that no row of the schema's table has."""
         mask = np.zeros(points.shape, dtype=bool)
         for j, column in self._categorical:
-            if not (column.frequencies > 0.0).all():
-                mask[:, j] = column.frequencies[column.codes(points[:, j])] == 0.0
+            mask[:, j] = column.frequencies[column.codes(points[:, j])] == 0.0
         return mask
 
     def unseen_categories(self, points: Points) -> tuple[int, str]:
