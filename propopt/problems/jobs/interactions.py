@@ -48,7 +48,6 @@ from propopt.problems.subject.data import (
     settings_in_words,
 )
 from propopt.problems.subject.subject import Subject
-from propopt.tables.frames import joined_rows
 
 
 # ---- Sections of schemes and sets
@@ -275,14 +274,10 @@ class InteractionsSection(JobSection):
 
 
 def all_rows(subject: Subject) -> tuple[Any, Any]:
-    """Table (N, D) and target (N,) of a subject: explained rows, then the others."""
-    points = subject.points
-    target = subject.target
-    if target is None:
+    """Table (N, D) and target (N,) of a subject, which is not divided."""
+    if subject.target is None:
         raise InvalidInput("there is no target; give y too")
-    if subject.others is points:
-        return points, target
-    return subject.all_points, joined_rows(target, subject.others_target)
+    return subject.points, subject.target
 
 
 # ---- The figure of interactions
