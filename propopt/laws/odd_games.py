@@ -14,11 +14,20 @@ by its share and no set twice, they are estimated in two steps.
 odd numbers of z_j, with variances Π ρ_j, and noise in each set. With a_j = artanh ρ_j
 the covariance of two sets is sinh(Σ a_j z_j z'_j)/sinh(Σ a_j), and that of a set with
 φ_j, which is 2/k for each product of k with z_j, an integral of products over 0 to 1.
-The rates a_j and the noise are the most likely ones, so that products of columns that
-do not interact have no part. The last set has all columns, and no noise.
+Triples of columns whose products stand out in the games of all rows have variances of
+their own. Rates a_j, these variances and the noise are the most likely ones, so that
+products of columns that do not interact have no part. The last set has all columns, and
+no noise.
+
+**Triples** are sought in steps (Donoho et al. 2012, Sparse solution of underdetermined
+systems by stagewise orthogonal matching pursuit). For c, the product of three z_j, the
+sum of (c'K⁻¹o)² over games has about the same law for all triples without an effect:
+chi-squared, of which the median of all triples shows the scale. Those above a quantile,
+the largest first, are fitted, and the next are sought in what is left.
 
 **The residuals** e = K⁻¹o/diag K⁻¹ of predictions from the other sets correct it: the
-mean of the n estimates without one set, plus the regression of e. If n_s of the N_s
+mean of the n estimates without one set, plus the regression of e, with the squares
+of z of all games. If n_s of the N_s
 sets of a size are evaluated, corrections count by 1 − n_s/N_s.
 
 **The variance** Σ h²e² of the correction Σ h e ignores that its terms are correlated
@@ -32,11 +41,13 @@ McCaffrey 2002), and an error is stated so that 1.96 of them are Student's inter
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final, final
 
 import numpy as np
 import scipy.optimize as opt
 from scipy.special import comb, stdtrit
+from scipy.stats import chi2
 
 from propopt.base.arrays import Array, Indices, Values
 from propopt.base.resources import BATCH_BUDGET
@@ -53,14 +64,35 @@ _RATES: Final = (1e-4, 2.0)
 _NOISES: Final = (1e-5, 1e3)
 """Limits of the noise, relative to o(1)."""
 
+_VARIANCES: Final = (1e-7, 0.05, 1e2)
+"""Those of triples, relative to o(1): the smallest, the start, and the largest."""
+
 _STEPS: Final = 60
 """The most steps of the search."""
 
 LINEAR: Final = 1e2
 """Further variance of single columns, of which no set says little."""
 
-_COMPARED: Final = 1000
+_COMPARED: Final = 2000
 """The likelihood is that of as many games as have so many sets."""
+
+_CHANCE: Final = 1e-4
+"""Share of triples without an effect that stand out."""
+
+_ROUNDS: Final = 6
+"""The most steps in which triples are sought, of D at most."""
+
+_LARGE: Final = 0.25
+"""Triples of one step have this share of the largest."""
+
+_EXPLAINED: Final = 1e-4
+"""Share of squares that is left when nothing more is sought."""
+
+_SCREENED: Final = (400, 2e8)
+"""Games in which triples are sought: so many, with so many products of two columns."""
+
+_MOST_FITTED: Final = 0.8
+"""Share of sets for single columns and triples."""
 
 _TINY: Final = np.finfo(float).tiny
 
@@ -151,6 +183,8 @@ class OddProcess:
 
     rates: Values  # (D,): artanh ρ
     noise: float  # in each set but that of all columns
+    triples: Indices  # (T, 3): those with variances of their own
+    variances: Values  # (T,)
 
     def covariances(self, signs: Array) -> Array:
         """Those of o at sets (G, n, D), the last of which has all columns."""
@@ -158,6 +192,8 @@ class OddProcess:
         weighted = (signs * self.rates) @ signs.swapaxes(1, 2)
         K = np.sinh(weighted) / np.sinh(self.rates.sum())
         K += LINEAR / len(self.rates) * products
+        of_three = _of_three(signs, self.triples)
+        K += (of_three * self.variances) @ of_three.swapaxes(1, 2)
         every = np.arange(signs.shape[1] - 1)
         K[:, every, every] += self.noise
         return np.asarray(K)
@@ -169,6 +205,7 @@ class OddProcess:
         for node, weight in zip(*_nodes(width), strict=True):
             others = _without_each(node * np.tanh(self.rates) * signs)
             result += weight * self._single * signs * others
+        result += (_of_three(signs, self.triples) * self.variances) @ self._shares
         result[:, :-1] += self.noise * regression_weights(signs[:, :-1])
         return result.swapaxes(1, 2)
 
@@ -182,7 +219,14 @@ class OddProcess:
         sets = np.tri(len(shares), width) * 2.0 - 1.0  # one of each size
         squares = (regression_weights(sets) ** 2).mean(axis=1)
         of_noise = self.noise * squares @ totals
-        return np.asarray(2.0 * self._single * others + 4.0 * LINEAR / width + of_noise)
+        of_three = self.variances @ self._shares**2
+        of_one = 2.0 * self._single * others + 4.0 * LINEAR / width
+        return np.asarray(of_one + of_three + of_noise)
+
+    @property
+    def _shares(self) -> Array:
+        """φ of the products of triples, (T, D)."""
+        return 2.0 / 3.0 * np.eye(len(self.rates))[self.triples].sum(axis=1)
 
     @property
     def _single(self) -> Values:
@@ -192,16 +236,19 @@ class OddProcess:
         return np.asarray(np.exp(logs) * np.tanh(self.rates))
 
 
-def fitted_process(signs: Array, odd: Array) -> OddProcess:
+def fitted_process(signs: Array, odd: Array, triples: Indices) -> OddProcess:
     """The most likely process for sets (G, n, D) and o (N, G, n); the last: all.
 
     Each point has the best scale. Logarithms of rates scatter by 1.
     """
     n_games, n_sets, width = signs.shape
     transposed = signs.swapaxes(1, 2)
+    of_three = _of_three(signs, triples)
+    smallest, start, largest = _VARIANCES
 
     def process_of(logs: Values) -> OddProcess:
-        return OddProcess(np.exp(logs[:-1]), float(np.exp(logs[-1])))
+        rates, noise, variances = np.split(np.exp(logs), [width, width + 1])
+        return OddProcess(rates, float(noise[0]), triples, variances)
 
     def loss(logs: Values) -> tuple[float, Values]:
         """Twice −log likelihood of a point, and its derivatives."""
@@ -210,7 +257,7 @@ def fitted_process(signs: Array, odd: Array) -> OddProcess:
         inverse = np.linalg.inv(K)
         solved = np.einsum("gij,xgj->xgi", inverse, odd)
         scales = np.einsum("xgi,xgi->x", solved, odd) / (n_games * n_sets) + _TINY
-        apart = logs[:-1] - logs[:-1].mean()
+        apart = logs[:width] - logs[:width].mean()
         size = n_games * n_sets * np.log(scales).mean() + apart @ apart
         size += np.linalg.slogdet(K)[1].sum()
         solved /= np.sqrt(len(odd) * scales)[:, None, None]
@@ -221,19 +268,76 @@ def fitted_process(signs: Array, odd: Array) -> OddProcess:
         by_rates = (transposed @ by_product * transposed).sum(axis=(0, 2))
         by_rates -= (by_K * np.sinh(weighted)).sum() / np.sinh(total) / np.tanh(total)
         by_noise = by_K[:, :-1, :-1].trace(axis1=1, axis2=2).sum()
-        slopes = np.append(process.rates * by_rates, process.noise * by_noise)
-        slopes[:-1] += 2.0 * apart
+        by_variances = (by_K @ of_three * of_three).sum(axis=(0, 1))
+        slopes = np.exp(logs) * np.concatenate([by_rates, [by_noise], by_variances])
+        slopes[:width] += 2.0 * apart
         return float(size), slopes
 
     best = opt.minimize(
         loss,
-        np.log([*[_START[0]] * width, _START[1]]),
+        np.log([*[_START[0]] * width, _START[1], *[start] * len(triples)]),
         jac=True,
         method="L-BFGS-B",
-        bounds=np.log([*[_RATES] * width, _NOISES]),
+        bounds=np.log(
+            [*[_RATES] * width, _NOISES, *[(smallest, largest)] * len(triples)]
+        ),
         options={"maxiter": _STEPS},
     )
     return process_of(best.x)
+
+
+def standing_out(signs: Array, odd: Array) -> Indices:
+    """Triples with an effect (T, 3), for sets (G, n, D) and o (N, G, n); the last: all.
+
+    Linear parts of o are removed.
+    """
+    n_games, n_sets, width = signs.shape
+    limit = chi2.isf(_CHANCE, n_games) / chi2.median(n_games)
+    most = int(min(_SCREENED[0], _SCREENED[1] // (n_sets * width**2)))
+    signs = signs[:most]
+    right = odd[: max(most // n_games, 1), :most].transpose(1, 2, 0)
+    every = np.array([*combinations(range(width), 3)])
+    chosen = np.zeros(len(every), bool)
+    scales = np.ones(right.shape[2])
+    at_first = 0.0
+    for _ in range(_ROUNDS):
+        large = np.full(chosen.sum(), _VARIANCES[2])
+        process = OddProcess(np.full(width, _START[0]), _START[1], every[chosen], large)
+        solved = np.linalg.solve(process.covariances(signs), right)
+        if not chosen.any():
+            scales = np.sqrt((solved * right).sum(axis=(0, 1)) + _TINY)
+        squares = squares_of_three(signs, solved / scales)[tuple(every.T)]
+        typical = np.median(squares[~chosen])
+        at_first = max(at_first, typical)
+        squares[chosen] = 0.0
+        largest = squares.argsort()[::-1][:width]
+        least = max(limit * typical, _LARGE * squares.max())
+        found = largest[squares[largest] > least]
+        n_fitted = width + chosen.sum() + len(found)
+        if typical <= _EXPLAINED * at_first or n_fitted > _MOST_FITTED * n_sets:
+            break
+        chosen[found] = True
+        if len(found) == 0 or chosen.all():
+            break
+    return np.asarray(every[chosen])
+
+
+def squares_of_three(signs: Array, solved: Array) -> Array:
+    """Σ (c'o)² over games (G, n, N), for the products c of columns i < j < k."""
+    width = signs.shape[2]
+    squares = np.zeros((width, width, width))
+    for first in range(width - 2):
+        later = signs[:, None, :, first + 1 :]
+        weighted = (solved * signs[:, :, [first]]).swapaxes(1, 2)
+        slopes = (later * weighted[:, :, :, None]).swapaxes(2, 3) @ later
+        of_two = (slopes**2).sum(axis=(0, 1))
+        squares[first, first + 1 :, first + 1 :] = np.triu(of_two, 1)
+    return squares
+
+
+def _of_three(signs: Array, triples: Indices) -> Array:
+    """The products of three columns, (..., n, T)."""
+    return np.asarray(signs[..., triples].prod(axis=-1))
 
 
 def _without_each(terms: Array) -> Array:
@@ -269,10 +373,12 @@ def estimates_of_sets(
         return values + 2.0 / width * odd[:, :, -1:], squares, blocks
     signs = np.concatenate([signs, np.ones((n_games, 1, width))], axis=1)
     compared = odd[:, : max(_COMPARED // n_sets, 1)]
-    process = fitted_process(signs[: compared.shape[1]], compared)
     slopes = np.einsum("gdi,xgi->xgd", np.linalg.pinv(signs), odd)
     odd = odd - np.einsum("gid,xgd->xgi", signs, slopes)  # linear parts are exact
+    triples = standing_out(signs, odd)
+    process = fitted_process(signs[: compared.shape[1]], compared, triples)
     prior = process.prior()
+    regressions, of_sets = _regressions(signs[:, :-1])
     values = 2.0 * slopes
     expected = np.zeros((3, width))  # error², that by the sum of h²e², its variance / 2
     for part in BATCH_BUDGET.blocks(n_games, 8 * n_sets * (n_sets + n_points)):
@@ -284,7 +390,7 @@ def estimates_of_sets(
         variances = 1.0 / np.diagonal(inverse, axis1=1, axis2=2)  # of e
         residuals = np.einsum("gij,xgj->xgi", inverse, odd[:, part]) * variances
         covariances = inverse[:, :, :-1] * variances[:, None] * variances[:, :, None]
-        steps = _corrections(signs[part, :-1], operator[:, :, :-1])
+        steps = (regressions[part] - operator[:, :, :-1]) * of_sets
         values[:, part] += np.einsum("gdi,xgi->xgd", operator, odd[:, part])
         values[:, part] += np.einsum("gdi,xgi->xgd", steps, residuals)
         left += (steps @ covariances * steps).sum(axis=2)
@@ -302,7 +408,8 @@ def estimates_of_sets(
     expected[0, expected[1] == 0.0] = 0.0
     expected[1:] = np.maximum(expected[1:], _TINY)
     count = compared[0, :, :-1].size
-    squares *= count / max(count - width - 1, 1)  # rates and noise are fitted
+    n_fitted = width + 1 + len(triples)  # rates, noise and variances
+    squares *= count / max(count - n_fitted, 1)
     errors = np.sqrt(squares * expected[0] / expected[1])
     return values, errors * intervals(expected[1] ** 2 / expected[2]), blocks
 
@@ -312,8 +419,8 @@ def intervals(freedom: Array | int) -> Array:
     return np.asarray(stdtrit(freedom, 0.975) / stdtrit(np.inf, 0.975))
 
 
-def _corrections(signs: Array, operator: Array) -> Array:
-    """What a residual e adds to the values, (G, D, n)."""
+def _regressions(signs: Array) -> tuple[Array, Values]:
+    """Slopes of residuals at sets (G, n, D), (G, D, n), and their weights (n,)."""
     size = size_of(signs[0]) - 1
     shares, totals = size_law(signs.shape[2])
     counts = np.bincount(size, minlength=len(shares))[size]
@@ -321,6 +428,6 @@ def _corrections(signs: Array, operator: Array) -> Array:
     weights /= weights.sum()
     centred = signs - signs.mean(axis=2, keepdims=True)
     transposed = centred.swapaxes(1, 2)
-    gram = transposed @ (centred * weights[:, None]) / 2.0
+    gram = (transposed @ (centred * weights[:, None])).mean(axis=0) / 2.0
     slopes = np.linalg.pinv(gram, _DEPENDENT, hermitian=True) @ transposed
-    return (slopes - operator) * weights * (1.0 - counts / totals[size])
+    return slopes, weights * (1.0 - counts / totals[size])

@@ -5,6 +5,7 @@ Bounds: a t score of 29 degrees of freedom is beyond 7 by chance with probabilit
 fixed: no run differs from another.
 """
 
+import itertools
 import threading
 from dataclasses import replace
 
@@ -499,7 +500,10 @@ def test_no_set_is_drawn_twice_and_more_of_them_continue():
 def test_the_process_is_the_sum_over_all_odd_products(width):
     """Covariances, those with φ, and the variance of φ against products one by one."""
     rates = np.linspace(0.05, 0.8, width)
-    process = odd_games.OddProcess(rates, 0.05)
+    triples = np.array([[0, 1, width - 1], [1, width - 2, width - 1]])[: width // 3]
+    of_three = dict(zip(map(tuple, triples.tolist()), (0.3, 0.7), strict=False))
+    variances = np.array([*of_three.values()])
+    process = odd_games.OddProcess(rates, 0.05, triples, variances)
     every = odd_games.more_sets(np.empty((1, 0, width)), 2 ** (width - 1) - 1, 0)
     both = np.concatenate([every, np.ones((1, 1, width))], axis=1)
     K, of_values, prior = 0.0, 0.0, 0.0
@@ -510,6 +514,7 @@ def test_the_process_is_the_sum_over_all_odd_products(width):
             variance = np.tanh(rates[inside]).prod() * np.cosh(rates).prod()
             variance /= np.sinh(rates.sum())
             variance += odd_games.LINEAR / width * (k == 1)
+            variance += of_three.get(tuple(np.flatnonzero(inside).tolist()), 0.0)
             products = both[0][:, inside].prod(axis=1)
             K = K + variance * np.outer(products, products)
             of_values = of_values + variance * 2 / k * np.outer(inside, products)
@@ -528,7 +533,9 @@ def test_no_process_near_the_fitted_one_is_more_likely():
     rng = np.random.default_rng(3)
     signs = odd_games.more_sets(np.empty((2, 0, 6)), 20, 0)
     signs = np.concatenate([signs, np.ones((2, 1, 6))], axis=1)
-    true = odd_games.OddProcess(np.array([0.9, 0.7, 0.5, 0.1, 0.1, 0.05]), 0.01)
+    triples = np.array([[0, 1, 2], [3, 4, 5]])
+    rates = np.array([0.9, 0.7, 0.5, 0.1, 0.1, 0.05])
+    true = odd_games.OddProcess(rates, 0.01, triples, np.array([0.01, 0.5]))
     roots = np.linalg.cholesky(true.covariances(signs) + 1e-9 * np.eye(21))
     odd = np.einsum("gij,xgj->xgi", roots, rng.normal(size=(8, 2, 21)))
 
@@ -546,15 +553,89 @@ def test_no_process_near_the_fitted_one_is_more_likely():
             )
         return result
 
-    fitted = odd_games.fitted_process(signs, odd)
-    assert fitted.rates[:3].min() > 2.0 * fitted.rates[3:].max()
+    fitted = odd_games.fitted_process(signs, odd, triples)
+    assert fitted.rates[:3].min() > fitted.rates[3:].max()
+    assert fitted.variances[1] > 2.0 * fitted.variances[0]
     best = log_density(fitted)
     for _ in range(50):
-        rates, noise = fitted.rates * np.exp(0.02 * rng.normal(size=6)), fitted.noise
-        near = odd_games.OddProcess(rates, noise * np.exp(0.02 * rng.normal()))
+        steps = np.exp(0.02 * rng.normal(size=9))
+        near = odd_games.OddProcess(
+            fitted.rates * steps[:6],
+            fitted.noise * steps[6],
+            triples,
+            fitted.variances * steps[7:],
+        )
         assert log_density(near) < best + 1e-6
-    silent = odd_games.fitted_process(signs, np.concatenate([odd, 0.0 * odd]))
+    silent = odd_games.fitted_process(signs, np.concatenate([odd, 0.0 * odd]), triples)
     assert np.isfinite(silent.rates).all()
+
+
+def games_of_triples(triples, sizes, n_games=20, width=12, noise=0.0, seed=0):
+    """Sets and odd parts of two points: products of triples, and noise in each set."""
+    rng = np.random.default_rng(seed)
+    signs = odd_games.more_sets(np.empty((n_games, 0, width)), 4 * width, seed)
+    signs = np.concatenate([signs, np.ones((n_games, 1, width))], axis=1)
+    products = np.array([signs[:, :, triple].prod(axis=2) for triple in triples])
+    slopes = rng.normal(size=(2, n_games, len(triples))) * sizes
+    odd = np.einsum("xgt,tgi->xgi", slopes, products.reshape(-1, *signs.shape[:2]))
+    odd[:, :, :-1] += noise * rng.normal(size=odd[:, :, :-1].shape)
+    linear = np.einsum("gdi,xgi->xgd", np.linalg.pinv(signs), odd)
+    return signs, odd - np.einsum("gid,xgd->xgi", signs, linear)
+
+
+def test_triples_are_found_among_others_and_noise():
+    """A large effect hides a small one until it is fitted."""
+    triples = [(0, 1, 2), (0, 1, 3), (2, 5, 11), (4, 7, 8), (9, 10, 11)]
+    signs, odd = games_of_triples(triples, [3.0, 1.0, 1.0, 1.0, 0.1], noise=0.01)
+    found = odd_games.standing_out(signs, odd)
+    assert set(triples) <= set(map(tuple, found.tolist()))
+    assert len(found) <= 8
+
+
+def test_triples_without_an_effect_rarely_stand_out():
+    """1e-4 of 220 triples in six steps at most: .02 to .1 for each of 40 tables."""
+    count = 0
+    for seed in range(40):
+        signs, odd = games_of_triples([], [], noise=1.0, seed=seed)
+        count += len(odd_games.standing_out(signs, odd))
+    assert count <= 12
+    silent = odd_games.standing_out(signs, 0.0 * odd)
+    assert silent.shape == (0, 3)
+
+
+def test_squares_of_triples_are_sums_over_games():
+    signs, odd = games_of_triples([(0, 2, 3)], [1.0], 3, 6, 0.1)
+    squares = odd_games.squares_of_three(signs, odd.transpose(1, 2, 0))
+    for triple in itertools.combinations(range(6), 3):
+        products = signs[:, :, triple].prod(axis=2)
+        expected = (np.einsum("gi,xgi->xg", products, odd) ** 2).sum()
+        np.testing.assert_allclose(squares[triple], expected, rtol=1e-12)
+
+
+def test_rules_of_three_columns_are_sampled_as_if_exact():
+    """20 columns, of which five triples have effects: orders are off by some 2 %."""
+
+    def f(rows):
+        rows = np.asarray(rows)
+        return rows.sum(axis=1) + sum(
+            np.minimum(np.minimum(rows[:, j], rows[:, j + 1]), rows[:, j + 2])
+            for j in range(0, 15, 3)
+        )
+
+    X = np.random.default_rng(0).normal(size=(23, 20))
+    draws = drawn(f, X[3:], 100, 0, X[:3])
+    mean, errors = mean_and_errors(draws)
+    parts = np.zeros((3, 20))
+    for j in range(0, 15, 3):
+        block = slice(j, j + 3)
+        parts[:, block] = of_sets(
+            lambda rows: rows.min(axis=1), X[3:, block], X[:3, block]
+        )
+    exact = X[:3] - X[3:].mean(axis=0) + parts
+    scale = np.sqrt((exact**2).mean())
+    np.testing.assert_allclose(mean, exact, rtol=0, atol=1e-4 * scale)
+    assert errors.max() < 1e-4 * scale
+    assert not draws.is_exact
 
 
 def test_parts_of_memory_change_no_digit(monkeypatch):
