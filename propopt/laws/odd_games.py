@@ -289,12 +289,14 @@ def fitted_process(signs: Array, odd: Array, triples: Indices) -> OddProcess:
 def standing_out(signs: Array, odd: Array) -> Indices:
     """Triples with an effect (T, 3), for sets (G, n, D) and o (N, G, n); the last: all.
 
-    Linear parts of o are removed.
+    Linear parts of o are removed. In fewer than ten games, effects of one look alike.
     """
     n_games, n_sets, width = signs.shape
-    limit = chi2.isf(_CHANCE, n_games) / chi2.median(n_games)
+    if n_games < N_DRAWN_BLOCKS:
+        return np.empty((0, 3), np.intp)
     most = int(min(_SCREENED[0], _SCREENED[1] // (n_sets * width**2)))
     signs = signs[:most]
+    limit = chi2.isf(_CHANCE, len(signs)) / chi2.median(len(signs))
     right = odd[: max(most // n_games, 1), :most].transpose(1, 2, 0)
     every = np.array([*combinations(range(width), 3)])
     chosen = np.zeros(len(every), bool)
@@ -309,7 +311,6 @@ def standing_out(signs: Array, odd: Array) -> Indices:
         squares = squares_of_three(signs, solved / scales)[tuple(every.T)]
         typical = np.median(squares[~chosen])
         at_first = max(at_first, typical)
-        squares[chosen] = 0.0
         largest = squares.argsort()[::-1][:width]
         least = max(limit * typical, _LARGE * squares.max())
         found = largest[squares[largest] > least]
@@ -378,7 +379,7 @@ def estimates_of_sets(
     triples = standing_out(signs, odd)
     process = fitted_process(signs[: compared.shape[1]], compared, triples)
     prior = process.prior()
-    regressions, of_sets = _regressions(signs[:, :-1])
+    of_residuals, of_sets = slopes_of_residuals(signs[:, :-1])
     values = 2.0 * slopes
     expected = np.zeros((3, width))  # error², that by the sum of h²e², its variance / 2
     for part in BATCH_BUDGET.blocks(n_games, 8 * n_sets * (n_sets + n_points)):
@@ -390,7 +391,7 @@ def estimates_of_sets(
         variances = 1.0 / np.diagonal(inverse, axis1=1, axis2=2)  # of e
         residuals = np.einsum("gij,xgj->xgi", inverse, odd[:, part]) * variances
         covariances = inverse[:, :, :-1] * variances[:, None] * variances[:, :, None]
-        steps = (regressions[part] - operator[:, :, :-1]) * of_sets
+        steps = (of_residuals[part] - operator[:, :, :-1]) * of_sets
         values[:, part] += np.einsum("gdi,xgi->xgd", operator, odd[:, part])
         values[:, part] += np.einsum("gdi,xgi->xgd", steps, residuals)
         left += (steps @ covariances * steps).sum(axis=2)
@@ -419,7 +420,7 @@ def intervals(freedom: Array | int) -> Array:
     return np.asarray(stdtrit(freedom, 0.975) / stdtrit(np.inf, 0.975))
 
 
-def _regressions(signs: Array) -> tuple[Array, Values]:
+def slopes_of_residuals(signs: Array) -> tuple[Array, Values]:
     """Slopes of residuals at sets (G, n, D), (G, D, n), and their weights (n,)."""
     size = size_of(signs[0]) - 1
     shares, totals = size_law(signs.shape[2])

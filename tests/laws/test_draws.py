@@ -590,6 +590,8 @@ def test_triples_are_found_among_others_and_noise():
     found = odd_games.standing_out(signs, odd)
     assert set(triples) <= set(map(tuple, found.tolist()))
     assert len(found) <= 8
+    few = odd_games.standing_out(signs[:9], odd[:, :9])
+    assert few.shape == (0, 3)
 
 
 def test_triples_without_an_effect_rarely_stand_out():
@@ -598,7 +600,7 @@ def test_triples_without_an_effect_rarely_stand_out():
     for seed in range(40):
         signs, odd = games_of_triples([], [], noise=1.0, seed=seed)
         count += len(odd_games.standing_out(signs, odd))
-    assert count <= 12
+    assert count <= 4
     silent = odd_games.standing_out(signs, 0.0 * odd)
     assert silent.shape == (0, 3)
 
@@ -610,6 +612,16 @@ def test_squares_of_triples_are_sums_over_games():
         products = signs[:, :, triple].prod(axis=2)
         expected = (np.einsum("gi,xgi->xg", products, odd) ** 2).sum()
         np.testing.assert_allclose(squares[triple], expected, rtol=1e-12)
+
+
+def test_residuals_of_all_sets_have_the_slopes_of_the_regression():
+    every = odd_games.more_sets(np.empty((3, 0, 7)), 2**6 - 1, 0)
+    slopes, weights = odd_games.slopes_of_residuals(every)
+    shares, totals = odd_games.size_law(7)
+    of_sets = (shares / totals)[odd_games.size_of(every) - 1]
+    expected = odd_games.regression_weights(every) / of_sets[:, :, None]
+    np.testing.assert_allclose(slopes.swapaxes(1, 2), expected, atol=1e-12)
+    np.testing.assert_array_equal(weights, 0.0)  # nothing is left to correct
 
 
 def test_rules_of_three_columns_are_sampled_as_if_exact():
