@@ -101,6 +101,7 @@ def as_floats(values: object, label: str) -> Array:
         raise InvalidInput(
             f"{label}: expected numbers, got a masked array; give its filled(value)"
         )
+    refuse_sparse(values, label)  # some sparse arrays are mappings
     if values is None or isinstance(values, str | bytes | Path | Mapping):
         raise InvalidInput(f"{label}: expected numbers, got {_table_hint(values)}")
     array = as_array(values, label)
