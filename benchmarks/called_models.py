@@ -110,14 +110,11 @@ DRAWN = (  # kinds and columns of the default with 500 background rows
     ("service", 20),
 )
 
-SHARED = (  # kinds, columns and background rows of lines with few sets in each game
+SHARED = (  # kinds, columns and background rows where many triples have effects
     ("network, probability", 40, 20),
     ("support vectors", 20, 100),
     ("support vectors", 40, 20),
     ("stack", 60, 20),
-    ("service", 14, 100),
-    ("service", 20, 20),
-    ("service", 60, 20),
 )
 
 SURROGATES = {
