@@ -14,8 +14,8 @@ by its share and no set twice, they are estimated in two steps.
 odd numbers of z_j, with variances Π ρ_j, and noise in each set. With a_j = artanh ρ_j
 the covariance of two sets is sinh(Σ a_j z_j z'_j)/sinh(Σ a_j), and that of a set with
 φ_j, which is 2/k for each product of k with z_j, an integral of products over 0 to 1.
-Triples of columns whose products stand out in the games of all rows have variances of
-their own. Rates a_j, these variances and the noise are the most likely ones, so that
+Triples of columns whose products stand out in the games of all rows have separate
+variances. Rates a_j, these variances and the noise are the most likely ones, so that
 products of columns that do not interact have no part. The last set has all columns, and
 no noise.
 
@@ -26,16 +26,17 @@ chi-squared, of which the median of all triples shows the scale. Those above a q
 the largest first, are fitted, and the next are sought in what is left.
 
 **The residuals** e = K⁻¹o/diag K⁻¹ of predictions from the other sets correct it: the
-mean of the n estimates without one set, plus the regression of e, with the squares
-of z of all games. If n_s of the N_s
-sets of a size are evaluated, corrections count by 1 − n_s/N_s.
+mean of the n estimates without one set, plus the regression of e, with the squares of z
+in the mean of all games. If n_s of the N_s sets of a size are evaluated, corrections
+count by 1 − n_s/N_s.
 
 **The variance** Σ h²e² of the correction Σ h e ignores that its terms are correlated
 with each other and with the process. It is multiplied by what the process says about
 that ratio: posterior variance + h C h over Σ h²d, for the covariances C of e and their
-diagonal d. Of m sets, m − D − 1 are left, as D + 1 numbers are fitted. Σ h²e² is itself
-an estimate: by the process it has (Σ h²d)²/Σ (h²)C²(h²) degrees of freedom (Bell and
-McCaffrey 2002), and an error is stated so that 1.96 of them are Student's interval.
+diagonal d. Of m sets, m − D − T − 1 are left, as D + 1 numbers and variances of T
+triples are fitted. Σ h²e² is itself an estimate: by the process it has
+(Σ h²d)²/Σ (h²)C²(h²) degrees of freedom (Bell and McCaffrey 2002), and an error is
+stated so that 1.96 of them are Student's interval.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ from typing import Final, final
 
 import numpy as np
 import scipy.optimize as opt
-from scipy.special import comb, stdtrit
-from scipy.stats import chi2
+from scipy.special import chdtri, comb, stdtrit
 
 from propopt.base.arrays import Array, Indices, Values
 from propopt.base.resources import BATCH_BUDGET
@@ -183,7 +183,7 @@ class OddProcess:
 
     rates: Values  # (D,): artanh ρ
     noise: float  # in each set but that of all columns
-    triples: Indices  # (T, 3): those with variances of their own
+    triples: Indices  # (T, 3): those with separate variances
     variances: Values  # (T,)
 
     def covariances(self, signs: Array) -> Array:
@@ -296,7 +296,7 @@ def standing_out(signs: Array, odd: Array) -> Indices:
         return np.empty((0, 3), np.intp)
     most = int(min(_SCREENED[0], _SCREENED[1] // (n_sets * width**2)))
     signs = signs[:most]
-    limit = chi2.isf(_CHANCE, len(signs)) / chi2.median(len(signs))
+    limit = chdtri(len(signs), _CHANCE) / chdtri(len(signs), 0.5)
     right = odd[: max(most // n_games, 1), :most].transpose(1, 2, 0)
     every = np.array([*combinations(range(width), 3)])
     chosen = np.zeros(len(every), bool)
@@ -313,12 +313,12 @@ def standing_out(signs: Array, odd: Array) -> Indices:
         at_first = max(at_first, typical)
         largest = squares.argsort()[::-1][:width]
         least = max(limit * typical, _LARGE * squares.max())
-        found = largest[squares[largest] > least]
-        n_fitted = width + chosen.sum() + len(found)
+        added = largest[squares[largest] > least]
+        n_fitted = width + chosen.sum() + len(added)
         if typical <= _EXPLAINED * at_first or n_fitted > _MOST_FITTED * n_sets:
             break
-        chosen[found] = True
-        if len(found) == 0 or chosen.all():
+        chosen[added] = True
+        if len(added) == 0 or chosen.all():
             break
     return np.asarray(every[chosen])
 
