@@ -108,11 +108,7 @@ class ExactLimits:
     def of(self, points: Points, widths: Values | None = None) -> Limits:
         """The limits at rows (n, D), with the width of the law or one for each (n,)."""
         widths = self.law.widths(points, widths)
-        parts = []
-        for block in self.blocks(len(points)):
-            means = self.factor_means(points[block], widths[block])
-            mean, slopes = self.function.contrasts(*means.measures)
-            parts.append((slopes, mean, means.alpha.T, means.log_weight))
+        parts = [self._block(points[k], widths[k]) for k in self.blocks(len(points))]
         arrays: Any = map(np.concatenate, zip(*parts, strict=True))
         return Limits(*arrays)
 
@@ -122,6 +118,12 @@ class ExactLimits:
         row_bytes = of_means + self.function.row_bytes
         most = max(ROWS_AT_ONCE.n_rows, _IN_CACHE.rows(of_means))
         return replace(ROWS_AT_ONCE, n_rows=most).blocks(n, row_bytes)
+
+    def _block(self, points: Points, widths: Values) -> tuple[Array, ...]:
+        """The limits at so few rows that the means of all factors fit in memory."""
+        means = self.factor_means(points, widths)
+        mean, slopes = self.function.contrasts(*means.measures)
+        return slopes, mean, means.alpha.T, means.log_weight
 
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
         """The means of the factors given the bits of their columns, n situations."""
