@@ -27,7 +27,6 @@ UNTYPED = (
     "propopt.problems.jobs.interactions.InteractionsSection.outputs",
     "propopt.problems.jobs.interactions.InteractionsSection.documents",
     "propopt.problems.jobs.interactions.InteractionsSection.solve",
-    "propopt.problems.jobs.interactions.write_interactions_figure",
     "propopt.structures.fitted_model.OneBoostedLabel",  # classifiers of scikit-learn
     "propopt.structures.fitted_model.OneLabel",
 )

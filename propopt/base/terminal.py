@@ -155,10 +155,10 @@ class LoggedProgress:
     def __init__(self, label: str, done: int, total: int, wanted: bool | None) -> None:
         self.label = label
         self.first = done
-        self.done = done
+        self.done: int = done
         self.total = total
-        self.is_shown = wanted is None and not is_silent() and not _has_terminal()
-        self.start = perf_counter()
+        self.is_shown: bool = wanted is None and not is_silent() and not _has_terminal()
+        self.start: float = perf_counter()
         self.logged_at: float | None = None
 
     def advance(self, count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self, final
 
@@ -176,7 +176,9 @@ class LimeDocuments(
     def _lengths(self) -> list[int]:
         return [document.n_words for document in self.documents]
 
-    __iter__ = Result.__iter__  # as each row has words of its own
+    def __iter__(self) -> Iterator[Any]:
+        """One explanation after the other: each row has words of its own."""
+        return Result.__iter__(self)
 
     def _table_of(self, rows: Indices) -> pd.DataFrame:
         betas = self.coefficients

@@ -125,12 +125,12 @@ class TreeExplainer:
         self.masker = data
         self.model_output = model_output
         self.feature_names = None if feature_names is None else list(feature_names)
-        self.model = TreeModel.of(model)
+        self.model: TreeModel = TreeModel.of(model)
         self.data: Any = None
         self._background: Game | None = None
         self._ready: tuple[TreeModel, list[TreeGame]] | None = None
         rows, weights = background_of(data)
-        self.feature_perturbation = _perturbation(feature_perturbation, rows)
+        self.feature_perturbation: str = _perturbation(feature_perturbation, rows)
         self.model.refuse_others()
         if rows is not None:
             table = ShapTable.of(rows, "data").for_model(self.model, "data")

@@ -143,7 +143,7 @@ class PathLengths:
 
     def __init__(self, forest: Any) -> None:
         self.forest = forest
-        self.n_features_in_ = forest.n_features_in_
+        self.n_features_in_: Any = forest.n_features_in_
         self.feature_names_in_: Any = fitted_value(forest, "feature_names_in_")
 
     def predict(self, X: Any) -> Array:
