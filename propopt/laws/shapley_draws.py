@@ -14,10 +14,12 @@ the odd part (:mod:`propopt.laws.odd_games`). A game has either
 - **many sets**, three times as many and more, and a Gaussian process.
 
 The error is that of the games. The rows of a table are no draws, and differences
-between them are no error: each has two orders, or many sets. If a table is large, some
-of its rows are drawn, and differences between games are: with a single order in each
-they contain the error of the orders. Effects in fewer than one order in a hundred may
-be missing from values and errors.
+between them are no error. Each has many sets, or an order, and ten of them at least
+have a second one: differences between orders of a row show the error. As these are few,
+the variance of a column is a mean of its own and that of all columns (Smyth 2004). If a
+table is large, some of its rows are drawn, and differences between games are an error:
+with a single order in each they contain that of the orders. Effects in fewer than one
+order in a hundred may be missing from values and errors.
 """
 
 from __future__ import annotations
@@ -54,6 +56,9 @@ _CHECKED_SETS: Final = 50
 
 _CHECKED_OF: Final = 450
 """Among fewer sets no columns are sought that are unused."""
+
+_ALIKE: Final = 5
+"""Orders that the mean variance of all columns counts as, in that of one column."""
 
 _ROUNDING: Final = 1e-12
 """Changes below this share of the largest are rounding."""
@@ -126,16 +131,19 @@ class ShapleyDraws(Sampler):
         unused = np.zeros((len(points), width), bool)
         drawn = cls(game, background, signs, odd, unused, int(rng.integers(2**63)))
         if all_sets_are_cheap((len(points), width), n_rows, draws, quick_rows):
-            return drawn.of_row(2 ** (width - 1) - 1)
+            return drawn.of_sets(n_rows * (2 ** (width - 1) - 1))
         wanted = replace(draws, n_samples=draws.n_samples * (width - 1))
         n_sets = game.cost.first(wanted)
         # one order of each row says nothing of its error
         many = fewest_of_many(width) + _CHECKED_SETS // n_rows + 1
         of_drawn = width - 1 if draws.precision is None else many
-        of_row = max(of_drawn, 2 * (width - 1)) if background.is_whole else of_drawn
+        least = n_rows * of_drawn
+        if background.is_whole:
+            twice = min(n_rows, N_DRAWN_BLOCKS)
+            least = max(least, (n_rows + twice) * (width - 1))
         if draws.max_evaluations is None and n_rows <= draws.n_samples:
-            n_sets = max(n_sets, n_rows * of_row)
-        if n_sets < n_rows * of_row:
+            n_sets = max(n_sets, least)
+        if n_sets < least:
             most = min(
                 n_sets // of_drawn, n_rows - N_DRAWN_BLOCKS * background.is_whole
             )
@@ -145,7 +153,7 @@ class ShapleyDraws(Sampler):
                 game=replace(game, at_rows=ends[1][places]),
                 background=background.thinned(most, ends[1]),
             )
-        return drawn.of_row(n_sets // len(drawn.background.points))
+        return drawn.of_sets(n_sets)
 
     @property
     def n_draws(self) -> int:  # type: ignore[override]
@@ -159,7 +167,7 @@ class ShapleyDraws(Sampler):
     @property
     def fewest_more(self) -> int:
         n_games, n_sets, _ = self.signs.shape
-        return len(self.background.points) * n_sets if self._is_full else n_games
+        return n_sets * self._step if self._is_full else n_games
 
     @property
     def is_exact(self) -> bool:
@@ -192,6 +200,17 @@ class ShapleyDraws(Sampler):
         return n_sets < fewest_of_many(width)
 
     @property
+    def _row_of_games(self) -> Indices:
+        """The background rows of the games, in turn."""
+        return np.arange(len(self.signs)) % len(self.background.points)
+
+    @property
+    def _step(self) -> int:
+        """Further games at once: of some rows if they are orders of a whole table."""
+        some = self.has_orders and self.background.is_whole
+        return 1 if some else len(self.background.points)
+
+    @property
     def _is_full(self) -> bool:
         """Whether more sets are drawn for further games."""
         return self.has_orders or self.signs.shape[1] >= _MOST_SETS
@@ -201,10 +220,11 @@ class ShapleyDraws(Sampler):
         more = n_draws - self.n_draws
         n_games, n_sets, _ = self.signs.shape
         if self._is_full:
-            return self._with_games(more // self.fewest_more, n_sets)
+            return self._with_games(more // self.fewest_more * self._step, n_sets)
         wanted = min(n_sets + more // n_games, _MOST_SETS)
         signs = more_sets(self.signs, wanted, self.seed)
-        new = self.game.odd_parts(self._rows(n_games), signs[:, n_sets:])
+        rows = self.background.points[self._row_of_games]
+        new = self.game.odd_parts(rows, signs[:, n_sets:])
         odd = np.concatenate([self.odd[:, :, :-1], new, self.odd[:, :, -1:]], axis=2)
         return replace(self, signs=signs, odd=odd)
 
@@ -218,7 +238,7 @@ class ShapleyDraws(Sampler):
         blocks = rows.mean(of_rows.swapaxes(1, 2)) + _scaled(moves, errors)
         if rows.deviations is not None:
             factor = rows.correction if correction is None else correction
-            if self.has_orders and len(self.signs) == len(rows.points):
+            if self.has_orders and len(self.signs) < 2 * len(rows.points):
                 # their scatter has the error of orders in an unknown share, which the
                 # correction is not for: without it, the error is an upper bound
                 factor = 1.0
@@ -235,51 +255,48 @@ class ShapleyDraws(Sampler):
     @cached_property
     def _games(self) -> tuple[Array, Array, Array]:
         """Values of rows (N, M, D), errors of their mean, its blocks (10, N, D)."""
-        n_games, _, width = self.signs.shape
         n_rows = len(self.background.points)
-        n_each = n_games // n_rows
         weights = self.background.weights
         weights = np.full(n_rows, 1.0 / n_rows) if weights is None else weights
-        shares = np.tile(weights / n_each, n_each)
         if self.has_orders:
             values = _values_of_orders(self.signs, self.odd)
         else:
+            row = self._row_of_games
+            shares = (weights / np.bincount(row))[row]
             values, errors, moves = estimates_of_sets(self.signs, self.odd, shares)
-        of_rows = values.reshape(-1, n_each, n_rows, width).mean(axis=1)
+        games = [values[:, first::n_rows].mean(axis=1) for first in range(n_rows)]
+        of_rows = np.stack(games, axis=1)
         if self.has_orders:
-            apart = (values - np.tile(of_rows, (n_each, 1))) * shares[:, None]
-            freedom = max(n_games - n_rows, 1)
-            errors = np.sqrt((apart**2).sum(axis=1) * n_games / freedom)
-            errors *= intervals(freedom)
-            index = np.random.default_rng(1).permutation(n_games) % N_DRAWN_BLOCKS
-            of_blocks = (index == np.arange(N_DRAWN_BLOCKS)[:, None]) * 1.0
-            moves = (of_blocks @ apart).transpose(1, 0, 2)
+            errors, moves = _errors_of_orders(values, of_rows, weights)
         return of_rows, errors, moves
 
-    def of_row(self, of_row: int) -> ShapleyDraws:
-        """The first games, with at most so many sets for each row."""
+    def of_sets(self, n_sets: int) -> ShapleyDraws:
+        """The first games, with at most so many sets of all rows."""
         width = self.game.width
-        if of_row >= 2 ** (width - 1) - 1:
-            return self._with_games(1, 2 ** (width - 1) - 1)
         n_rows = len(self.background.points)
+        of_row = n_sets // n_rows
+        if of_row >= 2 ** (width - 1) - 1:
+            return self._with_games(n_rows, 2 ** (width - 1) - 1)
         checks = -(-_CHECKED_SETS // n_rows) * (of_row * n_rows >= _CHECKED_OF)
         many = fewest_of_many(width)
         if of_row - checks < many or many > _MOST_SETS:
-            return self._with_games(of_row // (width - 1), width - 1)
+            orders = n_sets // (width - 1)
+            step = 1 if self.background.is_whole else n_rows
+            return self._with_games(orders // step * step, width - 1)
         n_each = -(-(of_row - checks) // _MOST_SETS)
-        return self._with_games(n_each, (of_row - checks) // n_each)
+        return self._with_games(n_each * n_rows, (of_row - checks) // n_each)
 
-    def _with_games(self, n_each: int, n_sets: int) -> ShapleyDraws:
-        """The same with further games of each row."""
+    def _with_games(self, n_games: int, n_sets: int) -> ShapleyDraws:
+        """The same with further games, of the rows in turn."""
         width = self.game.width
         first = len(self.signs)
-        n_games = n_each * len(self.background.points)
         if n_sets < fewest_of_many(width):
             signs = _orders(n_games, width, [self.seed, first])
         else:
             signs = more_sets(np.empty((n_games, 0, width)), n_sets, self.seed + first)
-        odd = self.game.odd_parts(self._rows(n_games), signs)
-        full = (self.game.at_points[:, None] - np.tile(self.game.at_rows, n_each)) / 2.0
+        row = np.arange(first, first + n_games) % len(self.background.points)
+        odd = self.game.odd_parts(self.background.points[row], signs)
+        full = (self.game.at_points[:, None] - self.game.at_rows[row]) / 2.0
         odd = np.concatenate([odd, full[:, :, None]], axis=2)
         if first:
             signs = np.concatenate([self.signs, signs])
@@ -287,11 +304,6 @@ class ShapleyDraws(Sampler):
             return replace(self, signs=signs, odd=odd)
         drawn = replace(self, signs=signs, odd=odd)
         return drawn if drawn.is_exact or drawn.has_orders else drawn.checked()
-
-    def _rows(self, n_games: int) -> Points:
-        """The background rows of games, in turn."""
-        points = self.background.points
-        return np.tile(points, (n_games // len(points), 1))
 
     def checked(self) -> ShapleyDraws:
         """Find columns that change nothing: neither alone nor in some other sets."""
@@ -301,13 +313,13 @@ class ShapleyDraws(Sampler):
         alone = alone.reshape(-1, len(inside.T))
         moves = np.abs(self.odd[:, :, :-1] + self.odd[:, :, -1:]) > largest[:, :, None]
         unused = alone.any(axis=0) & ~(moves.reshape(len(moves), -1) @ alone)
-        n_games, n_sets, _ = self.signs.shape
+        n_sets = self.signs.shape[1]
         if not unused.any() or len(alone) < _CHECKED_OF - _CHECKED_SETS:
             return self
         rng = np.random.default_rng(self.seed)
         some = rng.permutation(len(alone))[:_CHECKED_SETS]
         game, index = np.divmod(some, n_sets)
-        rows = self._rows(n_games)[game]
+        rows = self.background.points[self._row_of_games[game]]
         for n in np.flatnonzero(unused.any(axis=1)):
             turned = np.where(unused[n], -1.0, 1.0) * self.signs[game, index]
             of_point = replace(self.game, points=self.game.points[[n]])
@@ -374,6 +386,34 @@ def _values_of_orders(signs: Array, odd: Array) -> Array:
     places = np.broadcast_to(order, values.shape)
     np.put_along_axis(values, places, np.diff(along, axis=2), axis=2)
     return values
+
+
+def _errors_of_orders(
+    values: Array,  # (N, G, D): of the rows in turn
+    of_rows: Array,  # (N, M, D): their means
+    weights: Values,  # (M,)
+) -> tuple[Array, Array]:
+    """Standard errors (N, D) of the mean of rows, and its blocks (10, N, D)."""
+    n_games, width = values.shape[1:]
+    row = np.arange(n_games) % len(weights)
+    apart = (values - of_rows[:, row]) * weights[row, None]
+    counts = np.bincount(row)
+    freedom = n_games - len(weights)
+    # with variances as |φ|, from Σ w²(m − 1)σ² for rows of m orders to Σ w²σ²/m
+    sizes = (np.abs(of_rows) * weights[:, None] ** 2).swapaxes(1, 2)
+    further = sizes @ (counts - 1.0)
+    factor = np.where(further > 0.0, sizes @ (freedom / counts), 0.0)
+    own = (apart**2).sum(axis=1) * factor / np.where(further > 0.0, further, 1.0)
+    n_used = np.maximum(np.abs(of_rows).any(axis=1).sum(axis=1), 1)
+    alike = _ALIKE * own.sum(axis=1) / n_used / max(freedom, 1)
+    alike = np.tile(alike[:, None], width)
+    errors = np.sqrt((own + alike) / (freedom + _ALIKE)) * intervals(max(freedom, 1))
+    rng = np.random.default_rng(1)
+    block = rng.permutation(n_games) % N_DRAWN_BLOCKS
+    of_blocks = (block == np.arange(N_DRAWN_BLOCKS)[:, None]) * 1.0
+    moves = _scaled((of_blocks @ apart).transpose(1, 0, 2), np.sqrt(own))
+    noise = rng.normal(size=(N_DRAWN_BLOCKS, 1, width))
+    return errors, moves + _scaled(noise, np.sqrt(alike))
 
 
 def _scaled(moves: Array, errors: Array) -> Array:
