@@ -16,10 +16,10 @@ the odd part (:mod:`propopt.laws.odd_games`). A game has either
 The error is that of the games. The rows of a table are no draws, and differences
 between them are no error. Each has many sets, or an order, and ten of them at least
 have a second one: differences between orders of a row show the error. As these are few,
-the variance of a column is a mean of its own and that of all columns (Smyth 2004). If a
-table is large, some of its rows are drawn, and differences between games are an error:
-with a single order in each they contain that of the orders. Effects in fewer than one
-order in a hundred may be missing from values and errors.
+the variance of a column is pooled with that of all columns (Smyth 2004). If a table is
+large, some of its rows are drawn, and differences between games are an error: with a
+single order in each they contain that of the orders. Effects in fewer than one order in
+a hundred may be missing from values and errors.
 """
 
 from __future__ import annotations
@@ -394,26 +394,25 @@ def _errors_of_orders(
     weights: Values,  # (M,)
 ) -> tuple[Array, Array]:
     """Standard errors (N, D) of the mean of rows, and its blocks (10, N, D)."""
-    n_games, width = values.shape[1:]
+    n_points, n_games, width = values.shape
     row = np.arange(n_games) % len(weights)
-    apart = (values - of_rows[:, row]) * weights[row, None]
     counts = np.bincount(row)
     freedom = n_games - len(weights)
-    # with variances as |φ|, from Σ w²(m − 1)σ² for rows of m orders to Σ w²σ²/m
-    sizes = (np.abs(of_rows) * weights[:, None] ** 2).swapaxes(1, 2)
-    further = sizes @ (counts - 1.0)
-    factor = np.where(further > 0.0, sizes @ (freedom / counts), 0.0)
-    own = (apart**2).sum(axis=1) * factor / np.where(further > 0.0, further, 1.0)
-    n_used = np.maximum(np.abs(of_rows).any(axis=1).sum(axis=1), 1)
-    alike = _ALIKE * own.sum(axis=1) / n_used / max(freedom, 1)
-    alike = np.tile(alike[:, None], width)
-    errors = np.sqrt((own + alike) / (freedom + _ALIKE)) * intervals(max(freedom, 1))
+    if freedom == 0:
+        return np.zeros((n_points, width)), np.zeros((N_DRAWN_BLOCKS, n_points, width))
+    apart = (values - of_rows[:, row]) * weights[row, None]
+    # from Σ w²(m − 1)σ² over rows of m orders to Σ w²σ²/m
+    factor = weights**2 @ (1.0 / counts) / (weights**2 @ (counts - 1.0))
+    of_each = freedom * factor * (apart**2).sum(axis=1)
+    n_used = np.maximum(of_rows.any(axis=1).sum(axis=1), 1)
+    of_all = np.tile(_ALIKE / freedom * of_each.sum(axis=1) / n_used, (width, 1)).T
+    errors = np.sqrt((of_each + of_all) / (freedom + _ALIKE)) * intervals(freedom)
     rng = np.random.default_rng(1)
     block = rng.permutation(n_games) % N_DRAWN_BLOCKS
     of_blocks = (block == np.arange(N_DRAWN_BLOCKS)[:, None]) * 1.0
-    moves = _scaled((of_blocks @ apart).transpose(1, 0, 2), np.sqrt(own))
+    moves = _scaled((of_blocks @ apart).transpose(1, 0, 2), np.sqrt(of_each))
     noise = rng.normal(size=(N_DRAWN_BLOCKS, 1, width))
-    return errors, moves + _scaled(noise, np.sqrt(alike))
+    return errors, moves + _scaled(noise, np.sqrt(of_all))
 
 
 def _scaled(moves: Array, errors: Array) -> Array:
