@@ -101,10 +101,9 @@ def as_floats(values: object, label: str) -> Array:
         raise InvalidInput(
             f"{label}: expected numbers, got a masked array; give its filled(value)"
         )
-    refuse_sparse(values, label)  # some sparse arrays are mappings
+    array = as_array(values, label)  # refuses sparse ones, some of which are mappings
     if values is None or isinstance(values, str | bytes | Path | Mapping):
         raise InvalidInput(f"{label}: expected numbers, got {_table_hint(values)}")
-    array = as_array(values, label)
     try:
         if array.dtype.kind in _REFUSED_KINDS:
             raise TypeError(_REFUSED_KINDS[array.dtype.kind])

@@ -15,11 +15,15 @@ the odd part (:mod:`propopt.laws.odd_games`). A game has either
 
 The error is that of the games. The rows of a table are no draws, and differences
 between them are no error. Each has many sets, or an order, and ten of them at least
-have a second one: differences between orders of a row show the error. As these are few,
-the variance of a column is pooled with that of all columns (Smyth 2004). If a table is
-large, some of its rows are drawn, and differences between games are an error: with a
-single order in each they contain that of the orders. Effects in fewer than one order in
-a hundred may be missing from values and errors.
+have a second one: differences between orders of a row show the error. Rows have it by
+chance, in proportion to the mean square of v(S) + v(Sᶜ) − f(x) − f(b), which is zero
+without interactions, and count by one over the chance, given the ranks of the others
+(Duffield et al. 2007, Priority sampling for estimation of arbitrary subset sums). As
+they are few, the variance of a column is pooled with the mean of all columns and points
+(Smyth 2004, Linear models and empirical Bayes methods). If a table is large, some of
+its rows are drawn, and differences between games are an error: with a single order in
+each they contain that of the orders. Effects in fewer than one order in a hundred may
+be missing from values and errors.
 """
 
 from __future__ import annotations
@@ -58,7 +62,10 @@ _CHECKED_OF: Final = 450
 """Among fewer sets no columns are sought that are unused."""
 
 _ALIKE: Final = 5
-"""Orders that the mean variance of all columns counts as, in that of one column."""
+"""Orders that the mean variance of all columns and points counts as, in each."""
+
+_AT_LEAST: Final = 0.25
+"""Least expected size of a row without interactions, relative to the mean."""
 
 _ROUNDING: Final = 1e-12
 """Changes below this share of the largest are rounding."""
@@ -102,8 +109,10 @@ class ShapleyDraws(Sampler):
 
     game: _Game
     background: Background
-    signs: Array  # (G, n, D): sets of each game, of all rows in turn
+    row: Indices  # (G,): the background rows of the games
+    signs: Array  # (G, n, D): sets of each game
     odd: Array  # (N, G, n + 1): odd parts at its sets, and at the set of all columns
+    uneven: Array  # (N, G): mean squares of what their even parts vary by
     unused: Mask  # (N, D): columns without effect
     seed: int
     n_checked: int = 0  # sets that show that columns are without effect
@@ -123,14 +132,20 @@ class ShapleyDraws(Sampler):
     ) -> ShapleyDraws:
         """Take all sets if they are cheap, else orders or many sets; D ≥ 2 players."""
         columns = np.arange(points.shape[1]) if players is None else players
-        game = _Game(value, points, columns, *ends)
+        n_points, n_rows = len(points), len(background.points)
+        game = _Game(value, points, background.points, columns, *ends)
         width = game.width
-        n_rows = len(background.points)
-        signs = np.empty((0, 0, width))
-        odd = np.empty((len(points), 0, 1))
-        unused = np.zeros((len(points), width), bool)
-        drawn = cls(game, background, signs, odd, unused, int(rng.integers(2**63)))
-        if all_sets_are_cheap((len(points), width), n_rows, draws, quick_rows):
+        drawn = cls(
+            game,
+            background,
+            row=np.empty(0, np.intp),
+            signs=np.empty((0, 0, width)),
+            odd=np.empty((n_points, 0, 1)),
+            uneven=np.empty((n_points, 0)),
+            unused=np.zeros((n_points, width), bool),
+            seed=int(rng.integers(2**63)),
+        )
+        if all_sets_are_cheap((n_points, width), n_rows, draws, quick_rows):
             return drawn.of_sets(n_rows * (2 ** (width - 1) - 1))
         wanted = replace(draws, n_samples=draws.n_samples * (width - 1))
         n_sets = game.cost.first(wanted)
@@ -147,12 +162,10 @@ class ShapleyDraws(Sampler):
             most = min(
                 n_sets // of_drawn, n_rows - N_DRAWN_BLOCKS * background.is_whole
             )
-            places = background.drawn_places(most)
-            drawn = replace(
-                drawn,
-                game=replace(game, at_rows=ends[1][places]),
-                background=background.thinned(most, ends[1]),
-            )
+            at_rows = ends[1][background.drawn_places(most)]
+            background = background.thinned(most, ends[1])
+            game = replace(game, rows=background.points, at_rows=at_rows)
+            drawn = replace(drawn, game=game, background=background)
         return drawn.of_sets(n_sets)
 
     @property
@@ -167,7 +180,7 @@ class ShapleyDraws(Sampler):
     @property
     def fewest_more(self) -> int:
         n_games, n_sets, _ = self.signs.shape
-        return n_sets * self._step if self._is_full else n_games
+        return n_sets * self.step if self._is_full else n_games
 
     @property
     def is_exact(self) -> bool:
@@ -200,12 +213,7 @@ class ShapleyDraws(Sampler):
         return n_sets < fewest_of_many(width)
 
     @property
-    def _row_of_games(self) -> Indices:
-        """The background rows of the games, in turn."""
-        return np.arange(len(self.signs)) % len(self.background.points)
-
-    @property
-    def _step(self) -> int:
+    def step(self) -> int:
         """Further games at once: of some rows if they are orders of a whole table."""
         some = self.has_orders and self.background.is_whole
         return 1 if some else len(self.background.points)
@@ -220,12 +228,11 @@ class ShapleyDraws(Sampler):
         more = n_draws - self.n_draws
         n_games, n_sets, _ = self.signs.shape
         if self._is_full:
-            return self._with_games(more // self.fewest_more * self._step, n_sets)
+            return self.with_games(more // self.fewest_more * self.step, n_sets)
         wanted = min(n_sets + more // n_games, _MOST_SETS)
         signs = more_sets(self.signs, wanted, self.seed)
-        rows = self.background.points[self._row_of_games]
-        new = self.game.odd_parts(rows, signs[:, n_sets:])
-        odd = np.concatenate([self.odd[:, :, :-1], new, self.odd[:, :, -1:]], axis=2)
+        new, _ = self.game.parts(self.row, signs[:, n_sets:])
+        odd = np.concatenate([self.odd[:, :, :-1], new], axis=2)
         return replace(self, signs=signs, odd=odd)
 
     def blocks(self, correction: float | None = None) -> Array:
@@ -261,13 +268,11 @@ class ShapleyDraws(Sampler):
         if self.has_orders:
             values = _values_of_orders(self.signs, self.odd)
         else:
-            row = self._row_of_games
-            shares = (weights / np.bincount(row))[row]
+            shares = (weights / np.bincount(self.row))[self.row]
             values, errors, moves = estimates_of_sets(self.signs, self.odd, shares)
-        games = [values[:, first::n_rows].mean(axis=1) for first in range(n_rows)]
-        of_rows = np.stack(games, axis=1)
+        of_rows = _means_of_rows(values, self.row)
         if self.has_orders:
-            errors, moves = _errors_of_orders(values, of_rows, weights)
+            errors, moves = _errors_of_orders(values, self.row, weights, self.chances)
         return of_rows, errors, moves
 
     def of_sets(self, n_sets: int) -> ShapleyDraws:
@@ -276,34 +281,60 @@ class ShapleyDraws(Sampler):
         n_rows = len(self.background.points)
         of_row = n_sets // n_rows
         if of_row >= 2 ** (width - 1) - 1:
-            return self._with_games(n_rows, 2 ** (width - 1) - 1)
+            return self.with_games(n_rows, 2 ** (width - 1) - 1)
         checks = -(-_CHECKED_SETS // n_rows) * (of_row * n_rows >= _CHECKED_OF)
         many = fewest_of_many(width)
         if of_row - checks < many or many > _MOST_SETS:
             orders = n_sets // (width - 1)
-            step = 1 if self.background.is_whole else n_rows
-            return self._with_games(orders // step * step, width - 1)
+            first = self.with_games(min(orders, n_rows), width - 1)
+            more = (orders - n_rows) // first.step * first.step
+            return first.with_games(more, width - 1) if more > 0 else first
         n_each = -(-(of_row - checks) // _MOST_SETS)
-        return self._with_games(n_each * n_rows, (of_row - checks) // n_each)
+        return self.with_games(n_each * n_rows, (of_row - checks) // n_each)
 
-    def _with_games(self, n_games: int, n_sets: int) -> ShapleyDraws:
+    def with_games(self, n_games: int, n_sets: int) -> ShapleyDraws:
         """The same with further games, of the rows in turn."""
         width = self.game.width
         first = len(self.signs)
+        row = np.arange(first, first + n_games) % len(self.background.points)
+        if first:
+            row = self._ranks.argsort(kind="stable")[row]
         if n_sets < fewest_of_many(width):
             signs = _orders(n_games, width, [self.seed, first])
         else:
             signs = more_sets(np.empty((n_games, 0, width)), n_sets, self.seed + first)
-        row = np.arange(first, first + n_games) % len(self.background.points)
-        odd = self.game.odd_parts(self.background.points[row], signs)
-        full = (self.game.at_points[:, None] - self.game.at_rows[row]) / 2.0
-        odd = np.concatenate([odd, full[:, :, None]], axis=2)
-        if first:
-            signs = np.concatenate([self.signs, signs])
-            odd = np.concatenate([self.odd, odd], axis=1)
-            return replace(self, signs=signs, odd=odd)
-        drawn = replace(self, signs=signs, odd=odd)
-        return drawn if drawn.is_exact or drawn.has_orders else drawn.checked()
+        odd, uneven = self.game.parts(row, signs)
+        drawn = replace(
+            self,
+            row=np.concatenate([self.row, row]),
+            signs=np.concatenate([self.signs, signs]) if first else signs,
+            odd=np.concatenate([self.odd, odd], axis=1) if first else odd,
+            uneven=np.concatenate([self.uneven, uneven], axis=1),
+        )
+        is_known = first or drawn.is_exact or drawn.has_orders
+        return drawn if is_known else drawn.checked()
+
+    @cached_property
+    def _ranks(self) -> Values:
+        """Ranks of the rows (M,): the lowest have further orders."""
+        rng = np.random.default_rng([self.seed, 1])
+        return rng.random(len(self.background.points)) * self._over_sizes
+
+    @property
+    def chances(self) -> Values:
+        """The chances of rows (M,) with a second order, given the ranks of others."""
+        n_more = len(self.signs) - len(self.background.points)
+        limit = np.append(np.sort(self._ranks), np.inf)[: n_more + 1][-1]
+        return np.minimum(limit / self._over_sizes, 1.0)
+
+    @cached_property
+    def _over_sizes(self) -> Values:
+        """1 over the squares that are expected of rows, up to a factor (M,)."""
+        uneven = self.uneven[:, : len(self.background.points)].sum(axis=0)
+        sizes = uneven + _AT_LEAST * uneven.mean() + np.finfo(float).tiny
+        if self.background.weights is not None:
+            sizes = sizes * self.background.weights**2
+        return np.asarray(sizes.max() / sizes)
 
     def checked(self) -> ShapleyDraws:
         """Find columns that change nothing: neither alone nor in some other sets."""
@@ -319,11 +350,11 @@ class ShapleyDraws(Sampler):
         rng = np.random.default_rng(self.seed)
         some = rng.permutation(len(alone))[:_CHECKED_SETS]
         game, index = np.divmod(some, n_sets)
-        rows = self.background.points[self._row_of_games[game]]
+        rows = self.row[game]
         for n in np.flatnonzero(unused.any(axis=1)):
             turned = np.where(unused[n], -1.0, 1.0) * self.signs[game, index]
-            of_point = replace(self.game, points=self.game.points[[n]])
-            odd = of_point.odd_parts(rows, turned[:, None])
+            of_point = self.game.of_points(np.array([n]))
+            odd, _ = of_point.parts(rows, turned[:, None])
             if (np.abs(odd[0, :, 0] - self.odd[n, game, index]) > largest[n]).any():
                 unused[n] = False
         return replace(self, unused=unused, n_checked=_CHECKED_SETS)
@@ -336,6 +367,7 @@ class _Game:
 
     value: _Evaluator
     points: Points  # (N, columns)
+    rows: Points  # (M, columns)
     players: Indices  # (columns,)
     at_points: Values  # (N,)
     at_rows: Values  # (M,)
@@ -351,22 +383,45 @@ class _Game:
         fewest = 2 * min(len(self.at_rows), N_DRAWN_BLOCKS) * (self.width - 1)
         return DrawCost(2 * len(self.points), ends, fewest)
 
-    def odd_parts(self, rows: Points, signs: Array) -> Array:
-        """(v(S) − v(Sᶜ))/2 for games of rows (G, columns) and sets (G, n, D)."""
+    def of_points(self, some: Indices) -> _Game:
+        """The game of some points."""
+        return replace(self, points=self.points[some], at_points=self.at_points[some])
+
+    def parts(self, row: Indices, signs: Array) -> tuple[Array, Array]:
+        """(v(S) − v(Sᶜ))/2 and the mean square of (v(S) + v(Sᶜ) − f(x) − f(b))/2.
+
+        For games of rows (G,) and sets (G, n, D), and the set of all columns:
+        (N, G, n + 1) and (N, G). Even parts are zero for sums of functions of a column.
+        """
         n_points = len(self.points)
         n_games, n_sets, _ = signs.shape
-        odd = np.empty((n_points * n_games, n_sets))
+        odd = np.empty((n_points * n_games, n_sets + 1))
+        uneven = np.empty(len(odd))
         row_bytes = 32 * n_sets * len(self.players)
         for block in BATCH_BUDGET.blocks(len(odd), row_bytes):
             n, g = np.divmod(np.arange(block.start, block.stop), n_games)
             from_point = signs[g][:, :, self.players] > 0.0
             point = self.points[n, None]
-            row = rows[g, None]
-            mixed = [np.where(from_point, point, row), np.where(from_point, row, point)]
+            b = self.rows[row[g], None]
+            mixed = [np.where(from_point, point, b), np.where(from_point, b, point)]
             values = self.value(np.concatenate(mixed).reshape(-1, len(self.players)))
             halves = values.reshape(2, len(n), n_sets) / 2.0
-            odd[block] = halves[0] - halves[1]
-        return odd.reshape(n_points, n_games, n_sets)
+            ends = np.stack([self.at_points[n], self.at_rows[row[g]]])[:, :, None] / 2.0
+            odd[block] = np.concatenate([halves[0] - halves[1], ends[0] - ends[1]], 1)
+            even = halves.sum(axis=0) - ends.sum(axis=0)
+            uneven[block] = (even**2).mean(axis=1)
+        return odd.reshape(n_points, n_games, n_sets + 1), uneven.reshape(
+            n_points, n_games
+        )
+
+
+def _means_of_rows(values: Array, row: Indices) -> Array:
+    """Means over the games of each row, (N, M, ...) of (N, G, ...)."""
+    order = np.argsort(row, kind="stable")
+    counts = np.bincount(row)
+    starts = np.append(0, counts.cumsum()[:-1])
+    sums = np.add.reduceat(values[:, order], starts, axis=1)
+    return sums / counts.reshape(-1, *[1] * (values.ndim - 2))
 
 
 def _orders(n_games: int, width: int, seed: list[int]) -> Array:
@@ -389,30 +444,33 @@ def _values_of_orders(signs: Array, odd: Array) -> Array:
 
 
 def _errors_of_orders(
-    values: Array,  # (N, G, D): of the rows in turn
-    of_rows: Array,  # (N, M, D): their means
-    weights: Values,  # (M,)
+    values: Array,  # (N, G, D)
+    row: Indices,  # (G,): the rows of the orders
+    weights: Values,  # (M,): of the rows
+    chances: Values,  # (M,): those of a further order
 ) -> tuple[Array, Array]:
     """Standard errors (N, D) of the mean of rows, and its blocks (10, N, D)."""
     n_points, n_games, width = values.shape
-    row = np.arange(n_games) % len(weights)
     counts = np.bincount(row)
-    freedom = n_games - len(weights)
+    freedom = n_games - len(counts)
     if freedom == 0:
         return np.zeros((n_points, width)), np.zeros((N_DRAWN_BLOCKS, n_points, width))
-    apart = (values - of_rows[:, row]) * weights[row, None]
-    # from Σ w²(m − 1)σ² over rows of m orders to Σ w²σ²/m
-    factor = weights**2 @ (1.0 / counts) / (weights**2 @ (counts - 1.0))
-    of_each = freedom * factor * (apart**2).sum(axis=1)
-    n_used = np.maximum(of_rows.any(axis=1).sum(axis=1), 1)
-    of_all = np.tile(_ALIKE / freedom * of_each.sum(axis=1) / n_used, (width, 1)).T
-    errors = np.sqrt((of_each + of_all) / (freedom + _ALIKE)) * intervals(freedom)
+    of_rows = _means_of_rows(values, row)
+    # Σ w²σ²/m, with 1/π − 1 rows of one order for each of more
+    share = (1.0 / chances - 1.0 + 1.0 / counts) / np.maximum(counts - 1.0, 1.0)
+    apart = (values - of_rows[:, row]) * (weights * np.sqrt(share))[row, None]
+    of_each = (apart**2).sum(axis=1)
+    n_used = max(np.count_nonzero(of_rows.any(axis=1)), 1)
+    of_all = np.full_like(of_each, of_each.sum() / n_used)
+    pooled = (freedom * of_each + _ALIKE * of_all) / (freedom + _ALIKE)
     rng = np.random.default_rng(1)
     block = rng.permutation(n_games) % N_DRAWN_BLOCKS
     of_blocks = (block == np.arange(N_DRAWN_BLOCKS)[:, None]) * 1.0
-    moves = _scaled((of_blocks @ apart).transpose(1, 0, 2), np.sqrt(of_each))
+    moves = (of_blocks @ apart).transpose(1, 0, 2)
+    moves = _scaled(moves, np.sqrt(freedom * of_each))
     noise = rng.normal(size=(N_DRAWN_BLOCKS, 1, width))
-    return errors, moves + _scaled(noise, np.sqrt(of_all))
+    moves += _scaled(noise, np.sqrt(_ALIKE * of_all))
+    return np.sqrt(pooled) * intervals(freedom), moves
 
 
 def _scaled(moves: Array, errors: Array) -> Array:

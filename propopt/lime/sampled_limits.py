@@ -552,6 +552,8 @@ class LimeSubject:
             shared = common.enough(points, widths)
             variance[shared] = common.variances(points[shared], widths[shared])
         rows = np.flatnonzero(~shared)
+        if len(rows) == 0:
+            return variance
         rng = np.random.default_rng(self.draws.seed)
         (uniforms,) = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
         for block, _, f in values_around(

@@ -468,7 +468,10 @@ def test_games_grow_and_more_of_them_continue():
     np.testing.assert_array_equal(more.odd[:, :70], orders.odd)
     assert len(np.unique(more.signs, axis=0)) > 120
     f = MODELS["kernel"]
-    rows = np.tile(more.background.points, (3, 1))[:125]
+    assert (np.sort(more.row[:60]) == np.arange(60)).all()
+    assert set(more.row[60:120]) == set(range(60))
+    np.testing.assert_array_equal(more.row[60:65], more.row[120:])
+    rows = more.background.points[more.row]
     end = (f(ROWS)[:, None] - f(rows)) / 2.0
     np.testing.assert_allclose(more.odd[:, :, -1], end, atol=1e-12)
     last = rows[-1]
@@ -485,36 +488,88 @@ def test_ten_rows_of_a_table_have_a_second_order(n_orders, n_games):
     assert draws.evaluations == 3 + 100 + 3 * 2 * n_games * (D - 1)
 
 
-def test_errors_of_few_second_orders_are_those_of_the_mean():
-    """Of 3,000 normal means of weighted rows, of which 20 have a second order.
+def test_second_orders_by_chance_state_errors_without_bias():
+    """Of 300 choices of 20 rows, by sizes that have nothing to do with variances.
 
-    The mean square of 3,000 errors has a relative standard error of √(2/3000) = 2.6 %,
-    and that of the stated ones, of 20 differences each, 0.6 %: within 13 % but once in
-    1e6 (4.9 standard errors).
+    The mean difference of stated squares and variances is within 4.9 standard errors
+    but once in 1e6.
     """
     rng = np.random.default_rng(0)
-    row = np.arange(120) % 100
     weights = np.linspace(1.0, 3.0, 100) / 200.0
-    values = 1000.0 * rng.normal(size=(100, 1))[row] + rng.normal(size=(1000, 120, 3))
-    means = np.stack([values[:, first::100].mean(axis=1) for first in range(100)], 1)
-    errors, _ = _errors_of_orders(values, means, weights)
-    apart = means - means.mean(axis=0)
-    made = np.einsum("xgd,g->xd", apart, weights)
+    sizes, variances = np.linspace(1.0, 4.0, 100), np.linspace(3.0, 1.0, 100) ** 2
     of_t = stats.t(20).ppf(0.975) / stats.norm.ppf(0.975)
-    assert np.mean((errors / of_t) ** 2) == pytest.approx(np.mean(made**2), rel=0.13)
+    apart = []
+    for _ in range(300):
+        ranks = rng.random(100) / sizes
+        more = ranks.argsort()[:20]
+        row = np.append(np.arange(100), more)
+        chances = np.minimum(np.sort(ranks)[20] * sizes, 1.0)
+        noise = rng.normal(size=(5, 120, 3)) * np.sqrt(variances)[row, None]
+        values = 10.0 * rng.normal(size=(100, 1))[row] + noise
+        errors, _ = _errors_of_orders(values, row, weights, chances)
+        made = np.sum(weights**2 * variances / np.bincount(row))
+        apart.append(np.mean((errors / of_t) ** 2) - made)
+    assert abs(np.mean(apart)) < 4.9 * np.std(apart) / np.sqrt(300)
+    assert np.std(apart) / np.sqrt(300) < 0.03 * made
 
 
 def test_errors_of_two_orders_each_are_pooled_over_used_columns():
+    """And over points."""
     rng = np.random.default_rng(0)
-    weights = rng.dirichlet(np.ones(12))
+    weights = rng.dirichlet(np.full(12, 5.0))
     values = np.pad(rng.normal(size=(2, 24, 3)), [(0, 0), (0, 0), (0, 5)])
     first, second = values[:, :12], values[:, 12:]
-    errors, _ = _errors_of_orders(values, (first + second) / 2.0, weights)
+    row = np.arange(24) % 12
+    errors, _ = _errors_of_orders(values, row, weights, np.ones(12))
     variances = np.einsum("xgd,g->xd", (first - second) ** 2 / 4.0, weights**2)[:, :3]
-    mean = variances.mean(axis=1, keepdims=True)
     of_t = stats.t(12).ppf(0.975) / stats.norm.ppf(0.975)
-    expected = np.sqrt((12.0 * variances + 5.0 * mean) / 17.0) * of_t
-    np.testing.assert_allclose(errors[:, :3], expected, rtol=1e-12)
+    expected = (12.0 * variances + 5.0 * variances.mean()) / 17.0
+    np.testing.assert_allclose(errors[:, :3], np.sqrt(expected) * of_t, rtol=1e-12)
+
+
+def test_chances_of_second_orders_are_those_of_their_draws():
+    """Of 60 rows: 1/π for those that are chosen has the mean 1 over 600 seeds.
+
+    z² has the mean 1 within 5 · √(2/60) = 0.91.
+    """
+    weights = np.linspace(1.0, 3.0, 60)
+    table = Background.of_points(X[:60], weights)
+    f, (points, plan) = MODELS["kernel"], (ROWS[:1], DrawPlan(75))
+    ends = f(points), f(table.points)
+    counts = []
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        draws = ShapleyDraws.of(f, table, points, rng, plan, ends=ends)
+        chosen = np.bincount(draws.row) - 1
+        assert chosen.sum() == 15
+        counts.append(chosen / draws.chances)
+    z = (np.mean(counts, axis=0) - 1.0) / np.std(counts, axis=0) * np.sqrt(600)
+    assert np.mean(z**2) == pytest.approx(1.0, abs=0.91)
+    shares = np.mean(np.array(counts) > 0.0, axis=0)
+    assert shares[-20:].mean() > 1.5 * shares[:20].mean()  # of large weights
+
+
+def test_second_orders_are_for_rows_with_interactions():
+    """Three of 90 rows have x_0 > 1, and a product counts there alone.
+
+    All three have a second order in most of 20 seeds, which by equal chances happens
+    once in 979.
+    """
+    background = X[:90].copy()
+    background[:, 1:4] = -1.0
+    background[:, 0] = np.where(np.isin(np.arange(90), [4, 40, 77]), 2.0, -1.0)
+
+    def f(rows):
+        return np.where(rows[:, 0] > 1.0, rows[:, 1] * rows[:, 2] * rows[:, 3], 0.0)
+
+    points = np.full((1, D), 0.5)
+    made = [drawn(f, background, 100, seed, points) for seed in range(20)]
+    chosen = [(np.bincount(draws.row)[[4, 40, 77]] == 2).all() for draws in made]
+    assert np.sum(chosen) > 10
+    for draws in made:
+        errors = mean_and_errors(draws)[1][0]
+        assert (errors[:4] > 0.0).all()
+        assert (errors[4:] == 0.0).all()
 
 
 def test_fewer_orders_than_rows_take_some_of_the_rows():
