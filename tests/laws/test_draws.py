@@ -513,17 +513,19 @@ def test_second_orders_by_chance_state_errors_without_bias():
     assert np.std(apart) / np.sqrt(300) < 0.03 * made
 
 
-def test_errors_of_two_orders_each_are_pooled_over_used_columns():
-    """And over points."""
+@pytest.mark.parametrize("each", [2, 3])
+def test_errors_of_more_orders_each_are_pooled_over_used_columns(each):
+    """And over points: those of means of two or three values of each row."""
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.full(12, 5.0))
-    values = np.pad(rng.normal(size=(2, 24, 3)), [(0, 0), (0, 0), (0, 5)])
-    first, second = values[:, :12], values[:, 12:]
-    row = np.arange(24) % 12
+    values = np.pad(rng.normal(size=(2, 12 * each, 3)), [(0, 0), (0, 0), (0, 5)])
+    row = np.arange(12 * each) % 12
     errors, _ = _errors_of_orders(values, row, weights, np.ones(12))
-    variances = np.einsum("xgd,g->xd", (first - second) ** 2 / 4.0, weights**2)[:, :3]
-    of_t = stats.t(12).ppf(0.975) / stats.norm.ppf(0.975)
-    expected = (12.0 * variances + 5.0 * variances.mean()) / 17.0
+    of_rows = values[:, :, :3].reshape(2, each, 12, 3).var(axis=1, ddof=1) / each
+    variances = np.einsum("xgd,g->xd", of_rows, weights**2)
+    freedom = 12 * (each - 1)
+    of_t = stats.t(freedom).ppf(0.975) / stats.norm.ppf(0.975)
+    expected = (freedom * variances + 5.0 * variances.mean()) / (freedom + 5.0)
     np.testing.assert_allclose(errors[:, :3], np.sqrt(expected) * of_t, rtol=1e-12)
 
 
@@ -560,7 +562,8 @@ def test_second_orders_are_for_rows_with_interactions():
     background[:, 0] = np.where(np.isin(np.arange(90), [4, 40, 77]), 2.0, -1.0)
 
     def f(rows):
-        return np.where(rows[:, 0] > 1.0, rows[:, 1] * rows[:, 2] * rows[:, 3], 0.0)
+        product = rows[:, 1] * rows[:, 2] * rows[:, 3]
+        return np.where(rows[:, 0] > 1.0, product, 0.0) + 10.0 * rows[:, 4]
 
     points = np.full((1, D), 0.5)
     made = [drawn(f, background, 100, seed, points) for seed in range(20)]
@@ -569,7 +572,7 @@ def test_second_orders_are_for_rows_with_interactions():
     for draws in made:
         errors = mean_and_errors(draws)[1][0]
         assert (errors[:4] > 0.0).all()
-        assert (errors[4:] == 0.0).all()
+        assert (errors[5:] == 0.0).all()
 
 
 def test_fewer_orders_than_rows_take_some_of_the_rows():
