@@ -132,7 +132,8 @@ class ShapleyDraws(Sampler):
     ) -> ShapleyDraws:
         """Take all sets if they are cheap, else orders or many sets; D ≥ 2 players."""
         columns = np.arange(points.shape[1]) if players is None else players
-        n_points, n_rows = len(points), len(background.points)
+        n_points = len(points)
+        n_rows = len(background.points)
         game = _Game(value, points, background.points, columns, *ends)
         width = game.width
         drawn = cls(
