@@ -14,16 +14,14 @@ the odd part (:mod:`propopt.laws.odd_games`). A game has either
 - **many sets**, three times as many and more, and a Gaussian process.
 
 The error is that of the games. The rows of a table are no draws, and differences
-between them are no error. Each has many sets, or an order, and ten of them at least
-have a second one: differences between orders of a row show the error. Rows have it by
-chance, in proportion to the mean square of v(S) + v(Sᶜ) − f(x) − f(b), which is zero
-without interactions, and count by one over the chance, given the ranks of the others
-(Duffield et al. 2007, Priority sampling for estimation of arbitrary subset sums). As
-they are few, the variance of a column is pooled with the mean of all columns and points
-(Smyth 2004, Linear models and empirical Bayes methods). If a table is large, some of
-its rows are drawn, and differences between games are an error: with a single order in
-each they contain that of the orders. Effects in fewer than one order in a hundred may
-be missing from values and errors.
+between them are no error. Each has many sets, or an order, and ten of them at least, of
+the largest weights, have a second one: differences d between orders of a row show the
+error. As long as few do, (Σ d²)² < 20 Σ d⁴ over rows and points, ten more rows have
+one. The variance of a column is pooled with the mean of all columns and points (Smyth
+2004, Linear models and empirical Bayes methods). If a table is large, some of its rows
+are drawn, and differences between games are an error: with a single order in each they
+contain that of the orders. Effects in fewer than one order in a hundred may be missing
+from values and errors.
 """
 
 from __future__ import annotations
@@ -64,8 +62,11 @@ _CHECKED_OF: Final = 450
 _ALIKE: Final = 5
 """Orders that the mean variance of all columns and points counts as, in each."""
 
-_AT_LEAST: Final = 0.25
-"""Least expected size of a row without interactions, relative to the mean."""
+_DIFFERENCES: Final = 20
+"""Differences between orders, by the squares that they add, that show an error."""
+
+_SEEN: Final = 100
+"""Orders without differences after which there are none."""
 
 _ROUNDING: Final = 1e-12
 """Changes below this share of the largest are rounding."""
@@ -112,7 +113,6 @@ class ShapleyDraws(Sampler):
     row: Indices  # (G,): the background rows of the games
     signs: Array  # (G, n, D): sets of each game
     odd: Array  # (N, G, n + 1): odd parts at its sets, and at the set of all columns
-    uneven: Array  # (N, G): mean squares of what their even parts vary by
     unused: Mask  # (N, D): columns without effect
     seed: int
     n_checked: int = 0  # sets that show that columns are without effect
@@ -142,7 +142,6 @@ class ShapleyDraws(Sampler):
             row=np.empty(0, np.intp),
             signs=np.empty((0, 0, width)),
             odd=np.empty((n_points, 0, 1)),
-            uneven=np.empty((n_points, 0)),
             unused=np.zeros((n_points, width), bool),
             seed=int(rng.integers(2**63)),
         )
@@ -167,7 +166,14 @@ class ShapleyDraws(Sampler):
             background = background.thinned(most, ends[1])
             game = replace(game, rows=background.points, at_rows=at_rows)
             drawn = replace(drawn, game=game, background=background)
-        return drawn.of_sets(n_sets)
+        drawn = drawn.of_sets(n_sets)
+        while drawn.tells_little and len(drawn.row) < 2 * n_rows:
+            more = min(N_DRAWN_BLOCKS, 2 * n_rows - len(drawn.row))
+            calls = drawn.cost.of(drawn.n_draws + more * (width - 1))
+            if draws.max_evaluations is not None and calls > draws.max_evaluations:
+                break
+            drawn = drawn.with_games(more, width - 1)
+        return drawn
 
     @property
     def n_draws(self) -> int:  # type: ignore[override]
@@ -232,7 +238,7 @@ class ShapleyDraws(Sampler):
             return self.with_games(more // self.fewest_more * self.step, n_sets)
         wanted = min(n_sets + more // n_games, _MOST_SETS)
         signs = more_sets(self.signs, wanted, self.seed)
-        new, _ = self.game.parts(self.row, signs[:, n_sets:])
+        new = self.game.odd_parts(self.row, signs[:, n_sets:])
         odd = np.concatenate([self.odd[:, :, :-1], new], axis=2)
         return replace(self, signs=signs, odd=odd)
 
@@ -260,12 +266,30 @@ class ShapleyDraws(Sampler):
         shares = ~unused / np.maximum((~unused).sum(axis=1), 1)[:, None]
         return blocks + missed[:, None] * shares
 
+    @property
+    def tells_little(self) -> bool:
+        """Whether few second orders of a whole table show the error of the orders."""
+        if not (self.has_orders and self.background.is_whole):
+            return False
+        values = _values_of_orders(self.signs, self.odd)
+        apart = _differences(values, self.row, self._weights)
+        squares = (apart**2).sum(axis=2)
+        largest = _ROUNDING * np.abs(self.odd).max()
+        if np.abs(apart).max() * len(self._weights) <= largest:
+            return squares.size - len(squares) * len(self._weights) < _SEEN
+        return bool(squares.sum() ** 2 < _DIFFERENCES * (squares**2).sum())
+
+    @cached_property
+    def _weights(self) -> Values:
+        """The weights of the rows, (M,)."""
+        n_rows = len(self.background.points)
+        weights = self.background.weights
+        return np.full(n_rows, 1.0 / n_rows) if weights is None else weights
+
     @cached_property
     def _games(self) -> tuple[Array, Array, Array]:
         """Values of rows (N, M, D), errors of their mean, its blocks (10, N, D)."""
-        n_rows = len(self.background.points)
-        weights = self.background.weights
-        weights = np.full(n_rows, 1.0 / n_rows) if weights is None else weights
+        weights = self._weights
         if self.has_orders:
             values = _values_of_orders(self.signs, self.odd)
         else:
@@ -273,7 +297,7 @@ class ShapleyDraws(Sampler):
             values, errors, moves = estimates_of_sets(self.signs, self.odd, shares)
         of_rows = _means_of_rows(values, self.row)
         if self.has_orders:
-            errors, moves = _errors_of_orders(values, self.row, weights, self.chances)
+            errors, moves = _errors_of_orders(values, self.row, weights)
         return of_rows, errors, moves
 
     def of_sets(self, n_sets: int) -> ShapleyDraws:
@@ -299,43 +323,21 @@ class ShapleyDraws(Sampler):
         first = len(self.signs)
         row = np.arange(first, first + n_games) % len(self.background.points)
         if first:
-            row = self._ranks.argsort(kind="stable")[row]
+            row = np.argsort(-self._weights, kind="stable")[row]
         if n_sets < fewest_of_many(width):
             signs = _orders(n_games, width, [self.seed, first])
         else:
             signs = more_sets(np.empty((n_games, 0, width)), n_sets, self.seed + first)
-        odd, uneven = self.game.parts(row, signs)
+        odd = self.game.odd_parts(row, signs)
         drawn = replace(
             self,
             row=np.concatenate([self.row, row]),
             signs=np.concatenate([self.signs, signs]) if first else signs,
             odd=np.concatenate([self.odd, odd], axis=1) if first else odd,
-            uneven=np.concatenate([self.uneven, uneven], axis=1),
         )
-        is_known = first or drawn.is_exact or drawn.has_orders
-        return drawn if is_known else drawn.checked()
-
-    @cached_property
-    def _ranks(self) -> Values:
-        """Ranks of the rows (M,): the lowest have further orders."""
-        rng = np.random.default_rng([self.seed, 1])
-        return rng.random(len(self.background.points)) * self._over_sizes
-
-    @property
-    def chances(self) -> Values:
-        """The chances of rows (M,) with a second order, given the ranks of others."""
-        n_more = len(self.signs) - len(self.background.points)
-        limit = np.append(np.sort(self._ranks), np.inf)[: n_more + 1][-1]
-        return np.minimum(limit / self._over_sizes, 1.0)
-
-    @cached_property
-    def _over_sizes(self) -> Values:
-        """1 over the squares that are expected of rows, up to a factor (M,)."""
-        uneven = self.uneven[:, : len(self.background.points)].sum(axis=0)
-        sizes = uneven + _AT_LEAST * uneven.mean() + np.finfo(float).tiny
-        if self.background.weights is not None:
-            sizes = sizes * self.background.weights**2
-        return np.asarray(sizes.max() / sizes)
+        if first or drawn.is_exact or drawn.has_orders:
+            return drawn
+        return drawn.checked()
 
     def checked(self) -> ShapleyDraws:
         """Find columns that change nothing: neither alone nor in some other sets."""
@@ -355,7 +357,7 @@ class ShapleyDraws(Sampler):
         for n in np.flatnonzero(unused.any(axis=1)):
             turned = np.where(unused[n], -1.0, 1.0) * self.signs[game, index]
             of_point = self.game.of_points(np.array([n]))
-            odd, _ = of_point.parts(rows, turned[:, None])
+            odd = of_point.odd_parts(rows, turned[:, None])
             if (np.abs(odd[0, :, 0] - self.odd[n, game, index]) > largest[n]).any():
                 unused[n] = False
         return replace(self, unused=unused, n_checked=_CHECKED_SETS)
@@ -388,16 +390,14 @@ class _Game:
         """The game of some points."""
         return replace(self, points=self.points[some], at_points=self.at_points[some])
 
-    def parts(self, row: Indices, signs: Array) -> tuple[Array, Array]:
-        """(v(S) − v(Sᶜ))/2 and the mean square of (v(S) + v(Sᶜ) − f(x) − f(b))/2.
+    def odd_parts(self, row: Indices, signs: Array) -> Array:
+        """(v(S) − v(Sᶜ))/2 for games of rows (G,) and sets (G, n, D), and of all.
 
-        For games of rows (G,) and sets (G, n, D), and the set of all columns:
-        (N, G, n + 1) and (N, G). Even parts are zero for sums of functions of a column.
+        The last of (N, G, n + 1) are those of all columns.
         """
         n_points = len(self.points)
         n_games, n_sets, _ = signs.shape
         odd = np.empty((n_points * n_games, n_sets + 1))
-        uneven = np.empty(len(odd))
         row_bytes = 32 * n_sets * len(self.players)
         for block in BATCH_BUDGET.blocks(len(odd), row_bytes):
             n, g = np.divmod(np.arange(block.start, block.stop), n_games)
@@ -407,13 +407,9 @@ class _Game:
             mixed = [np.where(from_point, point, b), np.where(from_point, b, point)]
             values = self.value(np.concatenate(mixed).reshape(-1, len(self.players)))
             halves = values.reshape(2, len(n), n_sets) / 2.0
-            ends = np.stack([self.at_points[n], self.at_rows[row[g]]])[:, :, None] / 2.0
-            odd[block] = np.concatenate([halves[0] - halves[1], ends[0] - ends[1]], 1)
-            even = halves.sum(axis=0) - ends.sum(axis=0)
-            uneven[block] = (even**2).mean(axis=1)
-        return odd.reshape(n_points, n_games, n_sets + 1), uneven.reshape(
-            n_points, n_games
-        )
+            odd[block, :-1] = halves[0] - halves[1]
+            odd[block, -1] = (self.at_points[n] - self.at_rows[row[g]]) / 2.0
+        return odd.reshape(n_points, n_games, n_sets + 1)
 
 
 def _means_of_rows(values: Array, row: Indices) -> Array:
@@ -444,24 +440,30 @@ def _values_of_orders(signs: Array, odd: Array) -> Array:
     return values
 
 
-def _errors_of_orders(
+def _differences(
     values: Array,  # (N, G, D)
     row: Indices,  # (G,): the rows of the orders
     weights: Values,  # (M,): of the rows
-    chances: Values,  # (M,): those of a further order
+) -> Array:
+    """Orders minus the means of their rows, scaled: Σ squares is a variance, (N, D)."""
+    counts = np.bincount(row)
+    # from Σ w²(m − 1)σ² over rows of m orders to Σ w²σ²/m
+    share = weights**2 @ (1.0 / counts) / (weights**2 @ (counts - 1.0))
+    apart = values - _means_of_rows(values, row)[:, row]
+    return apart * (weights * np.sqrt(share))[row, None]
+
+
+def _errors_of_orders(
+    values: Array, row: Indices, weights: Values
 ) -> tuple[Array, Array]:
     """Standard errors (N, D) of the mean of rows, and its blocks (10, N, D)."""
     n_points, n_games, width = values.shape
-    counts = np.bincount(row)
-    freedom = n_games - len(counts)
+    freedom = n_games - len(weights)
     if freedom == 0:
         return np.zeros((n_points, width)), np.zeros((N_DRAWN_BLOCKS, n_points, width))
-    of_rows = _means_of_rows(values, row)
-    # Σ w²σ²/m, with 1/π − 1 rows of one order for each of more
-    share = (1.0 / chances - 1.0 + 1.0 / counts) / np.maximum(counts - 1.0, 1.0)
-    apart = (values - of_rows[:, row]) * (weights * np.sqrt(share))[row, None]
+    apart = _differences(values, row, weights)
     of_each = (apart**2).sum(axis=1)
-    n_used = max(np.count_nonzero(of_rows.any(axis=1)), 1)
+    n_used = max(np.count_nonzero(values.any(axis=1)), 1)
     of_all = np.full_like(of_each, of_each.sum() / n_used)
     pooled = (freedom * of_each + _ALIKE * of_all) / (freedom + _ALIKE)
     rng = np.random.default_rng(1)

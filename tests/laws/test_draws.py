@@ -346,12 +346,13 @@ ROWS = X[300:303]
 N_SEEDS = 100
 
 
-def drawn(f, background, n_pairs, seed, points=ROWS):
+def drawn(f, background, n_pairs, seed, points=ROWS, most=None):
     """The draws of a background, given as rows or as it is."""
     is_array = isinstance(background, np.ndarray)
     rows = Background.of_points(background) if is_array else background
     rng, ends = np.random.default_rng(seed), (f(points), f(rows.points))
-    return ShapleyDraws.of(f, rows, points, rng, DrawPlan(n_pairs), ends=ends)
+    plan = DrawPlan(n_pairs, max_evaluations=most)
+    return ShapleyDraws.of(f, rows, points, rng, plan, ends=ends)
 
 
 def of_sets(f, background, points=ROWS):
@@ -461,16 +462,15 @@ def test_games_grow_and_more_of_them_continue():
     np.testing.assert_array_equal(more.signs[:, :32], few.signs)
     np.testing.assert_array_equal(more.odd[:, :, :32], few.odd[:, :, :32])
     orders = drawn(MODELS["kernel"], X[:60], 70, 0)
-    assert orders.signs.shape == (70, D - 1, D)
+    n_orders = len(orders.signs)
+    assert n_orders in (70, 80, 90)
     more = orders.extended(orders.n_draws + 55 * (D - 1))
-    assert more.signs.shape == (125, D - 1, D)
-    np.testing.assert_array_equal(more.signs[:70], orders.signs)
-    np.testing.assert_array_equal(more.odd[:, :70], orders.odd)
-    assert len(np.unique(more.signs, axis=0)) > 120
+    assert more.signs.shape == (n_orders + 55, D - 1, D)
+    np.testing.assert_array_equal(more.signs[:n_orders], orders.signs)
+    np.testing.assert_array_equal(more.odd[:, :n_orders], orders.odd)
+    assert len(np.unique(more.signs, axis=0)) > n_orders + 50
     f = MODELS["kernel"]
-    assert (np.sort(more.row[:60]) == np.arange(60)).all()
-    assert set(more.row[60:120]) == set(range(60))
-    np.testing.assert_array_equal(more.row[60:65], more.row[120:])
+    np.testing.assert_array_equal(more.row, np.arange(n_orders + 55) % 60)
     rows = more.background.points[more.row]
     end = (f(ROWS)[:, None] - f(rows)) / 2.0
     np.testing.assert_allclose(more.odd[:, :, -1], end, atol=1e-12)
@@ -482,35 +482,71 @@ def test_games_grow_and_more_of_them_continue():
 
 @pytest.mark.parametrize(("n_orders", "n_games"), [(100, 110), (125, 125)])
 def test_ten_rows_of_a_table_have_a_second_order(n_orders, n_games):
-    draws = drawn(MODELS["kernel"], X[:100], n_orders, 0)
+    points = X[200:220]  # so many that ten differences each show the error
+    draws = drawn(MODELS["kernel"], X[:100], n_orders, 0, points)
     assert draws.background.is_whole
     assert draws.signs.shape == (n_games, D - 1, D)
-    assert draws.evaluations == 3 + 100 + 3 * 2 * n_games * (D - 1)
+    assert draws.evaluations == 20 + 100 + 20 * 2 * n_games * (D - 1)
 
 
-def test_second_orders_by_chance_state_errors_without_bias():
-    """Of 300 choices of 20 rows, by sizes that have nothing to do with variances.
+def rare(rows):
+    """A rule of three columns, which counts in few rows."""
+    inside = (rows[:, 0] > 1.0) & (rows[:, 1] > 0.0) & (rows[:, 2] > 0.0)
+    return np.where(inside, 2.0, 0.0) + rows[:, 4]
 
-    The mean difference of stated squares and variances is within 4.9 standard errors
-    but once in 1e6.
+
+def test_more_rows_have_a_second_order_if_few_show_the_error():
+    """Of one explained row; ten rows for twenty of a kernel, above."""
+    point = np.full((1, D), 1.5)
+    draws = drawn(rare, X[:90], 100, 0, point)
+    assert len(draws.row) > 120
+    assert len(draws.row) == 180 or not draws.tells_little
+    assert len(draws.row) % 10 == 0
+    (error,) = mean_and_errors(draws)[1]
+    assert (error[:3] > 0.0).all()
+    few = drawn(rare, X[:90], 100, 0, point, most=1 + 90 + 2 * 110 * (D - 1))
+    assert len(few.row) == 110
+    np.testing.assert_array_equal(few.signs, draws.signs[:110])
+
+
+def test_a_hundred_orders_without_differences_are_enough():
+    linear = MODELS["linear"]
+    assert len(drawn(linear, X[:90], 100, 0, X[200:201]).row) == 180
+    assert len(drawn(linear, X[:90], 100, 0, X[200:210]).row) == 100
+
+
+def test_second_orders_are_of_rows_with_large_weights():
+    weights = np.random.default_rng(0).permutation(np.arange(1.0, 91.0))
+    table = Background.of_points(X[:90], weights)
+    f, points = MODELS["kernel"], X[200:220]
+    ends = f(points), f(table.points)
+    rng = np.random.default_rng(0)
+    draws = ShapleyDraws.of(f, table, points, rng, DrawPlan(100), ends=ends)
+    assert len(draws.row) == 100
+    assert (table.weights[draws.row[90:]] * weights.sum() > 80.5).all()
+    mean = draws.blocks(1.0).mean(axis=0)
+    shares = weights / weights.sum()
+    total = f(points) - shares @ f(table.points)
+    np.testing.assert_allclose(mean.sum(axis=1), total, atol=1e-12)
+
+
+def test_second_orders_state_errors_without_bias():
+    """Of 3,000 normal means of weighted rows, of which 20 have a second order.
+
+    The mean square of 3,000 errors has a relative standard error of √(2/3000) = 2.6 %,
+    and that of the stated ones, of 20 differences each, 0.6 %: within 13 % but once in
+    1e6 (4.9 standard errors).
     """
     rng = np.random.default_rng(0)
-    weights = np.linspace(1.0, 3.0, 100) / 200.0
-    sizes, variances = np.linspace(1.0, 4.0, 100), np.linspace(3.0, 1.0, 100) ** 2
+    row = np.arange(120) % 100
+    weights = np.linspace(3.0, 1.0, 100) / 200.0
+    noise = rng.normal(size=(1000, 120, 3))
+    values = 10.0 * rng.normal(size=(100, 1))[row] + noise
+    errors, _ = _errors_of_orders(values, row, weights)
+    means = np.stack([noise[:, first::100].mean(axis=1) for first in range(100)], 1)
+    made = np.einsum("xgd,g->xd", means, weights)
     of_t = stats.t(20).ppf(0.975) / stats.norm.ppf(0.975)
-    apart = []
-    for _ in range(300):
-        ranks = rng.random(100) / sizes
-        more = ranks.argsort()[:20]
-        row = np.append(np.arange(100), more)
-        chances = np.minimum(np.sort(ranks)[20] * sizes, 1.0)
-        noise = rng.normal(size=(5, 120, 3)) * np.sqrt(variances)[row, None]
-        values = 10.0 * rng.normal(size=(100, 1))[row] + noise
-        errors, _ = _errors_of_orders(values, row, weights, chances)
-        made = np.sum(weights**2 * variances / np.bincount(row))
-        apart.append(np.mean((errors / of_t) ** 2) - made)
-    assert abs(np.mean(apart)) < 4.9 * np.std(apart) / np.sqrt(300)
-    assert np.std(apart) / np.sqrt(300) < 0.03 * made
+    assert np.mean((errors / of_t) ** 2) == pytest.approx(np.mean(made**2), rel=0.13)
 
 
 @pytest.mark.parametrize("each", [2, 3])
@@ -519,60 +555,13 @@ def test_errors_of_more_orders_each_are_pooled_over_used_columns(each):
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.full(12, 5.0))
     values = np.pad(rng.normal(size=(2, 12 * each, 3)), [(0, 0), (0, 0), (0, 5)])
-    row = np.arange(12 * each) % 12
-    errors, _ = _errors_of_orders(values, row, weights, np.ones(12))
+    errors, _ = _errors_of_orders(values, np.arange(12 * each) % 12, weights)
     of_rows = values[:, :, :3].reshape(2, each, 12, 3).var(axis=1, ddof=1) / each
     variances = np.einsum("xgd,g->xd", of_rows, weights**2)
     freedom = 12 * (each - 1)
     of_t = stats.t(freedom).ppf(0.975) / stats.norm.ppf(0.975)
     expected = (freedom * variances + 5.0 * variances.mean()) / (freedom + 5.0)
     np.testing.assert_allclose(errors[:, :3], np.sqrt(expected) * of_t, rtol=1e-12)
-
-
-def test_chances_of_second_orders_are_those_of_their_draws():
-    """Of 60 rows: 1/π for those that are chosen has the mean 1 over 600 seeds.
-
-    z² has the mean 1 within 5 · √(2/60) = 0.91.
-    """
-    weights = np.linspace(1.0, 3.0, 60)
-    table = Background.of_points(X[:60], weights)
-    f, (points, plan) = MODELS["kernel"], (ROWS[:1], DrawPlan(75))
-    ends = f(points), f(table.points)
-    counts = []
-    for seed in range(600):
-        rng = np.random.default_rng(seed)
-        draws = ShapleyDraws.of(f, table, points, rng, plan, ends=ends)
-        chosen = np.bincount(draws.row) - 1
-        assert chosen.sum() == 15
-        counts.append(chosen / draws.chances)
-    z = (np.mean(counts, axis=0) - 1.0) / np.std(counts, axis=0) * np.sqrt(600)
-    assert np.mean(z**2) == pytest.approx(1.0, abs=0.91)
-    shares = np.mean(np.array(counts) > 0.0, axis=0)
-    assert shares[-20:].mean() > 1.5 * shares[:20].mean()  # of large weights
-
-
-def test_second_orders_are_for_rows_with_interactions():
-    """Three of 90 rows have x_0 > 1, and a product counts there alone.
-
-    All three have a second order in most of 20 seeds, which by equal chances happens
-    once in 979.
-    """
-    background = X[:90].copy()
-    background[:, 1:4] = -1.0
-    background[:, 0] = np.where(np.isin(np.arange(90), [4, 40, 77]), 2.0, -1.0)
-
-    def f(rows):
-        product = rows[:, 1] * rows[:, 2] * rows[:, 3]
-        return np.where(rows[:, 0] > 1.0, product, 0.0) + 10.0 * rows[:, 4]
-
-    points = np.full((1, D), 0.5)
-    made = [drawn(f, background, 100, seed, points) for seed in range(20)]
-    chosen = [(np.bincount(draws.row)[[4, 40, 77]] == 2).all() for draws in made]
-    assert np.sum(chosen) > 10
-    for draws in made:
-        errors = mean_and_errors(draws)[1][0]
-        assert (errors[:4] > 0.0).all()
-        assert (errors[5:] == 0.0).all()
 
 
 def test_fewer_orders_than_rows_take_some_of_the_rows():
@@ -842,7 +831,7 @@ def test_errors_are_small_at_the_same_number_of_calls():
         for seed in range(10):
             orders = drawn(f, background, 100, seed)
             made.append(((mean_and_errors(orders)[0] - exact) ** 2).sum())
-            assert orders.evaluations == 3 + 100 + 3 * 2 * 110 * (D - 1)
+            assert orders.evaluations <= 3 + 100 + 3 * 2 * 140 * (D - 1)
         assert np.mean(made) / (exact**2).sum() < most, name
 
 
@@ -851,14 +840,16 @@ def test_a_rule_takes_a_hundred_orders_and_nothing_else():
     function = po.wrap(MODELS["kernel"])
     rule = ContributionRule(function=function, reference=reference, rng=0)
     labels = reference.labels.of_columns()
-    base, ends = 80, 3
-    orders = 2 * 100 * 3 * (D - 1)
-    known = rule.of(ROWS, labels).estimate
+    base, ends = 80, 20
+    orders = 2 * 100 * 20 * (D - 1)
+    known = rule.of(X[200:220], labels).estimate
     assert known.evaluations == base + ends + orders
-    # one row, with a base that is known
+    # one row, with a base that is known: tens of orders until they show the error
     before = function.calls.rows
     replace(rule).of_row(ROWS[:1], labels, 0.0)
-    assert function.calls.rows - before == 1 + 80 + orders / 3
+    calls = function.calls.rows - before - 1 - 80
+    assert calls // (2 * (D - 1)) in (100, 110, 120, 130, 140, 150, 160)
+    assert calls % (2 * (D - 1)) == 0
 
 
 @pytest.mark.parametrize("width", [2, 5])
