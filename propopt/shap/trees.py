@@ -124,7 +124,9 @@ class TreeExplainer:
         del linearize_link
         self.masker = data
         self.model_output = model_output
-        self.feature_names = None if feature_names is None else list(feature_names)
+        self.feature_names: list[str] | None = (
+            None if feature_names is None else list(feature_names)
+        )
         self.model: TreeModel = TreeModel.of(model)
         self.data: Any = None
         self._background: Game | None = None
