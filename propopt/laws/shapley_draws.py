@@ -167,11 +167,12 @@ class ShapleyDraws(Sampler):
             game = replace(game, rows=background.points, at_rows=at_rows)
             drawn = replace(drawn, game=game, background=background)
         drawn = drawn.of_sets(n_sets)
-        while drawn.tells_little and len(drawn.row) < 2 * n_rows:
-            more = min(N_DRAWN_BLOCKS, 2 * n_rows - len(drawn.row))
-            calls = drawn.cost.of(drawn.n_draws + more * (width - 1))
-            if draws.max_evaluations is not None and calls > draws.max_evaluations:
-                break
+        most_games = 2 * n_rows
+        if draws.max_evaluations is not None:
+            most = drawn.cost.affordable(draws.max_evaluations)
+            most_games = min(most_games, most // (width - 1))
+        while drawn.tells_little and len(drawn.row) < most_games:
+            more = min(N_DRAWN_BLOCKS, most_games - len(drawn.row))
             drawn = drawn.with_games(more, width - 1)
         return drawn
 
@@ -187,7 +188,7 @@ class ShapleyDraws(Sampler):
     @property
     def fewest_more(self) -> int:
         n_games, n_sets, _ = self.signs.shape
-        return n_sets * self.step if self._is_full else n_games
+        return n_sets * self._step if self._is_full else n_games
 
     @property
     def is_exact(self) -> bool:
@@ -220,7 +221,7 @@ class ShapleyDraws(Sampler):
         return n_sets < fewest_of_many(width)
 
     @property
-    def step(self) -> int:
+    def _step(self) -> int:
         """Further games at once: of some rows if they are orders of a whole table."""
         some = self.has_orders and self.background.is_whole
         return 1 if some else len(self.background.points)
@@ -235,7 +236,7 @@ class ShapleyDraws(Sampler):
         more = n_draws - self.n_draws
         n_games, n_sets, _ = self.signs.shape
         if self._is_full:
-            return self.with_games(more // self.fewest_more * self.step, n_sets)
+            return self.with_games(more // self.fewest_more * self._step, n_sets)
         wanted = min(n_sets + more // n_games, _MOST_SETS)
         signs = more_sets(self.signs, wanted, self.seed)
         new = self.game.odd_parts(self.row, signs[:, n_sets:])
@@ -271,8 +272,7 @@ class ShapleyDraws(Sampler):
         """Whether few second orders of a whole table show the error of the orders."""
         if not (self.has_orders and self.background.is_whole):
             return False
-        values = _values_of_orders(self.signs, self.odd)
-        apart = _differences(values, self.row, self._weights)
+        apart = _differences(self._of_orders, self.row, self._weights)
         squares = (apart**2).sum(axis=2)
         largest = _ROUNDING * np.abs(self.odd).max()
         if np.abs(apart).max() * len(self._weights) <= largest:
@@ -287,18 +287,26 @@ class ShapleyDraws(Sampler):
         return np.full(n_rows, 1.0 / n_rows) if weights is None else weights
 
     @cached_property
+    def _of_orders(self) -> Array:
+        """The change of the odd part by each column, (N, G, D)."""
+        ends = np.ones((len(self.signs), 1, self.game.width))
+        steps = np.diff(np.concatenate([-ends, self.signs, ends], axis=1), axis=1)
+        along = np.concatenate([-self.odd[:, :, -1:], self.odd], axis=2)
+        values = np.empty((*self.odd.shape[:2], self.game.width))
+        places = np.broadcast_to(steps.argmax(axis=2), values.shape)
+        np.put_along_axis(values, places, np.diff(along, axis=2), axis=2)
+        return values
+
+    @cached_property
     def _games(self) -> tuple[Array, Array, Array]:
         """Values of rows (N, M, D), errors of their mean, its blocks (10, N, D)."""
-        weights = self._weights
         if self.has_orders:
-            values = _values_of_orders(self.signs, self.odd)
+            values = self._of_orders
+            errors, moves = _errors_of_orders(values, self.row, self._weights)
         else:
-            shares = (weights / np.bincount(self.row))[self.row]
+            shares = (self._weights / np.bincount(self.row))[self.row]
             values, errors, moves = estimates_of_sets(self.signs, self.odd, shares)
-        of_rows = _means_of_rows(values, self.row)
-        if self.has_orders:
-            errors, moves = _errors_of_orders(values, self.row, weights)
-        return of_rows, errors, moves
+        return _means_of_rows(values, self.row), errors, moves
 
     def of_sets(self, n_sets: int) -> ShapleyDraws:
         """The first games, with at most so many sets of all rows."""
@@ -310,34 +318,31 @@ class ShapleyDraws(Sampler):
         checks = -(-_CHECKED_SETS // n_rows) * (of_row * n_rows >= _CHECKED_OF)
         many = fewest_of_many(width)
         if of_row - checks < many or many > _MOST_SETS:
-            orders = n_sets // (width - 1)
-            first = self.with_games(min(orders, n_rows), width - 1)
-            more = (orders - n_rows) // first.step * first.step
-            return first.with_games(more, width - 1) if more > 0 else first
+            orders = n_sets // (width - 1) // self._step * self._step
+            return self.with_games(orders, width - 1)
         n_each = -(-(of_row - checks) // _MOST_SETS)
         return self.with_games(n_each * n_rows, (of_row - checks) // n_each)
 
     def with_games(self, n_games: int, n_sets: int) -> ShapleyDraws:
-        """The same with further games, of the rows in turn."""
+        """The same with further games: of the rows in turn, then of those by weight."""
         width = self.game.width
+        n_rows = len(self.background.points)
         first = len(self.signs)
-        row = np.arange(first, first + n_games) % len(self.background.points)
-        if first:
-            row = np.argsort(-self._weights, kind="stable")[row]
+        index = np.arange(first, first + n_games)
+        by_weight = np.argsort(-self._weights, kind="stable")
+        row = np.where(index < n_rows, index, by_weight[index % n_rows])
         if n_sets < fewest_of_many(width):
             signs = _orders(n_games, width, [self.seed, first])
         else:
             signs = more_sets(np.empty((n_games, 0, width)), n_sets, self.seed + first)
         odd = self.game.odd_parts(row, signs)
-        drawn = replace(
-            self,
-            row=np.concatenate([self.row, row]),
-            signs=np.concatenate([self.signs, signs]) if first else signs,
-            odd=np.concatenate([self.odd, odd], axis=1) if first else odd,
-        )
-        if first or drawn.is_exact or drawn.has_orders:
-            return drawn
-        return drawn.checked()
+        if first:
+            row = np.concatenate([self.row, row])
+            signs = np.concatenate([self.signs, signs])
+            odd = np.concatenate([self.odd, odd], axis=1)
+            return replace(self, row=row, signs=signs, odd=odd)
+        drawn = replace(self, row=row, signs=signs, odd=odd)
+        return drawn if drawn.is_exact or drawn.has_orders else drawn.checked()
 
     def checked(self) -> ShapleyDraws:
         """Find columns that change nothing: neither alone nor in some other sets."""
@@ -356,8 +361,7 @@ class ShapleyDraws(Sampler):
         rows = self.row[game]
         for n in np.flatnonzero(unused.any(axis=1)):
             turned = np.where(unused[n], -1.0, 1.0) * self.signs[game, index]
-            of_point = self.game.of_points(np.array([n]))
-            odd = of_point.odd_parts(rows, turned[:, None])
+            odd = self.game.of_point(int(n)).odd_parts(rows, turned[:, None])
             if (np.abs(odd[0, :, 0] - self.odd[n, game, index]) > largest[n]).any():
                 unused[n] = False
         return replace(self, unused=unused, n_checked=_CHECKED_SETS)
@@ -386,9 +390,9 @@ class _Game:
         fewest = 2 * min(len(self.at_rows), N_DRAWN_BLOCKS) * (self.width - 1)
         return DrawCost(2 * len(self.points), ends, fewest)
 
-    def of_points(self, some: Indices) -> _Game:
-        """The game of some points."""
-        return replace(self, points=self.points[some], at_points=self.at_points[some])
+    def of_point(self, n: int) -> _Game:
+        """The game of one point."""
+        return replace(self, points=self.points[[n]], at_points=self.at_points[[n]])
 
     def odd_parts(self, row: Indices, signs: Array) -> Array:
         """(v(S) − v(Sᶜ))/2 for games of rows (G,) and sets (G, n, D), and of all.
@@ -413,12 +417,12 @@ class _Game:
 
 
 def _means_of_rows(values: Array, row: Indices) -> Array:
-    """Means over the games of each row, (N, M, ...) of (N, G, ...)."""
+    """Means over the games of each row, (N, M, D) of (N, G, D)."""
     order = np.argsort(row, kind="stable")
     counts = np.bincount(row)
     starts = np.append(0, counts.cumsum()[:-1])
     sums = np.add.reduceat(values[:, order], starts, axis=1)
-    return sums / counts.reshape(-1, *[1] * (values.ndim - 2))
+    return sums / counts[:, None]
 
 
 def _orders(n_games: int, width: int, seed: list[int]) -> Array:
@@ -427,17 +431,6 @@ def _orders(n_games: int, width: int, seed: list[int]) -> Array:
     ranks = rng.random((n_games, width)).argsort(axis=1).argsort(axis=1)
     taken = ranks[:, None] < np.arange(1, width)[:, None]
     return np.where(taken, 1.0, -1.0)
-
-
-def _values_of_orders(signs: Array, odd: Array) -> Array:
-    """The change of the odd part by each column, (N, G, D)."""
-    ends = np.ones((len(signs), 1, signs.shape[2]))
-    order = np.diff(np.concatenate([-ends, signs, ends], axis=1), axis=1).argmax(axis=2)
-    along = np.concatenate([-odd[:, :, -1:], odd], axis=2)
-    values = np.empty((*odd.shape[:2], signs.shape[2]))
-    places = np.broadcast_to(order, values.shape)
-    np.put_along_axis(values, places, np.diff(along, axis=2), axis=2)
-    return values
 
 
 def _differences(
@@ -458,9 +451,10 @@ def _errors_of_orders(
 ) -> tuple[Array, Array]:
     """Standard errors (N, D) of the mean of rows, and its blocks (10, N, D)."""
     n_points, n_games, width = values.shape
+    shape = (N_DRAWN_BLOCKS, n_points, width)
     freedom = n_games - len(weights)
     if freedom == 0:
-        return np.zeros((n_points, width)), np.zeros((N_DRAWN_BLOCKS, n_points, width))
+        return np.zeros((n_points, width)), np.zeros(shape)
     apart = _differences(values, row, weights)
     of_each = (apart**2).sum(axis=1)
     n_used = max(np.count_nonzero(values.any(axis=1)), 1)
@@ -469,10 +463,8 @@ def _errors_of_orders(
     rng = np.random.default_rng(1)
     block = rng.permutation(n_games) % N_DRAWN_BLOCKS
     of_blocks = (block == np.arange(N_DRAWN_BLOCKS)[:, None]) * 1.0
-    moves = (of_blocks @ apart).transpose(1, 0, 2)
-    moves = _scaled(moves, np.sqrt(freedom * of_each))
-    noise = rng.normal(size=(N_DRAWN_BLOCKS, 1, width))
-    moves += _scaled(noise, np.sqrt(_ALIKE * of_all))
+    moves = (of_blocks @ apart).swapaxes(0, 1) * np.sqrt(freedom)
+    moves += rng.normal(size=(N_DRAWN_BLOCKS, 1, width)) * np.sqrt(_ALIKE / 10 * of_all)
     return np.sqrt(pooled) * intervals(freedom), moves
 
 
