@@ -220,14 +220,8 @@ class LimeDocuments(
         n = self._read_samples(n_samples)
         if n == self.n_samples and self.runs.means is not None:
             return self.runs.means
-        return np.concatenate(
-            [
-                case.finite.coefficients[0] if record.has_coefficients else case.beta[0]
-                for case, record in zip(
-                    self.evidence(n, "expected"), self.records, strict=True
-                )
-            ]
-        )
+        cases = self.evidence(n, "expected")
+        return numbers_of_runs(cases, lambda case: case.finite.coefficients)
 
     def _path(self, n: int, widths: ArrayLike | None) -> BandwidthPath:
         subject = self.require_subject("path")

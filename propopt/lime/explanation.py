@@ -549,7 +549,8 @@ class LimeExplanation(
         -------
         array (N, D), or list of arrays (d,)
             For documents those of the package ``lime``: its ridge is 1, and its first
-            sample the document itself. They hold for many more samples than words.
+            sample the document itself. They hold for many more samples than words; NaN
+            for documents without coefficients, and for those of more than 500 words.
 
         Raises
         ------

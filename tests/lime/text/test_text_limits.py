@@ -492,6 +492,15 @@ def test_what_a_model_sees():
     assert wrap(pipeline(), data=NOTES).vectorisers
 
 
+def test_documents_of_many_words_have_no_runs_of_any_length():
+    texts = [words(501, "food"), words(500, "food")]
+    limits = text_limits(pipeline(), texts, n_samples=4000)
+    for n in (None, 4000, 3000):
+        for long, short in (limits.expected(n), limits.noise(n)):
+            assert np.isnan(long).all()
+            assert np.isfinite(short).all()
+
+
 def test_estimates_several_documents_and_long_ones():
     texts = [words(20, "food"), words(5, "food")]
     long = text_limits(food, texts, n_samples=600)
