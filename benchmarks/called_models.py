@@ -19,9 +19,10 @@ by t       the same for ``Explanation.intervals()``, of 2.26 standard errors
 truth      error of the exact values themselves, relative: long runs have one
 ========== =========================================================================
 
-Exact values come from all sets of columns, up to 14; from the products and trees of
-which models are sums, and from terms of few columns, for any number. For the network of
-40 columns they are a run of 100,000 orders for each row.
+Lines of 100 and more background rows have a table for each seed. Exact values come from
+all sets of columns, up to 14; from the products and trees of which models are sums, and
+from terms of few columns, for any number. For the network of 40 columns they are a run
+of 100,000 orders for each row.
 
     python -m benchmarks.called_models --surrogates
 
@@ -70,6 +71,9 @@ MEASURED = Path(__file__).with_suffix(".csv")
 ORDERS = (100, 400)
 
 N_POINTS = 5
+
+FEW_ROWS = 20
+"""Background rows that all have several orders."""
 
 _MOST_ENUMERATED = 14
 """Columns of all of whose sets values are computed."""
@@ -355,26 +359,35 @@ def sampled(case: Called, points: Any, rows: Any, n_orders: int, seed: int) -> A
 
 
 def measured(kind: str, width: int, n_rows: int, n_seeds: int) -> list[dict[str, Any]]:
-    """Errors for the same points and background rows by all seeds, for each budget."""
+    """Errors for the same points by all seeds, for each budget.
+
+    Seeds have the same background rows if these are few. Of 100, some have a second
+    order, the same ones by all seeds: there is a table for each.
+    """
     case = called(kind, width)
     points = case.table(N_POINTS, 1)
-    rows = case.table(n_rows, 2)
-    arrays = np.asarray(points), np.asarray(rows)
+    tables = [case.table(n_rows, 2)] * n_seeds
     off = np.zeros(points.shape)
     if case.truth is None and width > _MOST_ENUMERATED:
-        exact, off = of_orders(case.f, *arrays, LONG_RUN, n_seeds)
+        first, off = of_orders(case.f, points, tables[0], LONG_RUN, n_seeds)
+        truths = [first] * n_seeds
+    elif n_rows > FEW_ROWS:
+        tables = [case.table(n_rows, 2 + seed) for seed in range(n_seeds)]
+        truths = [case.exact(points, rows) for rows in tables]
     else:
-        exact = case.exact(*arrays)
+        truths = [case.exact(np.asarray(points), np.asarray(tables[0]))] * n_seeds
     lines = []
     for n_orders in ORDERS:
         results = []
-        for seed in range(n_seeds):
+        for seed, (rows, exact) in enumerate(zip(tables, truths, strict=True)):
             phi, stated, calls = sampled(case, points, rows, n_orders, seed)
             paid = (calls - N_POINTS - n_rows) // (2 * (width - 1) * N_POINTS)
+            arrays = np.asarray(points), np.asarray(rows)
             before, _ = of_orders(case.f, *arrays, paid, seed)
             results.append((phi - exact, stated, before - exact, calls))
         line = {"model": kind, "columns": width, "rows": n_rows, "orders": n_orders}
-        lines.append({**line, **summary(results, exact), "truth": size(off, exact)})
+        both = np.array(truths)
+        lines.append({**line, **summary(results, both), "truth": size(off, both)})
         print(lines[-1], flush=True)
     return lines
 

@@ -2,10 +2,11 @@
 
     python -m benchmarks.few_calls [--output FILE] [--seeds 60]
 
-takes shapiq 1.8 with its games, which need Python 3.12 or later. The value of each of
-the 2^D coalitions of a game is computed once, and gives exact Shapley values; then each
-method has 200 or 500 coalitions, by 60 seeds. It writes ``few_calls.csv`` beside this
-file and prints the table of ``docs/background/few_calls.md``.
+takes shapiq 1.8 with its games, which need Python 3.12 or later, and xgboost and
+lightgbm, the boosters that its approximators fit if they are installed. The value of
+each of the 2^D coalitions of a game is computed once, and gives exact Shapley values;
+then each method has 200 or 500 coalitions, by 60 seeds. It writes ``few_calls.csv``
+beside this file and prints the table of ``docs/background/few_calls.md``.
 
 =========== ========================================================================
 error       root mean square of the errors, relative to that of the values
