@@ -110,7 +110,6 @@ class ShapleyDraws(Sampler):
 
     game: _Game
     background: Background
-    row: Indices  # (G,): the background rows of the games
     signs: Array  # (G, n, D): sets of each game
     odd: Array  # (N, G, n + 1): odd parts at its sets, and at the set of all columns
     unused: Mask  # (N, D): columns without effect
@@ -139,7 +138,6 @@ class ShapleyDraws(Sampler):
         drawn = cls(
             game,
             background,
-            row=np.empty(0, np.intp),
             signs=np.empty((0, 0, width)),
             odd=np.empty((n_points, 0, 1)),
             unused=np.zeros((n_points, width), bool),
@@ -167,13 +165,12 @@ class ShapleyDraws(Sampler):
             game = replace(game, rows=background.points, at_rows=at_rows)
             drawn = replace(drawn, game=game, background=background)
         drawn = drawn.of_sets(n_sets)
-        most_games = 2 * n_rows
+        most = 2 * n_rows * (width - 1)
         if draws.max_evaluations is not None:
-            most = drawn.cost.affordable(draws.max_evaluations)
-            most_games = min(most_games, most // (width - 1))
-        while drawn.tells_little and len(drawn.row) < most_games:
-            more = min(N_DRAWN_BLOCKS, most_games - len(drawn.row))
-            drawn = drawn.with_games(more, width - 1)
+            most = min(most, drawn.cost.affordable(draws.max_evaluations))
+        ten = N_DRAWN_BLOCKS * (width - 1)
+        while drawn.tells_little and drawn.n_draws + drawn.fewest_more <= most:
+            drawn = drawn.extended(min(drawn.n_draws + ten, most))
         return drawn
 
     @property
@@ -236,7 +233,7 @@ class ShapleyDraws(Sampler):
         more = n_draws - self.n_draws
         n_games, n_sets, _ = self.signs.shape
         if self._is_full:
-            return self.with_games(more // self.fewest_more * self._step, n_sets)
+            return self._with_games(more // self.fewest_more * self._step, n_sets)
         wanted = min(n_sets + more // n_games, _MOST_SETS)
         signs = more_sets(self.signs, wanted, self.seed)
         new = self.game.odd_parts(self.row, signs[:, n_sets:])
@@ -276,8 +273,20 @@ class ShapleyDraws(Sampler):
         squares = (apart**2).sum(axis=2)
         largest = _ROUNDING * np.abs(self.odd).max()
         if np.abs(apart).max() * len(self._weights) <= largest:
-            return squares.size - len(squares) * len(self._weights) < _SEEN
+            n_seconds = len(self.row) - len(self._weights)
+            return len(squares) * n_seconds < _SEEN
         return bool(squares.sum() ** 2 < _DIFFERENCES * (squares**2).sum())
+
+    @property
+    def row(self) -> Indices:
+        """The background rows of the games, (G,)."""
+        return self._rows_of(np.arange(len(self.signs)))
+
+    def _rows_of(self, games: Indices) -> Indices:
+        """The rows of games: each in turn, then each in the order of the weights."""
+        n_rows = len(self.background.points)
+        by_weight = np.argsort(-self._weights, kind="stable")
+        return np.where(games < n_rows, games, by_weight[games % n_rows])
 
     @cached_property
     def _weights(self) -> Values:
@@ -314,34 +323,30 @@ class ShapleyDraws(Sampler):
         n_rows = len(self.background.points)
         of_row = n_sets // n_rows
         if of_row >= 2 ** (width - 1) - 1:
-            return self.with_games(n_rows, 2 ** (width - 1) - 1)
+            return self._with_games(n_rows, 2 ** (width - 1) - 1)
         checks = -(-_CHECKED_SETS // n_rows) * (of_row * n_rows >= _CHECKED_OF)
         many = fewest_of_many(width)
         if of_row - checks < many or many > _MOST_SETS:
             orders = n_sets // (width - 1) // self._step * self._step
-            return self.with_games(orders, width - 1)
+            return self._with_games(orders, width - 1)
         n_each = -(-(of_row - checks) // _MOST_SETS)
-        return self.with_games(n_each * n_rows, (of_row - checks) // n_each)
+        return self._with_games(n_each * n_rows, (of_row - checks) // n_each)
 
-    def with_games(self, n_games: int, n_sets: int) -> ShapleyDraws:
-        """The same with further games: of the rows in turn, then of those by weight."""
+    def _with_games(self, n_games: int, n_sets: int) -> ShapleyDraws:
+        """The same with further games."""
         width = self.game.width
-        n_rows = len(self.background.points)
         first = len(self.signs)
-        index = np.arange(first, first + n_games)
-        by_weight = np.argsort(-self._weights, kind="stable")
-        row = np.where(index < n_rows, index, by_weight[index % n_rows])
         if n_sets < fewest_of_many(width):
             signs = _orders(n_games, width, [self.seed, first])
         else:
             signs = more_sets(np.empty((n_games, 0, width)), n_sets, self.seed + first)
+        row = self._rows_of(np.arange(first, first + n_games))
         odd = self.game.odd_parts(row, signs)
         if first:
-            row = np.concatenate([self.row, row])
             signs = np.concatenate([self.signs, signs])
             odd = np.concatenate([self.odd, odd], axis=1)
-            return replace(self, row=row, signs=signs, odd=odd)
-        drawn = replace(self, row=row, signs=signs, odd=odd)
+            return replace(self, signs=signs, odd=odd)
+        drawn = replace(self, signs=signs, odd=odd)
         return drawn if drawn.is_exact or drawn.has_orders else drawn.checked()
 
     def checked(self) -> ShapleyDraws:
@@ -458,13 +463,14 @@ def _errors_of_orders(
     apart = _differences(values, row, weights)
     of_each = (apart**2).sum(axis=1)
     n_used = max(np.count_nonzero(values.any(axis=1)), 1)
-    of_all = np.full_like(of_each, of_each.sum() / n_used)
+    of_all = of_each.sum() / n_used
     pooled = (freedom * of_each + _ALIKE * of_all) / (freedom + _ALIKE)
     rng = np.random.default_rng(1)
     block = rng.permutation(n_games) % N_DRAWN_BLOCKS
     of_blocks = (block == np.arange(N_DRAWN_BLOCKS)[:, None]) * 1.0
     moves = (of_blocks @ apart).swapaxes(0, 1) * np.sqrt(freedom)
-    moves += rng.normal(size=(N_DRAWN_BLOCKS, 1, width)) * np.sqrt(_ALIKE / 10 * of_all)
+    noise = rng.normal(size=(N_DRAWN_BLOCKS, 1, width))
+    moves += noise * np.sqrt(_ALIKE * of_all / N_DRAWN_BLOCKS)
     return np.sqrt(pooled) * intervals(freedom), moves
 
 
