@@ -75,6 +75,9 @@ N_POINTS = 5
 FEW_ROWS = 20
 """Background rows that all have several orders."""
 
+MOST_ROWS = 100
+"""Background rows of which none is left out."""
+
 _MOST_ENUMERATED = 14
 """Columns of all of whose sets values are computed."""
 
@@ -105,13 +108,10 @@ CASES = (  # kinds, columns, background rows, seeds
     ("service", 14, 100, 20),
     ("service", 20, 20, 20),
     ("service", 60, 20, 10),
-)
-
-DRAWN = (  # kinds and columns of the default with 500 background rows
-    ("network, probability", 10),
-    ("support vectors", 20),
-    ("stack", 20),
-    ("service", 20),
+    ("network, probability", 10, 500, 20),
+    ("support vectors", 20, 500, 20),
+    ("stack", 20, 500, 20),
+    ("service", 20, 500, 20),
 )
 
 SHARED = (  # kinds, columns and background rows where many triples have effects
@@ -361,54 +361,36 @@ def sampled(case: Called, points: Any, rows: Any, n_orders: int, seed: int) -> A
 def measured(kind: str, width: int, n_rows: int, n_seeds: int) -> list[dict[str, Any]]:
     """Errors for the same points by all seeds, for each budget.
 
-    Seeds have the same background rows if these are few. Of 100, some have a second
-    order, the same ones by all seeds: there is a table for each.
+    Seeds have the same background rows if these are few. Of more, the same ones would
+    have a second order, or be drawn: there is a table for each seed. If some are drawn,
+    the budget is the default.
     """
     case = called(kind, width)
     points = case.table(N_POINTS, 1)
-    tables = [case.table(n_rows, 2)] * n_seeds
+    n_tables = 1 if n_rows <= FEW_ROWS else n_seeds
+    tables = [case.table(n_rows, 2 + seed) for seed in range(n_tables)]
+    arrays = [np.asarray(rows) for rows in tables]
+    explained = np.asarray(points)
     off = np.zeros(points.shape)
     if case.truth is None and width > _MOST_ENUMERATED:
-        first, off = of_orders(case.f, points, tables[0], LONG_RUN, n_seeds)
-        truths = [first] * n_seeds
-    elif n_rows > FEW_ROWS:
-        tables = [case.table(n_rows, 2 + seed) for seed in range(n_seeds)]
-        truths = [case.exact(points, rows) for rows in tables]
+        values, off = of_orders(case.f, explained, arrays[0], LONG_RUN, n_seeds)
+        truths = values[None]
     else:
-        truths = [case.exact(np.asarray(points), np.asarray(tables[0]))] * n_seeds
+        truths = np.array([case.exact(explained, rows) for rows in arrays])
     lines = []
-    for n_orders in ORDERS:
+    for n_orders in ORDERS if n_rows <= MOST_ROWS else ORDERS[:1]:
         results = []
-        for seed, (rows, exact) in enumerate(zip(tables, truths, strict=True)):
-            phi, stated, calls = sampled(case, points, rows, n_orders, seed)
+        for seed in range(n_seeds):
+            table = seed % n_tables
+            exact = truths[table]
+            phi, stated, calls = sampled(case, points, tables[table], n_orders, seed)
             paid = (calls - N_POINTS - n_rows) // (2 * (width - 1) * N_POINTS)
-            arrays = np.asarray(points), np.asarray(rows)
-            before, _ = of_orders(case.f, *arrays, paid, seed)
+            before, _ = of_orders(case.f, explained, arrays[table], paid, seed)
             results.append((phi - exact, stated, before - exact, calls))
         line = {"model": kind, "columns": width, "rows": n_rows, "orders": n_orders}
-        both = np.array(truths)
-        lines.append({**line, **summary(results, both), "truth": size(off, both)})
+        lines.append({**line, **summary(results, truths), "truth": size(off, truths)})
         print(lines[-1], flush=True)
     return lines
-
-
-def of_drawn(kind: str, width: int, n_tables: int = 20) -> dict[str, Any]:
-    """Errors of the default, which draws 100 of 500 background rows, by tables."""
-    case = called(kind, width)
-    points = case.table(N_POINTS, 1)
-    results = []
-    truths = []
-    for seed in range(n_tables):
-        rows = case.table(500, 2 + seed)
-        truths.append(case.exact(points, rows))
-        phi, stated, calls = sampled(case, points, rows, ORDERS[0], seed)
-        drawn = np.random.default_rng(seed).permutation(500)[:100]
-        before, _ = of_orders(case.f, points, rows[drawn], 100, seed)
-        results.append((phi - truths[-1], stated, before - truths[-1], calls))
-    line = {"model": kind, "columns": width, "rows": 500, "orders": ORDERS[0]}
-    line |= {**summary(results, np.array(truths)), "truth": 0.0}
-    print(line, flush=True)
-    return line
 
 
 def left_by(surrogate: Any, line: tuple[str, int, int], n_orders: int) -> float:
@@ -512,9 +494,7 @@ def main() -> None:
         print(of_surrogates())
         return
     some = [case for case in CASES if not options.kinds or case[0] in options.kinds]
-    lines = [line for case in some for line in measured(*case)]
-    drawn = [case for case in DRAWN if not options.kinds or case[0] in options.kinds]
-    record = pd.DataFrame([*lines, *(of_drawn(*case) for case in drawn)])
+    record = pd.DataFrame([line for case in some for line in measured(*case)])
     record.round(6).to_csv(options.output, index=False)
     print(in_markdown(record))
 
